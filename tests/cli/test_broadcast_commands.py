@@ -8,9 +8,10 @@ import string
 
 import pytest
 
+from emulator.config.settings import Settings
 from extcli.commands.data.broadcast import MAX_MESSAGE, size_of
 from support.program import http_response
-from support.service import CHANNEL, CLIENT_ID
+from support.service import CHANNEL, CLIENT_ID, live_server
 from support.socket_client import SocketClient
 
 
@@ -58,10 +59,29 @@ def test_json_output_is_the_answer_of_the_service(send):
     assert {} == send("round", "1", "-o", "json").json
 
 
-def test_a_table_names_the_listeners(send):
-    assert "sent to current listeners in the channel\n" == send("round", "1", "-o", "table").stderr
-    whisper = send("round", "1", "--to", "U7", "-o", "table").stderr
-    assert "sent to user U7 in the channel, if they are listening now\n" == whisper
+def test_a_table_has_the_number_of_listeners(send, extcli, game):
+    game.data("subscribe", "round")
+
+    assert "sent to 1 listener in the channel\n" == send("round", "1", "-o", "table").stderr
+    assert "sent to 1 listener in all channels\n" == (
+        extcli("broadcast", "send", "round", "1", "--extension-wide", "-o", "table").stderr
+    )
+
+
+def test_a_broadcast_that_nothing_hears_says_so(send):
+    unheard = "nothing in the channel listens to this event now; `extcli socket list` shows what listens\n"
+
+    assert unheard == send("round", "1", "-o", "table").stderr
+    assert unheard == send("round", "1", "--to", "U7", "-o", "table").stderr
+
+
+def test_without_a_journal_a_table_names_the_listeners(extcli):
+    with live_server(Settings(journal=0)) as live:
+        sent = extcli("broadcast", "send", "round", "1", "-o", "table", "--url", live.url)
+        whisper = extcli("broadcast", "send", "round", "1", "--to", "U7", "-o", "table", "--url", live.url)
+
+    assert "sent to current listeners in the channel\n" == sent.stderr
+    assert "sent to user U7 in the channel, if they are listening now\n" == whisper.stderr
 
 
 @pytest.mark.parametrize("source", ["-", "@file"])

@@ -184,6 +184,27 @@ def test_redeem_exits_7_if_no_code_is_available(codes, form):
     assert {"json": '{"all_prizes":[]}\n', "jsonl": '{"all_prizes":[]}\n'}.get(form, "") == result.stdout
 
 
+@pytest.mark.parametrize(
+    ("before", "reason"),
+    [
+        ([], "there is no set at 0"),
+        (["upload"], "the viewer is not marked for it"),
+        (["upload", "mark", "redeem"], "the viewer has redeemed all that they may"),
+        (["upload", "mark", "redeem --as viewer:U2"], "the set is used up"),
+    ],
+)
+def test_redeem_says_why_no_code_is_available(extcli, lines, before: list[str], reason: str):
+    commands = {
+        "upload": f"upload --set Hat={lines('A-1')}",
+        "mark": "mark-from-list U1 U2 --prize 0",
+        "redeem": "redeem 0",
+    }
+    for each in before:
+        assert 0 == extcli("codes", *commands.get(each, each.replace("redeem", "redeem 0")).split()).exit_code
+
+    assert reason == extcli("codes", "redeem", "0").stderr.splitlines()[1].strip()
+
+
 def test_only_a_table_says_that_nothing_was_redeemed(codes):
     assert "nothing redeemed yet\n" == codes("redeemed", "-o", "table").stdout
     assert "" == codes("redeemed").stdout

@@ -10,9 +10,10 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from support.broadcasts import subscribed_game
 from support.pages import chromium, main_of
 from support.program import PROGRAM
-from support.service import LiveServer
+from support.service import CLIENT_ID, LiveServer
 
 OF_LUNCH = "id=lunch&client_id=my-extension&channel_id=777"
 PLACE = "--client-id my-extension --channel 777"
@@ -160,3 +161,25 @@ def test_only_pages_that_follow_the_service_or_fail_have_a_link_to_reload(live, 
     text = httpx.get(f"{live.url}/_emulator/{screen}", headers={"Accept": "text/html"}).text
 
     assert has_link == ('id="reload"' in text)
+
+
+@pytest.mark.slow
+def test_a_form_says_how_many_sockets_got_a_broadcast(live: LiveServer, page: Page):
+    page.goto(f"{live.url}/_emulator/ui/broadcasts?client_id={CLIENT_ID}&channel_id=777")
+    page.click("#send button:not([type])")
+    expect(page.locator("#result")).to_have_text("Sent, but nothing listens to this event there now: see Sockets.")
+
+    with subscribed_game(live, "viewer", user="5"):
+        page.click("#send button:not([type])")
+        expect(page.locator("#result")).to_have_text("Sent to 1 listener.")
+
+
+@pytest.mark.slow
+def test_a_form_says_how_many_users_it_marked(live: LiveServer, page: Page):
+    sets = '{"names":["Hat"],"indices":[0],"codes":[["H-1"]]}'
+    live.client("admin", user="9", channel="777").put("codes", content=sets)
+    page.goto(f"{live.url}/_emulator/ui/codes?client_id={CLIENT_ID}&channel_id=777")
+    for users, marked in (('["U1", "U2"]', 2), ('["U1"]', 0)):
+        typed(page, "mark-list", {"body.users:json": users})
+        page.click("#mark-list button:not([type])")
+        expect(page.locator("#result")).to_have_text(f"Users who may now redeem more than before: {marked}")

@@ -532,6 +532,28 @@ def test_an_unknown_name_is_a_404_with_the_nearest_rules(stranger: Client, query
     assert "A1" in answer.json()["info"].rpartition("nearest rules are ")[2].split(", ")
 
 
+@pytest.mark.parametrize("query", ["id=A99", "rule=A99", "id=x7"])
+def test_a_name_like_a_ruling_is_not_looked_up_in_the_journal(stranger: Client, query: str):
+    answer = stranger.get(f"/_emulator/explain?{query}")
+
+    assert answer.json()["info"].startswith("there is no rule ")
+
+
+@pytest.mark.parametrize(
+    ("path", "near"),
+    [("/v1/e/vots", "/v1/e/vote"), ("/v1/e/brodcast", "/v1/e/broadcast"), ("/_emulator/clok", "/_emulator/clock")],
+)
+def test_an_unknown_path_is_refused_with_the_nearest_one(stranger: Client, path: str, near: str):
+    answer = stranger.get(path)
+
+    assert (404, f"there is no {path}; did you mean {near}?") == (answer.status_code, answer.json()["info"])
+
+
+@pytest.mark.parametrize("path", ["/v1/e/zzzz", f"/v1/e/vote{'x' * 100}", "/x"])
+def test_a_path_unlike_all_others_is_refused_without_a_guess(stranger: Client, path: str):
+    assert "did you mean" not in stranger.get(path).json()["info"]
+
+
 def test_a_rule_is_read_by_its_name(stranger: Client):
     rule = stranger.get("/_emulator/explain?rule=a1").json()["rule"]
 

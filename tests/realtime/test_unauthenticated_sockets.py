@@ -160,7 +160,7 @@ def test_an_address_has_so_many_pages_which_leave_the_games_their_places():
         with page_from(live, OTHER), linked_game(live), linked_game(live):
             pass
 
-    assert "1 connections of pages are open from this address, limit 1" in error.value.response.body.decode()
+    assert "1 connection of pages is open from this address, limit 1" in error.value.response.body.decode()
 
 
 def test_handshakes_count_toward_the_rate_of_the_address():

@@ -39,6 +39,8 @@ _log = logging.getLogger("emulator")
 
 _TOKEN_START: Final = "eyJ"
 """The base64 of `{"`."""
+_LONGEST_GUESS: Final = 64
+"""Characters of an unknown path for which a similar one is looked for."""
 _OWN: Final = (Audience.CONTROL, Audience.PAGE)
 DISPATCHER = "emulator.dispatcher"
 """The key of the dispatcher in an ASGI scope's state."""
@@ -88,6 +90,15 @@ class Dispatcher:
     def knows(self, path: str) -> bool:
         """Whether this service has an endpoint at `path`, for any method."""
         return any(path == known for _, known in self._bound)
+
+    def nearest(self, path: str) -> str:
+        """Return the path of an endpoint that is most like this one; empty if none is, or without a journal."""
+        if not self.journal.is_on or len(path) > _LONGEST_GUESS:
+            return ""
+        from difflib import get_close_matches
+
+        found = get_close_matches(path, {known for _, known in self._bound if "{" not in known}, 1, 0.8)
+        return found[0] if found else ""
 
     @property
     def open_endpoints(self) -> list[tuple[str, str]]:

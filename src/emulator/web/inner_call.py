@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
 
 from emulator.errors import NotFound
 from emulator.observability.request_context import RequestContext, bound_to, current
@@ -14,6 +14,9 @@ from emulator.web.held import close_chunks
 from emulator.web.request import WholeRequest
 from emulator.web.response import JSON
 
+_SAID: Final = b"extcli-"
+"""How the names of such headers begin."""
+
 
 class InnerReply(NamedTuple):
     """The answer to such a request."""
@@ -22,6 +25,8 @@ class InnerReply(NamedTuple):
     status: int
     body: bytes
     is_json: bool
+    headers: Mapping[str, str]
+    """Those by which the endpoint says more than in the body, by name."""
 
 
 async def answer_inside(
@@ -58,4 +63,5 @@ async def answer_inside(
                     break
             await close_chunks(chunks)
             answer = b"".join(parts)
-    return InnerReply(context.id, reply.status, answer, reply.content_type == JSON)
+    headers = {name.decode(): value.decode() for name, value in reply.more if name.lower().startswith(_SAID)}
+    return InnerReply(context.id, reply.status, answer, reply.content_type == JSON, headers)

@@ -106,6 +106,8 @@ def _as_service_error(request: Request[Any, Any, Any], error: Exception) -> Serv
     hidden = (path in _PAGES or path.startswith((SERVICE, "/_emulator/"))) and not dispatcher.knows(path)
     if error.status_code == 404 or (error.status_code == 405 and hidden):
         hint = "" if path.startswith((SERVICE, "/schema/")) else f"; the endpoints are under {SERVICE}"
+        if near := dispatcher.nearest(path):
+            hint = f"; did you mean {near}?"
         return NotFound("Not Found", f"there is no {path[:100]}{hint}")
     if error.status_code == 405:
         dispatcher.parity.refuse_method(request.method, path)

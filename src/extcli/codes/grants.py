@@ -106,7 +106,7 @@ def has_votes(service: Service, poll: str) -> bool:
     import ijson  # type: ignore[import-untyped]
 
     try:
-        with service.read_vote_log(poll, limit=1) as answer:
+        with service.probing().read_vote_log(poll, limit=1) as answer:
             return any(True for _ in ijson.items(ijson.from_iter(answer.iter_bytes()), "result.item"))
     except (ErrorAnswer, ijson.JSONError):
         return True

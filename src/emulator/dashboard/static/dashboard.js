@@ -37,6 +37,14 @@ for (const name of ["htmx:sse:error", "htmx:sse:close"]) {
   document.addEventListener(name, () => { reload.hidden = document.hidden; });
 }
 
+/** Say how many sockets got the broadcast of a request, by the journal. */
+async function sayReached(form, id) {
+  const answer = await fetch(form.action.replace(/call$/, `journal?kind=delivery&id=${encodeURIComponent(id)}`));
+  const count = (await answer.json()).entries?.reduce((sum, each) => sum + each.delivered, 0);
+  if (count === 0) say("Sent, but nothing listens to this event there now: see Sockets.");
+  else say(count ? `Sent to ${count} ${count === 1 ? "listener" : "listeners"}.` : form.dataset.done);
+}
+
 document.addEventListener("htmx:after:request", (event) => {
   const { ctx } = event.detail;
   const form = ctx.sourceElement;
@@ -49,6 +57,8 @@ document.addEventListener("htmx:after:request", (event) => {
   if (status >= 400) {
     const id = isCall ? answer.request_id : form.action.endsWith("/call") ? "" : ctx.response.headers.get("x-request-id");
     say(body?.info || body?.reason || `the service answered ${status}`, true, result.dataset.requests && id);
+  } else if ("reached" in form.dataset) {
+    sayReached(form, answer.request_id);
   } else {
     const shown = form.dataset.show ? memberOf(answer, form.dataset.show) : undefined;
     say(shown === undefined ? form.dataset.done : `${form.dataset.done} ${shown}`);

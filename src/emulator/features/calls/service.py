@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -22,6 +23,8 @@ class Called(Struct):
     """JSON as it is, anything else as text."""
     request_id: str
     """The id under which the journal has it."""
+    headers: Mapping[str, str] | UnsetType = UNSET
+    """What the endpoint says in headers, such as `Extcli-Marked`, by name. Absent if there are none."""
     note: str | UnsetType = UNSET
     """Present if the body is not complete."""
 
@@ -41,6 +44,9 @@ class Reply(Protocol):
 
     @property
     def request_id(self) -> str: ...
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
 
 
 class Answering(Protocol):
@@ -81,5 +87,6 @@ class Calls:
             max_size=MAX_ANSWER,
         )
         if len(reply.body) > MAX_ANSWER:
-            return Called(reply.status, shown(reply.body[:MAX_ANSWER], is_json=False), reply.request_id, CUT)
-        return Called(reply.status, shown(reply.body, is_json=reply.is_json), reply.request_id)
+            text = shown(reply.body[:MAX_ANSWER], is_json=False)
+            return Called(reply.status, text, reply.request_id, reply.headers or UNSET, CUT)
+        return Called(reply.status, shown(reply.body, is_json=reply.is_json), reply.request_id, reply.headers or UNSET)

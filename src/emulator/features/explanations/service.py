@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace as with_fields
 
@@ -89,6 +91,8 @@ class Explanations:
             return self._explained((refused or entries)[0])
         if closed := _with_text(explain_close(id)):
             return Explained(texts.find(closed.rule) or UNSET, explanation=closed)
+        if re.fullmatch("[A-Za-z]{1,2}[0-9]{1,3}", id):
+            raise _no_rule(id)
         place = "the journal" if self._journal.is_on else "a service with --journal 0, or with --workers over 1,"
         raise NotFound("Not Found", f"{place} has no entry of {id[:64]!r}{_hint(id)}")
 
@@ -104,7 +108,7 @@ class Explanations:
         """Return a rule; raises `NotFound` with the names of similar ones."""
         rule = texts.find(name)
         if rule is None:
-            raise NotFound("Not Found", f"there is no rule {name[:64]!r}{_hint(name)}")
+            raise _no_rule(name)
         return Explained(rule=rule)
 
     def _explained(self, entry: Entry) -> Explained:
@@ -142,6 +146,10 @@ def verdict_of(header: str) -> Verdict | None:
 def _with_text(found: Explanation | None) -> Explanation | None:
     rule = texts.find(found.rule) if found else None
     return with_fields(found, text=rule.text) if found and rule else found
+
+
+def _no_rule(name: str) -> NotFound:
+    return NotFound("Not Found", f"there is no rule {name[:64]!r}{_hint(name)}")
 
 
 def _hint(name: str) -> str:

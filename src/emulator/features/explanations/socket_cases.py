@@ -63,7 +63,7 @@ SOCKETS: Final = (
     *cases(
         "Too many connections",
         rows=(
-            (r"^(?P<open>\d+) (?P<what>.+) are open(?P<where>.*), limit (?P<limit>\d+)", "gaps: Limits",
+            (r"^(?P<open>\d+) (?P<what>.+) (?:are|is) open(?P<where>.*), limit (?P<limit>\d+)", "gaps: Limits",
              "Too many connections are open",
              "Close some, or raise --max-sockets, --address-sockets or --address-pages of `extcli serve`.",
              "{open} {what}{where}", "at most {limit}"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -11,8 +12,10 @@ from extcli.cli import confirm
 from extcli.cli.json_input import read_json
 from extcli.cli.shared_options import command, noun
 from extcli.config import secret_lookup
-from extcli.errors import ExpectationFailed, UsageError
+from extcli.errors import MARK, CliError, ExpectationFailed, UsageError
 from extcli.output import views
+from extcli.output.format import Format
+from extcli.output.printer import SHAPE_ERRORS, Answer
 from extcli.output.sanitize import visible
 from extcli.session import BACKEND, BROADCASTER, VIEWER, Session
 
@@ -69,8 +72,14 @@ def send(
         answer = service.broadcast(event, document, target=target, channel=channel, method=method)
     session.output.show(answer, views.NOTHING)
     place = "all channels" if extension_wide else "the channel"
-    user = None if to is None else f"user {visible(to)} in {place}, if they are listening now"
-    session.output.note(f"sent to {user or f'current listeners in {place}'}")
+    reached = _reached(session, answer)
+    if reached == 0:
+        session.output.note(f"nothing in {place} listens to this event now; `extcli socket list` shows what listens")
+    elif reached is not None:
+        session.output.note(f"sent to {reached:,} {'listener' if reached == 1 else 'listeners'} in {place}")
+    else:
+        user = None if to is None else f"user {visible(to)} in {place}, if they are listening now"
+        session.output.note(f"sent to {user or f'current listeners in {place}'}")
 
 
 @command(app)
@@ -127,6 +136,20 @@ def size_of(data: object) -> dict[str, Any]:
     fits = compressed <= MAX_MESSAGE and len(text) <= MAX_PLAIN
     sent = PLAIN if len(text) <= MAX_MESSAGE else COMPRESSED if fits else REFUSED
     return {"bytes": len(text), "compressed": compressed, "limit": MAX_MESSAGE, "sent": sent}
+
+
+def _reached(session: Session, answer: Answer) -> int | None:
+    """Return how many sockets got a broadcast, by the journal of an emulator; `None` if that is unknown.
+
+    Reads it only if the user will see the number.
+    """
+    output, id = session.output, answer.headers.get("x-request-id", "")
+    if output.format is not Format.TABLE or output.quiet or MARK not in answer.headers or not id:
+        return None
+    with suppress(CliError, *SHAPE_ERRORS):
+        found = session.anonymous_service().read_journal({"id": id, "kind": "delivery"}).json()["entries"]
+        return sum(each["delivered"] for each in found) if found else None
+    return None
 
 
 def _channel(session: Session) -> str | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-from typing import Annotated
+from contextlib import closing, suppress
+from typing import Annotated, Any
 
 import typer
 
@@ -17,8 +17,9 @@ from extcli.codes.sets import open_sets
 from extcli.codes.streamed_body import counted
 from extcli.codes.upload import existing_sets, plan_upload
 from extcli.codes.validation import validate
-from extcli.errors import ExpectationFailed, UsageError
+from extcli.errors import CliError, ExpectationFailed, UsageError
 from extcli.output import times, views
+from extcli.output.printer import SHAPE_ERRORS
 from extcli.output.sanitize import visible
 from extcli.session import BACKEND, VIEWER, Session
 
@@ -245,6 +246,34 @@ def redeemed(session: Session, reveal: Reveal = False) -> None:
         session.output.note("--reveal shows complete codes")
 
 
+def _why_no_code(session: Session, prize: int) -> dict[str, str]:
+    """Return why a viewer got no code of a set and what to do, as the arguments of an error."""
+    service = session.service(VIEWER).probing()
+
+    def of_set(per_set: list[Any] | None) -> Any:
+        return (per_set or [])[prize : prize + 1]
+
+    with suppress(CliError, *SHAPE_ERRORS):
+        if any(of_set(service.read_eligibility().json()["eligible"])):
+            return {"why": "the set is used up", "fix": "upload more codes: `extcli codes list` shows what is left"}
+        if any(of_set(service.read_redeemed().json()["redeemed"])):
+            return {
+                "why": "the viewer has redeemed all that they may",
+                "fix": "`extcli codes redeemed` lists them; mark the viewer again with a higher --limit",
+            }
+        with suppress(CliError, *SHAPE_ERRORS):
+            if prize not in existing_sets(session.service(BACKEND).probing()):
+                return {"why": f"there is no set at {prize}", "fix": "`extcli codes list` shows the sets"}
+        return {
+            "why": "the viewer is not marked for it",
+            "fix": f"mark the viewer with `extcli codes mark-from-list USER --prize {prize}`, or `mark-from-poll`",
+        }
+    return {
+        "why": "the viewer is not marked for it or has redeemed it already, or the set is used up",
+        "fix": "`extcli codes eligible` and `extcli codes redeemed` show which",
+    }
+
+
 @command(app)
 def redeem(
     session: Session,
@@ -262,8 +291,7 @@ def redeem(
     if not code_views.codes_of(answer.json()):
         raise ExpectationFailed(
             f"no code of set {prize} is available",
-            why="the viewer is not eligible or has redeemed it already, or the set is used up",
-            fix="`extcli codes eligible` and `extcli codes redeemed` show which",
+            **_why_no_code(session, prize),
         )
     if not reveal:
         session.output.note("codes are handed out once; `extcli codes redeemed --reveal` shows it in full")
