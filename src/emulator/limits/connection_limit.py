@@ -23,7 +23,7 @@ class ConnectionLimit:
         count = self._open.get(client_id, 0)
         if count >= self._limit:
             owner = f"with client id {client_id[:100]}" if client_id else "without a client id"
-            detail = f"{are_open(count, f'connections {owner}')}, limit {self._limit}"
+            detail = f"open connections {owner}: {count}, limit {self._limit}"
             raise TooManyRequests(TOO_MANY, detail, retry_after=RETRY_AFTER)
         self._open[client_id] = count + 1
 
@@ -33,8 +33,3 @@ class ConnectionLimit:
             self._open[client_id] = count
         else:
             del self._open[client_id]
-
-
-def are_open(count: int, what: str) -> str:
-    """Return `2 connections of pages are open`, or `1 connection of pages is open`."""
-    return f"{count} {what} are open" if count != 1 else f"1 {what.replace('connections', 'connection', 1)} is open"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 from emulator.errors import TooManyRequests
-from emulator.limits.connection_limit import RETRY_AFTER, TOO_MANY, are_open
+from emulator.limits.connection_limit import RETRY_AFTER, TOO_MANY
 
 T = TypeVar("T")
 
@@ -38,12 +38,12 @@ class FairShare(Generic[T]):
         """Add a member, and return the one that it replaced, if any. Raises `TooManyRequests`."""
         count = len(self._members.get(address, ()))
         if self._per_address and count >= self._per_address:
-            detail = f"{are_open(count, self._what)} from this address, limit {self._per_address}"
+            detail = f"open {self._what} from this address: {count}, limit {self._per_address}"
             raise TooManyRequests(TOO_MANY, detail, retry_after=RETRY_AFTER)
         replaced = None
         if self._total and len(self) >= self._total:
             if self._most <= count:
-                detail = f"{are_open(len(self), self._what)}, limit {self._total}"
+                detail = f"open {self._what}: {len(self)}, limit {self._total}"
                 raise TooManyRequests(TOO_MANY, detail, retry_after=RETRY_AFTER)
             replaced = next(iter(self._members[next(iter(self._by_count[self._most]))]))
             self.remove(replaced)

@@ -63,10 +63,10 @@ SOCKETS: Final = (
     *cases(
         "Too many connections",
         rows=(
-            (r"^(?P<open>\d+) (?P<what>.+) (?:are|is) open(?P<where>.*), limit (?P<limit>\d+)", "gaps: Limits",
+            (r"^open (?P<what>.+): (?P<open>\d+), limit (?P<limit>\d+)", "gaps: Limits",
              "Too many connections are open",
              "Close some, or raise --max-sockets, --address-sockets or --address-pages of `extcli serve`.",
-             "{open} {what}{where}", "at most {limit}"),
+             "{open} open {what}", "at most {limit}"),
         ),
     ),
     *cases(
