@@ -31,6 +31,7 @@ FILES = {
     "test/.keep": "",
     "home/.config/fish/completions/.keep": "",
     "backend.js": "",
+    "faults.toml": '[[faults]]\nmatch = "POST /v1/e/vote"\nstatus = 503\n',
 }
 FILLED_BY = """
 extcli vote define lunch --prompt 'Which?' --options A,B --ends-in 10m
@@ -66,6 +67,7 @@ BEFORE = {
     "extcli extension init": "rm extensions.toml",
     "extcli profile add": "rm config.toml",
     "extcli logs replay": "extcli vote get lunch",
+    "extcli fault rm": "extcli fault add --id f1 --match 'POST /v1/e/vote' --drop",
     "extcli token mint": "export EXTCLI_SECRET=$(cat live.secret)",
 }
 """What runs before an example that contains the text."""

@@ -21,6 +21,7 @@ FIXTURES = """
     import subprocess, sys, os
     from datetime import timedelta
     import pytest
+    from extcli.errors import ServerError, UsageError
     from extcli.testing import Factory, Namespace, Refused, Server
 
     def test_viewers_vote_in_the_namespace_of_the_test(extcli: Namespace):
@@ -99,6 +100,53 @@ FIXTURES = """
         assert ["GET /v1/e/vote_logs"] == [entry["endpoint"] for entry in extcli.logs(status="4xx")]
         extcli.wait.journal("POST /v1/e/vote", status=200, user="7", count="=1")
 
+    def test_a_fault_fails_on_purpose_until_it_is_over(extcli: Namespace):
+        fault = extcli.faults.add("POST /v1/e/vote", status=503, retry_after=1, times=2)
+        for _ in range(2):
+            with pytest.raises(ServerError, match="503"):
+                extcli.viewer().vote("boss", 1)
+        extcli.viewer().vote("boss", 1)
+        assert fault["id"] == "f1"
+        assert [(each["hits"], each["left"]) for each in extcli.faults.list()] == [(2, 0)]
+
+    def test_faults_end_by_the_clock_on_removal_and_when_cleared(extcli: Namespace):
+        extcli.faults.add("POST /v1/e/vote", id="vote", status=503, lasts=timedelta(seconds=10))
+        extcli.faults.add("POST /v1/e/rank", status=503, lasts="10s")
+        extcli.faults.add("GET /v1/e/vote", delay=timedelta(milliseconds=1))
+        extcli.faults.add(event="done", lose=True)
+        extcli.clock.advance("10s")
+        extcli.viewer().vote("boss", 1)
+        extcli.faults.remove("vote")
+        assert [each["id"] for each in extcli.faults.list()] == ["f1", "f2", "f3"]
+        extcli.faults.clear()
+        assert extcli.faults.list() == []
+
+    def test_a_fault_limited_to_a_caller_leaves_others_alone(extcli: Namespace):
+        extcli.faults.add("POST /v1/e/vote", user="7", status=500)
+        extcli.viewer("8").vote("boss", 1)
+        with pytest.raises(ServerError):
+            extcli.viewer("7").vote("boss", 1)
+
+    def test_a_wrong_fault_names_the_argument(extcli: Namespace):
+        with pytest.raises(UsageError, match="drop: a fault has one effect, and status is given, too"):
+            extcli.faults.add("POST /v1/e/vote", status=503, drop=True)
+        with pytest.raises(UsageError, match="lasts: 'soon' is not a duration"):
+            extcli.faults.add("POST /v1/e/vote", drop=True, lasts="soon")
+        with pytest.raises(Refused, match="400 Bad Request"):
+            extcli.faults.add("POST /v1/e/vot", drop=True)
+        assert extcli.faults.list() == []
+
+    def test_a_lost_broadcast_does_not_arrive(extcli: Namespace):
+        events = extcli.listen("done")
+        extcli.faults.add(event="done", lose=True, times=1)
+        extcli.broadcaster.broadcast("done", 1)
+        extcli.broadcaster.broadcast("done", 2)
+        assert events.next().data == 2
+
+    def test_faults_of_one_test_do_not_act_in_another(extcli: Namespace, extcli_factory: Factory):
+        extcli_factory().faults.add("POST /v1/e/vote", status=503)
+        extcli.viewer().vote("boss", 1)
+
     def test_the_factory_makes_further_namespaces(extcli: Namespace, extcli_factory: Factory):
         other = extcli_factory(client_id="other", channel="555")
         other.viewer().vote("boss", 1)
@@ -155,6 +203,11 @@ FIXTURES = """
         await extcli_async.viewer("U2").vote("boss", 1)
         assert (await game.update())["data"]["count"] == 2
         await extcli_async.wait.poll("boss", count="=2")
+        await extcli_async.faults.add("GET /v1/e/vote", status=503, times=1)
+        with pytest.raises(ServerError):
+            await extcli_async.viewer("U1").poll("boss")
+        assert (await extcli_async.faults.list())[0]["left"] == 0
+        await extcli_async.faults.clear()
         await extcli_async.clock.advance("8d")
         assert (await extcli_async.viewer("U1").poll("boss"))["count"] == 0
 

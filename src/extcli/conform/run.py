@@ -41,6 +41,8 @@ class Result:
     """The id of the last request of a probe that found a difference."""
     recorded: str = ""
     """With a recording: `same`, or how the answers differ from it."""
+    left: list[str] = field(default_factory=list)
+    """What the probe wrote and could not remove."""
     exchanges: list[Exchange] = field(default_factory=list, repr=False)
     names: dict[str, str] = field(default_factory=dict, repr=False)
 
@@ -59,7 +61,8 @@ def probe(rule: Rule, target: Target) -> Result:
         result = _outcome(rule, at, silent=not target.is_emulator and not rule.specified)
         result.exchanges, result.names = list(at.exchanges), at.names
     finally:
-        target.left += at.close()
+        left = at.close()
+    result.left = left
     return result
 
 

@@ -240,6 +240,7 @@ def _counts_of(seed: Seed) -> dict[str, int]:
         "entries": sum(len(buffer.entries) for buffer in seed.buffers),
         "codes": sum(len(code_set.codes) for code_set in seed.codes),
         "links": len(seed.links),
+        "faults": len(seed.faults),
     }
 
 
