@@ -8,6 +8,7 @@ from typing import Final
 
 import httpx
 
+from emulator.config.settings import Settings
 from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, live_server
 from support.socket_client import SocketClient, linked_game
 
@@ -30,9 +31,9 @@ LARGE: Final = "<b hx-on:click=window.owned=1>\u202e" * 1_700
 
 
 @contextmanager
-def filled_service(*words: str) -> Iterator[LiveServer]:
+def filled_service(*words: str, settings: Settings | None = None) -> Iterator[LiveServer]:
     """Run a service that holds something of every kind under these names; with none of them, an empty service."""
-    with live_server() as live, ExitStack() as stack:
+    with live_server(settings) as live, ExitStack() as stack:
         if words:
             _fill(live, words)
             stack.enter_context(_connections(live))

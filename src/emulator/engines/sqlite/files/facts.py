@@ -38,19 +38,14 @@ class Facts(NamedTuple):
 
 def facts_of(connection: sqlite3.Connection, path: str) -> Facts:
     """Describe a database. Raises `UnusableDatabase` for one of another program or of a newer format."""
-    connection.execute("BEGIN")
-    try:
-        version = format_of(connection)
-        return Facts(
-            version,
-            writer_of(connection),
-            os.path.getsize(path),
-            _number(connection, "PRAGMA freelist_count") * _number(connection, "PRAGMA page_size"),
-            *_environments(connection),
-            *_span(connection),
-        )
-    finally:
-        connection.execute("COMMIT")
+    return Facts(
+        format_of(connection),
+        writer_of(connection),
+        os.path.getsize(path),
+        _number(connection, "PRAGMA freelist_count") * _number(connection, "PRAGMA page_size"),
+        *_environments(connection),
+        *_span(connection),
+    )
 
 
 def _environments(connection: sqlite3.Connection) -> tuple[dict[str, dict[str, int]], int]:
@@ -69,7 +64,10 @@ def _environments(connection: sqlite3.Connection) -> tuple[dict[str, dict[str, i
 
 
 def _span(connection: sqlite3.Connection) -> tuple[int | None, int | None]:
-    ends = [connection.execute(f"SELECT min({at}), max({at}) FROM {table}").fetchone() for table, at in _TIMES]
+    ends = [
+        connection.execute(f"SELECT min({at}), max({at}) FROM {table} WHERE typeof({at}) = 'integer'").fetchone()
+        for table, at in _TIMES
+    ]
     oldest, newest = (
         [each[0] for each in ends if each[0] is not None],
         [each[1] for each in ends if each[1] is not None],
@@ -88,6 +86,7 @@ def described(path: str) -> Facts:
         raise EngineError(f"cannot open {path}: there is no such file")
     try:
         with closing(open_read_only(path)) as connection:
+            connection.execute("BEGIN")  # one state, while a service goes on writing
             return facts_of(connection, path)
     except UnusableDatabase as error:
         raise EngineError(f"cannot open {path}: {error}") from None

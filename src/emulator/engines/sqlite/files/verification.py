@@ -39,7 +39,7 @@ class Verified(NamedTuple):
 
     format: int
     facts: Facts | None
-    """`None` if the file is too damaged to be described."""
+    """`None` if anything is wrong."""
     findings: Sequence[Finding]
 
 
@@ -69,12 +69,7 @@ def verify(path: str) -> Verified:
         connection.execute("BEGIN")  # one state, while a service goes on writing
         version = _format(connection)
         findings = list(_findings(connection, version))
-        connection.execute("COMMIT")
-        try:
-            facts = facts_of(connection, path)
-        except (UnusableDatabase, *FAILURES):
-            facts = None
-    return Verified(version, facts, findings)
+        return Verified(version, None if findings else facts_of(connection, path), findings)
 
 
 def _format(connection: sqlite3.Connection) -> int:
