@@ -26,7 +26,7 @@ from extcli.main import main
 from support.listen_process import TIMEOUT, Process, read_until
 from support.profile_files import write_profiles
 from support.program import PROGRAM, SECRET_BASE64
-from support.service import CLIENT_ID, SECRET, LiveServer, live_server
+from support.service import CLIENT_ID, SECRET, Client, LiveServer, live_server
 
 
 @dataclass
@@ -228,3 +228,11 @@ def _read_request(connection: socket.socket) -> bool:
     while missing > 0:
         missing -= len(connection.recv(65536))
     return True
+
+
+@pytest.fixture
+def filled(viewer, admin: Client) -> None:
+    """Fill the journal: make a vote, a refused read and a read."""
+    viewer("5551").post("vote?id=rps", json={"value": 2})
+    viewer("5551").get("vote_logs")
+    admin.get("polls")

@@ -81,7 +81,7 @@ NOT_RUN = {
     "extcli stop": "needs a named service; test_status.py",
     "extcli socket close": "needs an open socket; test_socket_list_command.py",
     "extcli socket stall": "needs an open socket; test_socket_list_command.py",
-    "extcli logs -f": "follows without end; test_logs_command.py",
+    "extcli logs -f": "follows without end; test_logs_follow.py",
     "extcli serve &": "leaves a service behind; test_wait.py",
     "extcli extension init /etc/": "writes to /etc",
     "extcli pin validate --channel": "asks at a terminal; test_pin_typing.py",

@@ -15,6 +15,7 @@ from emulator.errors import BadRequest, Conflict, NotFound
 from emulator.faults import DELAY, Held, Hit, Subject
 from emulator.features.faults import rules
 from emulator.features.faults.rules import Fault, Known, Pattern
+from emulator.observability.audit import audit
 from emulator.wire.json_codec import error_text
 
 NOT_ALONE: Final = "No faults"
@@ -150,6 +151,7 @@ class FaultPlan:
         armed = self._arm(fault, pattern, self._armed)
         self._put(armed)
         self._changed()
+        audit("faults added", faults=1, fault=armed.fault.id)
         return armed.record()
 
     def replace(self, faults: FaultList) -> FaultList:
@@ -167,6 +169,7 @@ class FaultPlan:
         for each in former.values():
             each.held.release(is_void=False)
         self._changed()
+        audit("faults replaced", faults=len(armed))
         return self.read()
 
     def remove(self, id: str) -> Removed:
@@ -178,6 +181,7 @@ class FaultPlan:
         for each in removed:
             self._armed.pop(each).held.release(is_void=False)
         self._changed()
+        audit("faults removed", faults=len(removed), fault=id)
         return Removed(len(removed))
 
     # For the rest of the service

@@ -1,0 +1,96 @@
+"""No token enters the journal, wherever a client puts it."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.journal import entries_of
+from support.journal_leaks import leaks
+from support.leak_detector import LeakDetector
+from support.pusher_client import PusherClient
+from support.scenario import Scenario
+from support.service import CLIENT_ID, Client, LiveServer
+from support.socket_client import linked_game
+
+
+def test_a_token_in_unicode_escapes_stays_out(live: LiveServer, scenario: Scenario, viewer):
+    token = scenario.token("admin")
+    escaped = "".join(f"\\u{ord(character):04x}" for character in token[:300])
+
+    viewer().post("vote", content=f'{{"value": "{escaped}"}}')
+
+    [entry] = entries_of(live, path="vote")
+    assert "\\u" not in entry["request"]["text"]
+    assert token[:100] not in entry["request"]["text"]
+
+
+@pytest.mark.parametrize("member", ["client_id", "user_id", "channel_id", "opaque_user_id"])
+def test_a_token_in_place_of_an_id_of_the_caller_stays_out(
+    live: LiveServer, scenario: Scenario, seen: LeakDetector, stranger: Client, member: str
+):
+    token = scenario.token("admin")
+    call = {"method": "POST", "path": "/v1/e/broadcast", "client_id": CLIENT_ID, "channel_id": "1", "role": "admin"}
+    body = {"event": "e", "data": {}, "target": "broadcast"}
+
+    stranger.post("/_emulator/call", json={**call, member: token[:255], "body": body}).raise_for_status()
+
+    assert entries_of(live, path="broadcast")
+    assert set() == leaks(live, seen)
+
+
+def test_a_token_as_the_name_of_an_event_stays_out(
+    live: LiveServer, scenario: Scenario, seen: LeakDetector, broadcaster: Client
+):
+    with linked_game(live):
+        broadcaster.post("broadcast", json={"event": scenario.token("admin"), "data": {}, "target": "broadcast"})
+
+    assert entries_of(live, kind="delivery")
+    assert set() == leaks(live, seen)
+
+
+@pytest.mark.parametrize("quoted", [False, True])
+@pytest.mark.parametrize("place", ["/v1/e/vote?id=%s", "/v1/e/%s", "/v1/e/vote?channel_id=x%s", "/_ns/%s/v1/e/vote"])
+def test_a_token_in_an_address_stays_out(
+    live: LiveServer, seen: LeakDetector, scenario: Scenario, stranger: Client, place: str, quoted: bool
+):
+    token = scenario.token("admin")
+
+    stranger.get(place.replace("%s", token.replace("e", "%65") if quoted else token))
+
+    assert set() == leaks(live, seen)
+
+
+@pytest.mark.parametrize(
+    "body",
+    ['{"x": "%s"}', "%s", '"%s"', '{"x": "Bearer %s"', '{"%s": 1}', '[["a", "%s"]]', '{"x": "' + "x" * 4_080 + '%s"}'],
+)
+def test_a_token_in_any_body_stays_out(live: LiveServer, scenario: Scenario, seen: LeakDetector, viewer, body: str):
+    sent = body.replace("%s", scenario.token("admin"))
+
+    viewer().post("accumulate?id=a", content=sent)
+    viewer().post("vote", content=sent)
+    with linked_game(live) as game:
+        game.socket.send(sent)
+        game.reply()
+
+    assert set() == leaks(live, seen)
+
+
+def test_a_token_as_a_request_id_stays_out(live: LiveServer, scenario: Scenario, seen: LeakDetector, stranger: Client):
+    token = scenario.token("admin")
+
+    stranger.get("/v1/e/vote", headers={"X-Request-Id": token[:64]})
+
+    assert set() == leaks(live, seen)
+
+
+def test_a_token_in_a_frame_of_a_page_stays_out(live: LiveServer, seen: LeakDetector, scenario: Scenario):
+    token = scenario.token("viewer")
+    with PusherClient(live, f"?protocol=7&token={token}") as page:
+        page.send("pusher:subscribe", {"channel": f"private-{token}"[:200]})
+        page.reply()
+        page.send(token[:80], {"auth": token})
+        page.error()
+
+    assert 2 == len(entries_of(live, kind="frame"))
+    assert set() == leaks(live, seen)
