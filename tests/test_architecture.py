@@ -117,13 +117,14 @@ EXTCLI_IMPORTS: Mapping[str, Collection[str]] = {
     "tables": {"errors"},
     "faults": {"errors", "output", "tables"},
     "seeds": {"errors", "output", "config", "codes", "faults", "tables", "atomic_file"},
+    "simulate": {"errors", "clock", "output", "config", "api", "session", "atomic_file"},
     "bulk": {"errors", "clock", "output", "config", "api", "session"},
     "realtime": {"errors", "clock", "output", "config", "api", "session"},
     "running": {"journal.har", "errors", "clock", "output", "config", "extensions", "parity"},
     "journal": {"errors", "clock", "output", "api", "session"},
     "testing": {"journal.views", "errors", "clock", "output", "config", "api", "session", "faults", "seeds"},
     "doctor": {"errors", "clock", "output", "config", "api", "session"},
-    "conform": {"errors", "clock", "output", "config", "api", "session", "doctor"},
+    "conform": {"errors", "clock", "output", "config", "api", "session", "doctor", "atomic_file"},
 }
 """What each folder of the command line may import besides itself. `commands` may import all of them."""
 

@@ -67,8 +67,10 @@ ROOMS = {
             "expect": "Check a condition: votes, stores, sockets and more.",
             "explain": "Explain why a request was refused, or a rule.",
             "logs": "The journal: what was answered and why; follow, export, repeat.",
+            "simulate": "Crowds of viewers, with results that are exact.",
             "doctor": "Find what is wrong, and what to do.",
             "conform": "Check that a service keeps the rules.",
+            "policies": "List the choices where the specification is silent.",
         },
     ),
     "setup": (

@@ -70,7 +70,7 @@ def _default(parameter: Any) -> str:
         assert not getattr(SANDBOX.anonymous, parameter.name)
         return f"production: {getattr(PRODUCTION.anonymous, parameter.name)}; sandbox: none"
     if parameter.is_flag:
-        return "off"
+        return "on, with `exec` off" if parameter.name == "log_audit" else "off"
     return "" if parameter.default is None else str(parameter.default)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 import signal
+import subprocess
 
 import pytest
 
-from support.process import ServerProcess, server_process
+from support.process import COMMAND, ServerProcess, server_process
 from support.service import Client
 
 
@@ -60,6 +61,19 @@ def test_json_has_the_facts_as_members():
     assert ("data reset", "operator") == (reset["what"], reset["by"])
 
 
-@pytest.mark.parametrize("level", ["warning", "error"])
-def test_a_level_above_info_leaves_audit_lines_out(level: str):
-    assert [] == audit_lines("--log-level", level)
+@pytest.mark.parametrize("level", ["debug", "error"])
+def test_audit_lines_do_not_depend_on_the_log_level(level: str):
+    assert 2 == len(audit_lines("--log-level", level))
+
+
+def test_an_option_leaves_audit_lines_out():
+    assert [] == audit_lines("--no-log-audit")
+
+
+@pytest.mark.parametrize(("option", "expected"), [((), 0), (("--log-audit",), 1)])
+def test_exec_logs_audit_lines_only_on_request(option: tuple[str, ...], expected: int):
+    command = [*COMMAND[:-1], "exec", *option, "--", *COMMAND[:-1], "reset", "--yes"]
+
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=20)
+
+    assert (0, expected) == (ended.returncode, ended.stderr.count("data reset; operator"))

@@ -21,6 +21,7 @@ from emulator.observability.request_context import current, namespace
 
 LONGEST_PATH: Final = 200
 _request_log: Final = logging.getLogger("emulator.requests")
+_audit_log: Final = logging.getLogger("emulator.audit")
 _OWN: Final = "emulator"
 _OFF: Final = logging.CRITICAL + 1
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -120,6 +121,8 @@ class LogSettings:
     format: str = "text"
     requests: bool = False
     """Log a line for each answered request."""
+    audit: bool = True
+    """Log what operators and backends change for good (`audit.py`)."""
 
     def __post_init__(self) -> None:
         for flag, value, allowed in (("level", self.level.lower(), LEVELS), ("format", self.format, tuple(FORMATS))):
@@ -138,6 +141,7 @@ class LogSettings:
         logging.getLogger().setLevel(max(logging.WARNING, level))
         logging.getLogger(_OWN).setLevel(level)
         _request_log.setLevel(logging.INFO if self.requests else _OFF)
+        _audit_log.setLevel(logging.INFO if self.audit else _OFF)
         # If a line cannot be written, logging would print its arguments.
         logging.raiseExceptions = False
 

@@ -13,7 +13,8 @@ VARIABLES = "EXTCLI_SERVE_"
 
 def _option(flag: str, help: str, **settings: Any) -> Any:
     """Return an option with its variable, for example EXTCLI_SERVE_MAX_BODY for max-body."""
-    return typer.Option(f"--{flag}", envvar=f"{VARIABLES}{flag.replace('-', '_').upper()}", help=help, **settings)
+    name = flag.partition("/")[0]
+    return typer.Option(f"--{flag}", envvar=f"{VARIABLES}{name.replace('-', '_').upper()}", help=help, **settings)
 
 
 Host = Annotated[str, _option("host", "Address to listen on.")]
@@ -185,6 +186,13 @@ Proxy = Annotated[
 LogLevel = Annotated[str, _option("log-level", "debug, info, warning, error or critical.", metavar="LEVEL")]
 LogFormat = Annotated[str, _option("log-format", "Text, or one JSON object per line.", metavar="text|json")]
 LogRequests = Annotated[bool, _option("log-requests", "Log each response; costs a third of the throughput.")]
+LogAudit = Annotated[
+    bool | None,
+    _option(
+        "log-audit/--no-log-audit",
+        "Log what operators and backends change for good. On by default; with `extcli exec`, off.",
+    ),
+]
 Otel = Annotated[
     bool, _option("otel", "Export a span for each request to OTEL_EXPORTER_OTLP_ENDPOINT; needs extcli[otel].")
 ]

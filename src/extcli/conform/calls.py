@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from extcli import clock
 from extcli.api.client import SERVICE, encoded
-from extcli.conform.exchanges import HEADERS, Exchange
+from extcli.conform.exchanges import CORS_HEADERS, HEADERS, Exchange
 from extcli.conform.rule import Differs, Rule
 from extcli.conform.target import Target
 
@@ -126,6 +126,7 @@ class Caller:
                 break
             clock.sleep(seconds)
         reply = Reply(f"{method} {path}{_query(path, query)}", answer.status_code, answer.headers, answer.content)
+        noted = (*HEADERS, *CORS_HEADERS) if "origin" in (headers or {}) else HEADERS
         at.note(
             Exchange(
                 caller=self.role,
@@ -133,7 +134,7 @@ class Caller:
                 body=None if body is None else _decoded(body),
                 status=reply.status,
                 answer=_decoded(reply.content),
-                headers={name: answer.headers[name] for name in HEADERS if name in answer.headers},
+                headers={name: answer.headers[name] for name in noted if name in answer.headers},
                 request_id=answer.headers.get("x-request-id", ""),
             )
         )

@@ -4,47 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from importlib import import_module
+from pkgutil import iter_modules
 
+from extcli.conform import rules
 from extcli.conform.rule import Rule
-from extcli.conform.rules import (
-    accumulation,
-    codes,
-    definitions,
-    grants,
-    json_stores,
-    patches,
-    poll_channels,
-    purchases,
-    ranking,
-    stores,
-    trivia,
-    vote_logs,
-    votes,
-    wire,
-)
 from extcli.errors import UsageError
-
-_FILES = (
-    wire,
-    votes,
-    poll_channels,
-    vote_logs,
-    definitions,
-    ranking,
-    accumulation,
-    stores,
-    patches,
-    json_stores,
-    codes,
-    grants,
-    trivia,
-    purchases,
-)
 
 
 def all_rules() -> list[Rule]:
-    """Return all rules: by file, in the order of their definition."""
-    return [each for file in _FILES for each in vars(file).values() if isinstance(each, Rule)]
+    """Return the rules of all files in `rules/`, by source."""
+    files = [import_module(f"{rules.__name__}.{each.name}") for each in iter_modules(rules.__path__)]
+    found = [each for file in files for each in vars(file).values() if isinstance(each, Rule)]
+    return sorted(found, key=lambda each: _place(each.source))
+
+
+def _place(source: str) -> tuple[int, str, int]:
+    """Return the order of sources: of the specification, then of docs/gaps.md in its order."""
+    if ":" in source:
+        return 0 if source.startswith("spec:") else 10, source, 0
+    return 1 + "WAPRSTXBC".index(source[0]), "", int(source[1:])
 
 
 def chosen(only: Sequence[str]) -> list[Rule]:
@@ -52,16 +31,16 @@ def chosen(only: Sequence[str]) -> list[Rule]:
 
     A text is the name of a rule, its source (`W3`, `spec: Voting` or `voting`), or a pattern such as `W*`.
     """
-    rules = all_rules()
+    found = all_rules()
     if not only:
-        return rules
+        return found
     for text in only:
-        if not any(_is_named(each, text) for each in rules):
+        if not any(_is_named(each, text) for each in found):
             raise UsageError(
                 f"no rule is named {text!r}",
                 fix="`extcli conform` lists the rules",
             )
-    return [each for each in rules if any(_is_named(each, text) for text in only)]
+    return [each for each in found if any(_is_named(each, text) for text in only)]
 
 
 def _is_named(rule: Rule, text: str) -> bool:

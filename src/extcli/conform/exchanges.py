@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-HEADERS = (
-    "content-type",
+HEADERS = ("content-type", "retry-after")
+"""The headers of an answer that rules are about."""
+CORS_HEADERS = (
     "access-control-allow-origin",
     "access-control-allow-headers",
     "access-control-allow-methods",
     "access-control-expose-headers",
-    "retry-after",
 )
-"""The headers of an answer that rules are about."""
+"""Those of an answer to a page."""
 
 
 @dataclass(frozen=True, slots=True)

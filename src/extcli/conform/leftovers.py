@@ -35,7 +35,7 @@ class Leftovers:
 
     def __init__(self, at: Callers) -> None:
         self._at = at
-        self._removals: dict[str, Callable[[], Any]] = {}
+        self._removals: dict[tuple[str, str], Callable[[], Any]] = {}
         self._is_removing = False
 
     def wrote(self, caller: Caller, path: str, query: Mapping[str, Any], body: Any) -> None:
@@ -60,7 +60,7 @@ class Leftovers:
             case "validate_pin" | "link/pin" | "gamelink/pin" | "gamelink/token" | "pin":
                 self.link()
             case _ if name in VIEWER_STORES:
-                self._add(f"{name} of {caller.authorization}", lambda: caller.post(name, {}))
+                self._add(f"{name} of a {caller.role}", lambda: caller.post(name, {}), str(caller.authorization))
             case _ if name in CHANNEL_STORES:
                 self.store(name)
             case _ if name in EXTENSION_STORES:
@@ -93,15 +93,15 @@ class Leftovers:
         own = id.removeprefix("global-").startswith(PREFIX)
         (self._at.extension_admin if own else self._at.admin).delete(path, id=id)
 
-    def _add(self, what: str, removal: Callable[[], Any]) -> None:
+    def _add(self, what: str, removal: Callable[[], Any], owner: str = "") -> None:
         if not self._is_removing:
-            self._removals[what] = removal
+            self._removals[what, owner] = removal
 
     def remove(self) -> list[str]:
         """Remove everything, the latest first. Returns what could not be removed."""
         self._is_removing = True
         failed = []
-        for what, removal in reversed(self._removals.items()):
+        for (what, _), removal in reversed(self._removals.items()):
             try:
                 removal()
             except CliError:

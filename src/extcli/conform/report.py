@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as Xml
 
+from extcli.atomic_file import cannot_be_written, replace
+from extcli.conform.recording import NOT_RECORDED, SAME
 from extcli.conform.run import Result, Status
 from extcli.output.printer import View
 from extcli.output.sanitize import field, visible
@@ -28,7 +31,7 @@ def document_of(url: str, environment: str, found: Sequence[Result]) -> dict[str
         "url": url,
         "environment": environment,
         "counts": counts(found),
-        "rules": [_as_json(each) for each in found],
+        "rules": [as_json(each) for each in found],
     }
 
 
@@ -38,7 +41,8 @@ def counts(found: Iterable[Result]) -> dict[str, int]:
     return {status.value: seen[status] for status in Status}
 
 
-def _as_json(result: Result) -> dict[str, Any]:
+def as_json(result: Result) -> dict[str, Any]:
+    """Return one result as JSON."""
     rule = result.rule
     facts: dict[str, Any] = {
         "rule": rule.name,
@@ -52,7 +56,6 @@ def _as_json(result: Result) -> dict[str, Any]:
         facts |= {"what": result.what, "expected": text_of(result.expected), "seen": text_of(result.seen)}
         facts |= {"request_id": result.request_id} if result.request_id else {}
     facts |= {"recorded": result.recorded} if result.recorded else {}
-    facts |= {"left": result.left} if result.left else {}
     return facts
 
 
@@ -91,13 +94,20 @@ def _details(each: dict[str, Any]) -> str:
     elif "what" in each:
         lines += [each["what"], f"  expected  {each['expected']}", f"  seen      {each['seen']}"]
         lines += [f"  request   {each['request_id']}"] if "request_id" in each else []
-    lines += [f"not removed: {', '.join(each['left'])}"] if "left" in each else []
     return "\n".join(lines)
 
 
 def _row(each: dict[str, Any]) -> list[str]:
     names = ("status", "rule", "sentence", "reason", "what", "expected", "seen", "request_id", "recorded")
     return [field(each.get(name, "")) for name in names]
+
+
+def write_junit(path: Path, document: dict[str, Any]) -> None:
+    """Write the results as JUnit XML. Raises `UsageError`."""
+    try:
+        replace(path, junit(document).decode())
+    except OSError as error:
+        raise cannot_be_written(path, error) from None
 
 
 def junit(document: dict[str, Any]) -> bytes:
@@ -107,14 +117,14 @@ def junit(document: dict[str, Any]) -> bytes:
         "testsuite",
         name="extcli conform",
         tests=str(len(rules)),
-        failures=str(sum(_is_failure(each) for each in rules)),
+        failures=str(sum(is_failure(each) for each in rules)),
         errors="0",
         skipped=str(counts["skipped"] + counts["unknown"]),
     )
     for each in rules:
         case = Xml.SubElement(suite, "testcase", classname=f"conform.{each['source']}", name=each["rule"])
         details = _xml_text(_details(each))
-        if _is_failure(each):
+        if is_failure(each):
             message = each.get("what") or each["recorded"]
             Xml.SubElement(case, "failure", message=_xml_text(message)).text = details
         elif each["status"] in ("skipped", "unknown"):
@@ -126,8 +136,10 @@ def junit(document: dict[str, Any]) -> bytes:
     return bytes(Xml.tostring(suites, "utf-8", xml_declaration=True)) + b"\n"
 
 
-def _is_failure(each: dict[str, Any]) -> bool:
-    return each["status"] == "fail" or each.get("recorded", "same") not in ("same", "")
+def is_failure(each: Mapping[str, Any], *, strict: bool = False) -> bool:
+    """Return whether a rule is not kept, or answers differ from the recording. With `strict`, `unknown` counts, too."""
+    statuses = ("fail", "unknown") if strict else ("fail",)
+    return each["status"] in statuses or each.get("recorded", SAME) not in (SAME, NOT_RECORDED)
 
 
 def _xml_text(text: str) -> str:

@@ -41,8 +41,6 @@ class Result:
     """The id of the last request of a probe that found a difference."""
     recorded: str = ""
     """With a recording: `same`, or how the answers differ from it."""
-    left: list[str] = field(default_factory=list)
-    """What the probe wrote and could not remove."""
     exchanges: list[Exchange] = field(default_factory=list, repr=False)
     names: dict[str, str] = field(default_factory=dict, repr=False)
 
@@ -61,8 +59,7 @@ def probe(rule: Rule, target: Target) -> Result:
         result = _outcome(rule, at, silent=not target.is_emulator and not rule.specified)
         result.exchanges, result.names = list(at.exchanges), at.names
     finally:
-        left = at.close()
-    result.left = left
+        target.left += at.close()
     return result
 
 

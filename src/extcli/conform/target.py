@@ -46,6 +46,8 @@ class Target:
     pace: Pace
     has_default_ws: bool = True
     """Whether the address of the socket follows from the URL."""
+    left: list[str] = field(default_factory=list)
+    """What probes wrote and could not remove."""
 
     def now(self) -> int:
         """Return the service's time in Unix ms, if its clock is not frozen."""

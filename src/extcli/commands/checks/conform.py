@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +12,11 @@ from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import shared
 from extcli.errors import ExpectationFailed, Unreachable
 from extcli.session import Session
+
+if TYPE_CHECKING:
+    from extcli.conform.rule import Rule
+    from extcli.conform.run import Result
+    from extcli.conform.target import Target
 
 
 @shared
@@ -21,54 +27,91 @@ def conform(
         typer.Option("--only", metavar="RULE", help="Only these rules: W3, W3.empty-list, 'W*'. Repeatable."),
     ] = None,
     writes: Annotated[
-        bool, typer.Option("--writes", help="Also probe rules that change data, in ids of its own.")
+        bool, typer.Option("--writes", help="Also probe rules that change data, under ids of their own.")
     ] = False,
     whole_extension: Annotated[
         bool,
         typer.Option("--whole-extension", help="With --writes: also replace the extension's codes, config and state."),
     ] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="`unknown` fails, too.")] = False,
+    record: Annotated[
+        Path | None, typer.Option("--record", metavar="FILE", help="Also write the answers to a recording.")
+    ] = None,
+    against: Annotated[
+        Path | None, typer.Option("--against", metavar="FILE", help="Also compare the answers with a recording.")
+    ] = None,
     junit: Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Also write JUnit XML.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit 7 for `unknown`, too.")] = False,
     yes: Yes = False,
 ) -> None:
-    """Check that a service keeps the rules: `pass`, `fail`, `skipped` or `unknown` for each.
+    """Check that a service keeps the rules: pass, fail, skipped or unknown for each.
 
-    Only reads, unless --writes. `unknown` means that the specification is silent, and the
-    service differs from `extcli serve`. Exits 7 if a rule fails, and 3 if the service does
-    not answer.
+    Only reads, unless --writes. A rule is unknown if the specification is silent and the
+    service differs from `extcli serve`. Exits 7 if a rule fails or an answer differs from
+    the recording, and 3 if the service does not answer. With --writes, production needs
+    --yes.
 
-    Plain output is `status<TAB>rule<TAB>sentence<TAB>reason<TAB>what<TAB>expected<TAB>seen<TAB>request
-    id<TAB>recorded`.
+    Plain output is `status<TAB>rule<TAB>sentence<TAB>reason<TAB>what<TAB>expected<TAB>
+    seen<TAB>request id<TAB>recorded`.
 
     \b
     Examples:
       extcli conform
       extcli conform --writes --only 'W*'
     """
-    from extcli.cli.confirm import ask
-    from extcli.conform import report
+    from extcli.conform import recording, report
     from extcli.conform.catalog import chosen
-    from extcli.conform.opening import is_production, target_of
-    from extcli.conform.run import Status, results
+    from extcli.conform.opening import target_of
 
     rules = chosen(only or [])
+    old = recording.read(against) if against else None
     target = target_of(session, writes=writes, whole_extension=whole_extension)
-    if writes and not yes and is_production(session, target):
-        ask(session, ["writes polls, stores, links and messages under ids that begin with conform-"], "Continue?")
-    found = []
+    if writes and not yes:
+        _confirm(session, target)
+    try:
+        found = _probed(rules, target, old)
+    finally:
+        if target.left:
+            session.output.report(f"not removed, and left to expire: {', '.join(target.left)}")
+    document = report.document_of(session.resolver.url(), target.environment, found)
+    session.output.show_value(document, report.view())
+    if record:
+        recording.write(record, target.environment, found)
+    if junit:
+        report.write_junit(junit, document)
+    _judge(document, strict=strict)
+
+
+def _confirm(session: Session, target: Target) -> None:
+    from extcli.cli.confirm import ask
+    from extcli.conform.opening import is_production
+
+    if is_production(session, target):
+        loss = "--writes makes polls, stores, links and messages, in channels whose ids begin with conform-"
+        ask(session, [f"{session.resolver.url()} is production", loss], "Continue?")
+
+
+def _probed(rules: Sequence[Rule], target: Target, old: Mapping[str, Any] | None) -> list[Result]:
+    """Probe all rules. Raises `Unreachable`, which says how many were done."""
+    from extcli.conform.recording import compare
+    from extcli.conform.run import results
+
+    found: list[Result] = []
     try:
         for result in results(rules, target):
+            if old is not None:
+                result.recorded = compare(result, old)
             found.append(result)
     except Unreachable as error:
         done = f"{len(found)} of {len(rules)} rules were done; {rules[len(found)].name} was not"
         raise Unreachable(error.what, why=f"{error.why}; {done}" if error.why else done, fix=error.fix) from None
-    document = report.document_of(session.resolver.url(), target.environment, found)
-    session.output.show_value(document, report.view())
-    if junit:
-        from extcli.atomic_file import replace
+    return found
 
-        replace(junit, report.junit(document).decode())
-    bad = [each.rule.name for each in found if each.status is Status.FAIL or (strict and each.status is Status.UNKNOWN)]
+
+def _judge(document: Mapping[str, Any], *, strict: bool) -> None:
+    """Raise `ExpectationFailed` if a rule is not kept, or an answer differs from the recording."""
+    from extcli.conform.report import is_failure
+
+    bad = [each["rule"] for each in document["rules"] if is_failure(each, strict=strict)]
     if bad:
         noun = "rule is" if len(bad) == 1 else "rules are"
         raise ExpectationFailed(f"{len(bad)} {noun} not kept: {', '.join(bad)}")

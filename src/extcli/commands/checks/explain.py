@@ -12,9 +12,8 @@ from extcli.errors import status_line
 from extcli.output import times, views
 from extcli.output.printer import View
 from extcli.output.sanitize import field, visible
+from extcli.rulings import rule_text
 from extcli.session import Session
-
-_PREFIXES = ("spec: ", "gaps: ", "docs: ")
 
 
 @shared
@@ -40,33 +39,11 @@ def explain(
       extcli explain
       extcli explain A1
     """
-    rule = _rule(subject) if subject else None
+    rule = rule_text(subject) if subject else None
     if rule:
         session.output.show_value({"rule": rule}, _VIEW)
     else:
         session.output.show(session.anonymous_service().explain(subject), _VIEW)
-
-
-def _rule(name: str) -> dict[str, str] | None:
-    """Return the rule of this name from the texts that the service's package ships."""
-    import tomllib
-    from importlib.resources import files
-
-    folder = files("emulator") / "features" / "explanations"
-    for file in ("rulings.toml", "topics.toml"):
-        for rule in tomllib.loads((folder / file).read_text("utf-8"))["rule"]:
-            if _plain(name) in (_plain(rule["id"]), _short(_plain(rule["id"]))):
-                return dict(rule)
-    return None
-
-
-def _plain(name: str) -> str:
-    return " ".join(name.casefold().replace(":", ": ").split())
-
-
-def _short(id: str) -> str:
-    """Return the id of a section without its prefix."""
-    return next((id.removeprefix(prefix) for prefix in _PREFIXES if id.startswith(prefix)), id)
 
 
 def _table(document: dict[str, Any]) -> Any:

@@ -82,6 +82,7 @@ def serve(
     log_level: options.LogLevel = "info",
     log_format: options.LogFormat = "text",
     log_requests: options.LogRequests = False,
+    log_audit: options.LogAudit = None,
     otel: options.Otel = False,
     namespace_idle: options.NamespaceIdle = None,
     journal: options.Journal = "16MiB",
@@ -113,7 +114,8 @@ def serve(
             stop_when_closed(lifeline)
         if name is not None:
             from extcli.running.registry import registered
-        logs = LogSettings(log_level, log_format, log_requests)
+        is_audited = lifeline is None if log_audit is None else log_audit
+        logs = LogSettings(log_level, log_format, log_requests, is_audited)
         logs.apply()
         _warn_of_unknown_variables()
         settings = read_settings(

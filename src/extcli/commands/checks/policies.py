@@ -1,0 +1,113 @@
+"""`extcli policies`: the choices where the specification is silent, and what a service was seen to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from extcli.cli.shared_options import shared
+from extcli.errors import CliError, UsageError
+from extcli.output import views
+from extcli.output.printer import View
+from extcli.output.sanitize import field, visible
+from extcli.rulings import rulings
+from extcli.session import Session
+
+_SECONDS = 5.0
+
+
+@shared
+def policies(
+    session: Session,
+    id: Annotated[str | None, typer.Argument(metavar="ID", help="Only this ruling, with its whole text.")] = None,
+) -> None:
+    """List the rulings: what `extcli serve` does where the specification is silent.
+
+    If a service answers at the URL, the rules of `extcli conform` that only read are probed
+    there, and each ruling has what was seen: pass, fail, unknown, or nothing.
+
+    Plain output is `id<TAB>seen<TAB>text<TAB>why`.
+
+    \b
+    Examples:
+      extcli policies
+      extcli policies W3 -o json
+    """
+    found = [each for each in rulings() if id is None or each["id"].casefold() == id.casefold()]
+    if not found:
+        raise UsageError(f"no ruling has the id {id!r}", fix="`extcli policies` lists them")
+    document: dict[str, Any] = {"url": None, "rulings": found}
+    session.http.set_timeout(session.resolver.timeout(_SECONDS))
+    try:
+        seen = _seen(session, [each["id"] for each in found])
+        document["url"] = session.resolver.url()
+        document["rulings"] = [{**each, "rules": seen[each["id"]]} for each in found]
+    except CliError as error:
+        session.output.note(f"what a service does is not shown: {error.what}")
+    session.output.show_value(document, _VIEW if id is None else _ONE)
+
+
+def _seen(session: Session, ids: list[str]) -> dict[str, list[dict[str, Any]]]:
+    """Probe the rules of these rulings that only read. Raises `CliError` if no service answers."""
+    from extcli.conform.catalog import all_rules
+    from extcli.conform.opening import target_of
+    from extcli.conform.report import as_json
+    from extcli.conform.run import results
+
+    target = target_of(session, writes=False, whole_extension=False)
+    rules = [each for each in all_rules() if each.source in ids]
+    found = [as_json(each) for each in results(rules, target)]
+    return {id: [each for each in found if each["source"] == id] for id in ids}
+
+
+def _summary(ruling: dict[str, Any]) -> str:
+    """Return what was seen of a ruling: the worst result of its rules; empty if none was probed."""
+    statuses = {each["status"] for each in ruling.get("rules", [])}
+    return next((each for each in ("fail", "unknown", "pass") if each in statuses), "")
+
+
+def _first(text: str) -> str:
+    return text.partition(". ")[0].rstrip(".")
+
+
+def _table(document: dict[str, Any]) -> Any:
+    table = views.table_of("ruling", "seen", "choice", folded=(2,))
+    for each in document["rulings"]:
+        table.add_row(each["id"], _summary(each), visible(_first(each["text"])))
+    return table
+
+
+def _one(document: dict[str, Any]) -> Any:
+    return views.stacked(*map(visible, _paragraphs(document["rulings"][0])), *_rule_tables(document["rulings"][0]))
+
+
+def _paragraphs(ruling: dict[str, Any]) -> Iterator[str]:
+    yield f"{ruling['id']} ({ruling['documented']})"
+    yield ruling["text"]
+    if why := ruling.get("why"):
+        yield f"Why: {why}"
+
+
+def _rule_tables(ruling: dict[str, Any]) -> Iterator[Any]:
+    if not ruling.get("rules"):
+        return
+    table = views.table_of("", "rule", "what must hold", folded=(2,))
+    for each in ruling["rules"]:
+        text = each["sentence"] + (f"\n→ {each['reason']}" if "reason" in each else "")
+        text += f"\nexpected {each['expected']}, seen {each['seen']}" if "seen" in each else ""
+        table.add_row(each["status"], each["rule"], visible(text))
+    yield table
+
+
+def _row(ruling: dict[str, Any]) -> list[str]:
+    return [field(each) for each in (ruling["id"], _summary(ruling), ruling["text"], ruling.get("why", ""))]
+
+
+_VIEW = View(
+    table=_table,
+    rows=lambda document: map(_row, document["rulings"]),
+    items=lambda document: document["rulings"],
+)
+_ONE = View(table=_one, rows=_VIEW.rows, items=_VIEW.items)

@@ -1,0 +1,142 @@
+"""`extcli simulate`: crowds with exact results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from extcli.cli.confirm import Yes, guard, in_production
+from extcli.cli.shared_options import command, noun
+from extcli.errors import UsageError
+from extcli.session import Session
+
+if TYPE_CHECKING:
+    from extcli.simulate.crowds import Options
+
+app = noun("Simulate crowds: say what the result will be, send at planned instants, and check the result.")
+
+_DEFAULT_RATE, _DEFAULT_PRODUCTION_RATE = "500/s", "100/s"
+
+Viewers = Annotated[int, typer.Option("--viewers", metavar="N", min=1, max=1_000_000, help="Viewers, each a user.")]
+Mix = Annotated[
+    str, typer.Option("--mix", metavar="CHOICE:WEIGHT,…", help="What the viewers choose in the end, by weight.")
+]
+ChangeMind = Annotated[
+    str, typer.Option("--change-mind", metavar="SHARE", help="Viewers who first choose something else, such as 5%.")
+]
+Rate = Annotated[
+    str | None,
+    typer.Option("--rate", metavar="RATE", help="Steady rate [500/s; in production 100/s]."),
+]
+Burst = Annotated[
+    str | None,
+    typer.Option("--burst", metavar="TIME", help="Send all within this time, most of it at its start."),
+]
+Churn = Annotated[
+    str | None,
+    typer.Option("--churn", metavar="SHARE/min", help="Connections that are closed and opened again: 10%/min."),
+]
+Connections = Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="The most connections at once.")]
+Seed = Annotated[int, typer.Option(metavar="N", min=0, max=2**31, help="Another seed is another crowd.")]
+Add = Annotated[bool, typer.Option("--add", help="Allow content that is there already, and compare the difference.")]
+Expect = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--expect",
+        metavar="NAME<LIMIT",
+        help="Exit 7 unless this holds: p50 p90 p99 p999 max rate sent answered refused failed. Repeatable.",
+    ),
+]
+Report = Annotated[
+    Path | None, typer.Option("--report", metavar="FILE", help="Write a report with charts: one HTML file.")
+]
+
+
+@command(app)
+def crowd(
+    session: Session,
+    viewers: Viewers,
+    mix: Mix,
+    poll: Annotated[str, typer.Option("--poll", metavar="POLL", help="The poll's id.")] = "default",
+    votes: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, max=10_000_000, help="Votes in all: viewers vote again, the last counts."),
+    ] = None,
+    change_mind: ChangeMind = "0%",
+    late: Annotated[
+        str, typer.Option(metavar="SHARE", help="Viewers who vote after the poll is closed, and must be refused.")
+    ] = "0%",
+    rate: Rate = None,
+    burst: Burst = None,
+    churn: Churn = None,
+    connections: Connections = 100,
+    seed: Seed = 0,
+    add: Add = False,
+    expect: Expect = None,
+    report: Report = None,
+    yes: Yes = False,
+) -> None:
+    """Let a crowd vote in a poll, and check its result exactly.
+
+    Latencies count from the instant at which a request was planned. Exits 7 if the result
+    differs from the plan, and 3 if requests without an answer leave it open. With --late,
+    the poll must have a definition: its window ends, or else the crowd disables it.
+
+    \b
+    Examples:
+      extcli simulate crowd --viewers 300 --poll final --mix 0:60,1:30,2:10
+      extcli simulate crowd --viewers 50 --poll duel --mix 0:1,1:1 --burst 1s --expect 'p99<2s'
+    """
+    from extcli.simulate import crowds, shares
+    from extcli.simulate.plan import Crowd, crowd_plan
+    from extcli.simulate.subjects import Poll
+
+    options = _options(session, rate, burst, churn, connections, add, expect, report)
+    weights = shares.mix(mix)
+    subject = Poll(session, poll)
+    subject.check(list(weights))
+    plan = crowd_plan(
+        Crowd(
+            viewers,
+            weights,
+            options.pace,
+            seed,
+            votes,
+            shares.share(change_mind, "--change-mind"),
+            shares.share(late, "--late"),
+        )
+    )
+    guard(session, f"poll {poll} gets {len(plan):,} votes of users who do not exist", yes=yes)
+    crowds.simulate(session, "crowd", subject, plan, options)
+
+
+def _options(
+    session: Session,
+    rate: str | None,
+    burst: str | None,
+    churn: str | None,
+    connections: int,
+    add: bool,
+    expect: list[str] | None,
+    report: Path | None,
+) -> Options:
+    from extcli.output import times
+    from extcli.simulate import expectations, shares
+    from extcli.simulate.crowds import Options
+    from extcli.simulate.plan import Pace
+    from extcli.simulate.run import Manner
+
+    if rate and burst:
+        raise UsageError("--rate and --burst exclude each other")
+    is_production = in_production(session)
+    if burst:
+        pace = Pace(burst=times.duration(burst) / 1000)
+        if not pace.burst:
+            raise UsageError("--burst: give a time above zero")
+    else:
+        default = _DEFAULT_PRODUCTION_RATE if is_production else _DEFAULT_RATE
+        pace = Pace(shares.rate(rate or default, "--rate"))
+    manner = Manner(connections, shares.churn(churn) if churn else 0.0, is_production)
+    return Options(pace, manner, add, expectations.parse_all(expect), report)

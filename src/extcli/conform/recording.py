@@ -1,0 +1,150 @@
+"""Recordings of the answers of a deployment, which others are compared with.
+
+What differs from run to run has a name in a recording: ids, tokens, PINs and times. So it holds no secret. Texts of
+errors for people are kept, but not compared.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from extcli.atomic_file import cannot_be_written, replace
+from extcli.conform.exchanges import Exchange
+from extcli.conform.rule import same
+from extcli.conform.run import Result, Status
+from extcli.conform.target import PREFIX
+from extcli.errors import UsageError, shortened
+
+VERSION = 1
+SAME = "same"
+NOT_RECORDED = "not recorded"
+_HEAD = "extcli_conform"
+_TOKEN = re.compile(r"eyJ[\w+/=-]{5,}\.[\w+/=-]{5,}\.[\w+/=-]*")
+_RANDOM = re.compile(rf"{PREFIX}\w+", re.IGNORECASE)
+_TIME = re.compile(r"\b[12]\d{12}\b|\b[12]\d{9}\b")
+"""A time from 2001 to 2065 in Unix ms or s."""
+_TEXTS = ("info", "detail")
+"""Members of errors that are for people."""
+_OPAQUE = re.compile(r"\bA\d{8,}\b")
+"""An opaque id that a sandbox makes up."""
+_PINS = ("pin", "token")
+_PIN_LENGTH = 6
+_ISSUED = ("muxy_id",)
+"""Members that hold an id which the service makes up."""
+
+
+def recorded(result: Result) -> dict[str, Any]:
+    """Return the answers of a probe with names for all that differs from run to run."""
+    return {"status": result.status.value, "answers": [_answer(each, result.names) for each in result.exchanges]}
+
+
+def write(path: Path, environment: str, found: Sequence[Result]) -> None:
+    """Write the recording of all rules that were probed. Raises `UsageError`."""
+    rules = [_lines(each.rule.name, recorded(each)) for each in found if each.status is not Status.SKIPPED]
+    head = f'{{"{_HEAD}": {VERSION}, "environment": {json.dumps(environment)}, "rules": {{'
+    try:
+        replace(path, "\n".join([head, ",\n".join(rules), "}}", ""]))
+    except OSError as error:
+        raise cannot_be_written(path, error) from None
+
+
+def _lines(name: str, found: Mapping[str, Any]) -> str:
+    """Return a rule as JSON with one answer per line."""
+    answers = ",\n  ".join(json.dumps(each, ensure_ascii=False) for each in found["answers"])
+    return f'{json.dumps(name)}: {{"status": {json.dumps(found["status"])}, "answers": [\n  {answers}\n]}}'
+
+
+def read(path: Path) -> Mapping[str, Any]:
+    """Return the rules of a recording by name. Raises `UsageError`."""
+    try:
+        document = json.loads(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        document = None
+    if not isinstance(document, dict) or _HEAD not in document or not isinstance(document.get("rules"), dict):
+        raise UsageError(f"{path} is not a recording", fix="`extcli conform --record FILE` makes one")
+    if document[_HEAD] != VERSION:
+        raise UsageError(
+            f"{path} has version {shortened(str(document[_HEAD]))} of the format; this extcli reads version {VERSION}",
+            fix="make it again with `extcli conform --record`",
+        )
+    rules: Mapping[str, Any] = document["rules"]
+    return rules
+
+
+def compare(result: Result, rules: Mapping[str, Any]) -> str:
+    """Return how the answers differ from those of the recording, or `same`; empty if the rule was skipped."""
+    if result.status is Status.SKIPPED:
+        return ""
+    old = rules.get(result.rule.name)
+    if not isinstance(old, dict):
+        return NOT_RECORDED
+    return next(_differences(old.get("answers", []), recorded(result)["answers"]), SAME)
+
+
+def _differences(old: Sequence[Any], new: Sequence[Any]) -> Iterator[str]:
+    for before, after in zip(old, new, strict=False):
+        if before.get("request") != after["request"]:
+            yield f"the recording has {before.get('request')} where this run made {after['request']}"
+            return
+        for part in ("status", "headers", "answer"):
+            if difference := next(_unequal(before.get(part), after[part], part), None):
+                yield f"{after['request']} as {after['as']}: {difference}"
+    if len(old) != len(new):
+        yield f"the recording has {len(old)} requests, this run made {len(new)}"
+
+
+def _unequal(old: Any, new: Any, place: str) -> Iterator[str]:
+    """Yield the places where two answers differ, each with both values."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for name in [*old, *(each for each in new if each not in old)]:
+            if name in old and name in new:
+                if name not in _TEXTS or not (isinstance(old[name], str) and isinstance(new[name], str)):
+                    yield from _unequal(old[name], new[name], f"{place}.{name}")
+            else:
+                yield f"{place}.{name} is {'gone' if name in old else 'new'}"
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for index, (before, after) in enumerate(zip(old, new, strict=True)):
+            yield from _unequal(before, after, f"{place}[{index}]")
+    elif not same(old, new):
+        yield f"{place} was {_shown(old)}, is {_shown(new)}"
+
+
+def _shown(value: Any) -> str:
+    return shortened(json.dumps(value, ensure_ascii=False), 100)
+
+
+def _answer(each: Exchange, names: Mapping[str, str]) -> dict[str, Any]:
+    found = {"as": each.caller, "request": each.request, "body": each.body, "status": each.status}
+    found |= {"headers": dict(each.headers), "answer": each.answer}
+    if each.body is None:
+        del found["body"]
+    return {name: _normalized(value, names, name) for name, value in found.items()}
+
+
+def _normalized(value: Any, names: Mapping[str, str], member: str) -> Any:
+    """Return a value with names for ids, tokens, PINs and times. `member` is the key it is under."""
+    if isinstance(value, dict):
+        return {_text(name, names): _normalized(each, names, name) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_normalized(each, names, member) for each in value]
+    if isinstance(value, str):
+        if member in _PINS and len(value) == _PIN_LENGTH:
+            return "<pin>"
+        return f"<{member}>" if member in ("retry-after", *_ISSUED) else _text(value, names)
+    return "<time>" if type(value) is int and _TIME.fullmatch(str(value)) else value
+
+
+def _text(text: str, names: Mapping[str, str]) -> str:
+    text = text.encode(errors="backslashreplace").decode()  # a lone surrogate cannot be written
+    text = _TOKEN.sub("<token>", text)
+    text = _RANDOM.sub(lambda found: names.get(found[0], found[0]), text)
+    for known, name in names.items():
+        if known in text:
+            text = text.replace(known, name)
+    return _TIME.sub("<time>", _OPAQUE.sub("<opaque>", _RANDOM.sub("<id>", text)))

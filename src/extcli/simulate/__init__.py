@@ -1,0 +1,1 @@
+"""Crowds with exact results: what they will send, sending it at planned instants, and checking the outcome."""

@@ -1,0 +1,71 @@
+"""Reads just as much of an HTTP answer as a crowd needs: its end, its status and `Retry-After`. Pure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+_END = b"\r\n\r\n"
+_LENGTH = b"\r\ncontent-length:"
+_LAST_CHUNK = b"\r\n0\r\n\r\n"
+
+
+class Head(NamedTuple):
+    """What the head of an answer says."""
+
+    status: int
+    size: int
+    """Bytes of the whole answer, -1 for chunks, -2 for all until the connection is closed."""
+    body_at: int
+    closes: bool
+    """Whether the service closes the connection after this answer."""
+    retry_after: int
+    """Seconds; -1 without one."""
+
+
+def head_of(data: bytes) -> Head | None:
+    """Parse the head of an answer, or return `None` if more bytes are needed. Raises `ValueError`."""
+    end = data.find(_END)
+    if end < 0:
+        if len(data) > 1 << 16 or not (data.startswith(b"HTTP/1.") or b"HTTP/1.".startswith(data[:7])):
+            raise ValueError("not HTTP/1.1")
+        return None
+    head = data[:end].lower()
+    status = int(head[9:12])
+    body_at = end + 4
+    closes = b"\r\nconnection: close" in head or head.startswith(b"http/1.0")
+    start = head.find(_LENGTH)
+    if start >= 0:
+        start += len(_LENGTH)
+        stop = head.find(b"\r", start)
+        size = body_at + int(head[start : stop if stop >= 0 else end])
+    elif status in (204, 304) or status < 200:
+        size = body_at
+    elif b"\r\ntransfer-encoding: chunked" in head:
+        size = -1
+    else:
+        size, closes = -2, True
+    return Head(status, size, body_at, closes, _retry_after(head) if status in (429, 503) else -1)
+
+
+def is_complete(data: bytes, head: Head, *, ended: bool = False) -> bool:
+    """Return whether an answer ends here. `ended` says that the service has closed the connection."""
+    if head.size == -1:
+        return data.endswith(_LAST_CHUNK) or data[head.body_at :] == _LAST_CHUNK[2:]
+    return ended if head.size == -2 else len(data) >= head.size
+
+
+def body_of(data: bytes, head: Head) -> bytes:
+    """Return the body of a complete answer; that of chunks with their sizes, which is enough to show a reason."""
+    if head.size != -1:
+        return data[head.body_at :]
+    parts, at = [], head.body_at
+    while size := int(data[at : (line := data.index(b"\r\n", at))].partition(b";")[0], 16):
+        parts.append(data[line + 2 : line + 2 + size])
+        at = line + 2 + size + 2
+    return b"".join(parts)
+
+
+def _retry_after(head: bytes) -> int:
+    _, found, rest = head.partition(b"\r\nretry-after:")
+    text = rest.partition(b"\r")[0].strip()
+    return int(text) if found and text.isdigit() and len(text) < 5 else -1

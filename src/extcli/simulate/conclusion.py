@@ -1,0 +1,113 @@
+"""What a run found, as one document, and the error if it is not what was planned or expected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from extcli.errors import CliError, ExitCode
+from extcli.output.sanitize import visible
+from extcli.simulate.expectations import Expectation
+from extcli.simulate.figures import Point, Tally
+from extcli.simulate.verdict import Comparison, Verdict
+
+_SHOWN = 12
+"""Rows of a table in an error."""
+
+
+def document(
+    about: Mapping[str, Any],
+    comparison: Comparison,
+    tally: Tally,
+    expectations: Sequence[Expectation],
+    points: Sequence[Point],
+) -> dict[str, Any]:
+    """Return everything about a run, as `-o json` prints it. Latencies are in ms, times in seconds."""
+    figures = {name: value for name, value in asdict(tally).items() if name not in ("latencies", "reasons", "lag")}
+    figures["rate"] = round(tally.rate, 2)
+    return {
+        **about,
+        "verdict": comparison.verdict,
+        "undecided": comparison.undecided,
+        "faults": list(comparison.faults),
+        "counts": [{"name": each.name, "planned": each.planned, "found": each.found} for each in comparison.counts],
+        "figures": figures,
+        "latencies": {name: _ms(seconds) for name, seconds in tally.latencies.items()},
+        "lag": _ms(tally.lag),
+        "reasons": dict(tally.reasons),
+        "expectations": [
+            {"text": each.text, "met": each.is_met(tally), "found": each.found(tally)} for each in expectations
+        ],
+        "series": [_point(each) for each in points],
+    }
+
+
+def error_of(found: Mapping[str, Any], comparison: Comparison) -> CliError | None:
+    """Return the error to end with, or `None` if the result is as planned and every expectation is met."""
+    failed = [each for each in found["expectations"] if not each["met"]]
+    if comparison.verdict is Verdict.DIFFERS:
+        what = f"the result of {found['what']} {visible(found['id'])} differs from the plan"
+        lines = [*_table(comparison), *map(visible, comparison.faults), _cause(comparison)]
+        return NotAsPlanned(what, [*lines, *_failed(failed)])
+    if failed:
+        return NotAsPlanned("not as expected", _failed(failed))
+    if comparison.verdict is Verdict.NOT_DECIDED:
+        count = comparison.undecided
+        users = "users are" if count > 1 else "user is"
+        what = f"the result of {found['what']} {visible(found['id'])} is not decided: {count:,} {users} undecided"
+        return NotAsPlanned(
+            what,
+            [*_table(comparison), "requests without an answer may or may not have been applied"],
+            exit_code=ExitCode.UNREACHABLE,
+        )
+    return None
+
+
+class NotAsPlanned(CliError):
+    """The run worked, but its result or its figures are not as planned or expected."""
+
+    def __init__(self, what: str, lines: Sequence[str], *, exit_code: ExitCode = ExitCode.EXPECTATION_NOT_MET) -> None:
+        super().__init__(what)
+        self._lines = [line for line in lines if line]
+        self.exit_code = exit_code
+
+    def lines(self) -> list[str]:
+        return [f"extcli: {self.what}", *(f"  {line}" for line in self._lines)]
+
+    def as_json(self) -> dict[str, Any]:
+        document = super().as_json()
+        document["error"]["details"] = self._lines
+        return document
+
+
+def _table(comparison: Comparison) -> list[str]:
+    """Return the figures that differ as aligned lines: what was planned, and what was found."""
+    wrong = [each for each in comparison.counts if each.differs]
+    rows = [("", "planned", "found")]
+    rows += [(visible(each.name)[:40], f"{each.planned:,}", f"{each.found:,}") for each in wrong[:_SHOWN]]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    lines = [f"{row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}" for row in rows]
+    more = len(wrong) - _SHOWN
+    return [*lines, *([f"and {more} more"] if more > 0 else [])] if wrong else []
+
+
+def _cause(comparison: Comparison) -> str:
+    if comparison.faults:
+        return ""
+    if comparison.is_as_acknowledged:
+        return "it is what the service acknowledged: requests were refused or failed"
+    return "the service acknowledged something else: it lost or changed requests"
+
+
+def _failed(failed: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [f"not met: {each['text']} (found {each['found']})" for each in failed]
+
+
+def _point(point: Point) -> dict[str, Any]:
+    times = {name: None if (value := getattr(point, name)) is None else _ms(value) for name in ("p50", "p99", "max")}
+    return {**{name: round(value, 3) for name, value in asdict(point).items() if name not in times}, **times}
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1000, 3)

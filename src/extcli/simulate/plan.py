@@ -1,0 +1,187 @@
+"""What a crowd will send, when, and what the result must be. Pure: the same seed gives the same plan."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+from random import Random
+
+from extcli.errors import UsageError
+from extcli.simulate.shares import part_of, rounded
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The requests of a crowd, in the order of their instants, and the expected result.
+
+    A viewer is a number from 0. A choice is an index into `choices`.
+    """
+
+    seed: int
+    viewers: int
+    choices: Sequence[str]
+    viewer: array[int]
+    """Who sends each request."""
+    choice: array[int]
+    at: array[float]
+    """Seconds from the start; of late requests, from the start of the late ones."""
+    late_from: int
+    """The index of the first late request, or the number of requests."""
+    expected: Sequence[int]
+    """The users by choice in the end."""
+    total: str = "voters"
+    """What the users together are called."""
+    notes: Sequence[str] = ()
+    """How shares were rounded."""
+
+    def __len__(self) -> int:
+        return len(self.viewer)
+
+    @property
+    def late(self) -> int:
+        """The number of requests that must be refused, because they come after the end."""
+        return len(self) - self.late_from
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the start to the last request that is not late."""
+        return self.at[self.late_from - 1] if self.late_from else 0.0
+
+    @property
+    def users(self) -> Sequence[str]:
+        """The user id of each viewer. Another seed has other users."""
+        return [f"sim{self.seed}-{number}" for number in range(1, self.viewers + 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """When requests are planned: at a steady rate, or all within a burst that is densest at its start."""
+
+    per_second: float = 0.0
+    burst: float = 0.0
+    """Seconds; 0 for a steady rate."""
+
+    def instants(self, count: int) -> array[float]:
+        """Return the seconds from the start of so many requests, in order."""
+        if not self.burst:
+            return array("d", (index / self.per_second for index in range(count)))
+        return array("d", (self.burst * (1 - (1 - index / count) ** 0.5) for index in range(count)))
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """The options of a crowd whose users each have one choice, which the next one replaces."""
+
+    viewers: int
+    mix: dict[str, Fraction]
+    pace: Pace
+    seed: int = 0
+    requests: int | None = None
+    """How many requests in time; `None` for as many as the viewers need."""
+    change_mind: Fraction = Fraction(0)
+    late: Fraction = Fraction(0)
+    total: str = "voters"
+
+
+def crowd_plan(crowd: Crowd) -> Plan:
+    """Plan a crowd. Raises `UsageError` if its numbers cannot be met.
+
+    The mix is the final result of the viewers that are in time. A viewer who changes their mind first sends another
+    choice. Requests beyond these are further choices of random viewers, at random by the mix, before their last.
+    """
+    random = Random(crowd.seed)
+    choices, weights = list(crowd.mix), list(crowd.mix.values())
+    late = part_of(crowd.late, crowd.viewers)
+    in_time = crowd.viewers - late
+    expected = rounded(weights, in_time)
+    final = [index for index, count in enumerate(expected) for _ in range(count)]
+    _shuffle(final, random)
+    changing = part_of(crowd.change_mind, in_time)
+    if changing and len(choices) < 2:
+        raise UsageError("--change-mind needs a mix of two choices or more")
+    total = _total(crowd.requests, in_time, changing)
+    order = list(range(in_time))
+    _shuffle(order, random)
+    changers = bytearray(in_time)
+    for viewer in order[:changing]:
+        changers[viewer] = 1
+    senders = [*range(in_time), *order[:changing]]
+    senders += [int(random.random() * in_time) for _ in range(total - len(senders))]
+    _shuffle(senders, random)
+    left = array("l", bytes(array("l").itemsize * in_time))
+    for viewer in senders:
+        left[viewer] += 1
+    drawn = _drawing(weights, random)
+    chosen = array("H")
+    for viewer in senders:
+        left[viewer] -= 1
+        if not left[viewer]:
+            chosen.append(final[viewer])
+        elif changers[viewer]:
+            changers[viewer] = 0
+            chosen.append((final[viewer] + 1 + int(random.random() * (len(choices) - 1))) % len(choices))
+        else:
+            chosen.append(drawn())
+    chosen.extend(drawn() for _ in range(late))
+    at = crowd.pace.instants(total)
+    at.extend(crowd.pace.instants(late))
+    viewers = array("l", [*senders, *range(in_time, crowd.viewers)])
+    notes = _rounding(crowd, expected, in_time, changing, late)
+    return Plan(crowd.seed, crowd.viewers, choices, viewers, chosen, at, total, expected, crowd.total, notes)
+
+
+def entries_plan(viewers: int, entries: int, pace: Pace, seed: int) -> Plan:
+    """Plan entries of a buffer, each by a random viewer. The choice of each is 0; its number is its index."""
+    random = Random(seed)
+    senders = array("l", (int(random.random() * viewers) for _ in range(entries)))
+    choice = array("H", bytes(2 * entries))
+    return Plan(seed, viewers, ["entries"], senders, choice, pace.instants(entries), entries, [entries])
+
+
+def _total(asked: int | None, in_time: int, changing: int) -> int:
+    least = in_time + changing
+    if asked is not None and asked < least:
+        changed = f", and {changing:,} change their mind" if changing else ""
+        raise UsageError(
+            f"--votes: {asked:,} votes are too few: {in_time:,} viewers vote{changed}",
+            fix=f"give at least {least:,}, or fewer viewers",
+        )
+    return least if asked is None else asked
+
+
+def _shuffle(items: list[int], random: Random) -> None:
+    """Shuffle by `random()` alone: only that is the same in every version of Python."""
+    for index in range(len(items) - 1, 0, -1):
+        other = int(random.random() * (index + 1))
+        items[index], items[other] = items[other], items[index]
+
+
+def _drawing(weights: Sequence[Fraction], random: Random) -> Callable[[], int]:
+    """Return a function that draws an index by weight."""
+    from bisect import bisect_right
+
+    limits = [float(each / sum(weights)) for each in accumulate(weights)][:-1]
+    return lambda: bisect_right(limits, random.random())
+
+
+def _rounding(crowd: Crowd, expected: Sequence[int], in_time: int, changing: int, late: int) -> list[str]:
+    """Say where whole numbers differ from the shares."""
+    notes = []
+    for name, of, total, count in (
+        ("--late", crowd.late, crowd.viewers, late),
+        ("--change-mind", crowd.change_mind, in_time, changing),
+    ):
+        if of * total != count:
+            notes.append(f"{name}: {_exact(of * total)} of {total:,} viewers is rounded to {count:,}")
+    whole = sum(crowd.mix.values())
+    for (choice, weight), count in zip(crowd.mix.items(), expected, strict=True):
+        if weight * in_time / whole != count:
+            notes.append(f"--mix: {_exact(weight * in_time / whole)} viewers for {choice} are rounded to {count:,}")
+    return notes
+
+
+def _exact(value: Fraction) -> str:
+    return f"{float(value):,.2f}"

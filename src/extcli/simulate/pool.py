@@ -1,0 +1,396 @@
+"""Sends prepared requests at planned instants over a pool of connections, and notes what became of each.
+
+It is an open model: a request that is due is sent, or waits for a free connection, no matter how slow earlier answers
+are, and its latency counts from the planned instant. Each connection has one request at a time. Requests of one viewer
+wait for each other, because the last one counts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from array import array
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from extcli import clock
+from extcli.errors import reason_of
+from extcli.simulate.answers import Head, body_of, head_of, is_complete
+
+NO_ANSWER = 0
+"""The status of a request without an answer: it may have been applied."""
+NOT_SENT = 1
+"""The status of a request that found no connection."""
+_IDLE = 4.0
+"""Seconds after which an unused connection is closed, before the service or a proxy closes it."""
+_SWEEP = 0.1
+_CONNECT = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where requests go."""
+
+    host: str
+    port: int
+    tls: ssl.SSLContext | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Requests, each with its sender and its planned instant in seconds from the start."""
+
+    requests: Sequence[bytes]
+    viewer: Sequence[int]
+    at: Sequence[float]
+    viewers: int
+    reopen_at: Sequence[tuple[float, float]] = ()
+    """When a connection is closed and opened again, and which: a share of the pool, 0 to 1."""
+
+
+@dataclass(slots=True)
+class Measured:
+    """What became of each request. Times are seconds from the start."""
+
+    status: array[int]
+    sent: array[float]
+    done: array[float]
+    reasons: dict[int, str] = field(default_factory=dict)
+    """Why requests were refused, by index."""
+    sendings: int = 0
+    """Requests sent, with repetitions."""
+    repeated: int = 0
+    """Answers 429 or 503 after which the request was sent again."""
+    repeats_at: array[float] = field(default_factory=lambda: array("d"))
+    reopened: int = 0
+    lag: float = 0.0
+    """The most seconds that this program itself was late in handling a request that was due."""
+
+    @classmethod
+    def of(cls, count: int) -> Measured:
+        return cls(array("H", bytes(2 * count)), array("d", bytes(8 * count)), array("d", bytes(8 * count)))
+
+
+class Pool:
+    """Connections to one service, for one run."""
+
+    def __init__(
+        self,
+        target: Target,
+        work: Work,
+        *,
+        connections: int,
+        timeout: float,
+        repeats: frozenset[int] = frozenset(),
+        pauses_all: bool = False,
+    ) -> None:
+        """`timeout` is the seconds to wait for an answer, and for a refusing service to accept a request after all.
+
+        `repeats` are the statuses after which a request is sent again, if the answer has `Retry-After`. `pauses_all`
+        lets every request wait then, not only those of the refused viewer.
+        """
+        self.measured = Measured.of(len(work.requests))
+        self._target = target
+        self._work = work
+        self._limit = connections
+        self._timeout = timeout
+        self._repeats = repeats
+        self._pauses_all = pauses_all
+        self._loop = asyncio.get_running_loop()
+        self._idle: list[_Connection] = []
+        self._all: set[_Connection] = set()
+        self._opening = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._queue: deque[int] = deque()
+        self._busy = bytearray(work.viewers)
+        self._behind: dict[int, deque[int]] = {}
+        """The requests of viewers whose earlier request has no answer yet."""
+        self._next = 0
+        self.finished = 0
+        self._paused_until = 0.0
+        self._cannot_connect_since: float | None = None
+        self._started = 0.0
+        self._ended: asyncio.Future[None] = self._loop.create_future()
+        self._churned = 0
+
+    async def open(self, count: int) -> None:
+        """Open connections. Raises `OSError` or `TimeoutError` if one cannot be opened."""
+        await asyncio.gather(*(self._connect() for _ in range(min(count, self._limit))))
+
+    async def run(self) -> Measured:
+        """Send all requests, wait for their answers, and close the connections."""
+        self._started = clock.elapsed()
+        if self._work.requests:
+            sweeping = self._loop.create_task(self._sweep())
+            self._tick()
+            try:
+                await self._ended
+            finally:
+                sweeping.cancel()
+        return self.measured
+
+    def close(self) -> None:
+        """Close all connections."""
+        for task in self._tasks:
+            task.cancel()
+        for connection in list(self._all):
+            connection.abandon()
+
+    def now(self) -> float:
+        """Return the seconds since the start."""
+        return clock.elapsed() - self._started
+
+    # Requests
+
+    def _tick(self) -> None:
+        """Handle the requests that are due, and come back for the next one."""
+        now = self.now()
+        at, index, end = self._work.at, self._next, len(self._work.requests)
+        while index < end and at[index] <= now:
+            if now - at[index] > self.measured.lag:
+                self.measured.lag = now - at[index]
+            self._submit(index)
+            index += 1
+        self._next = index
+        if index < end:
+            self._loop.call_later(max(at[index] - self.now(), 0), self._tick)
+
+    def _submit(self, index: int) -> None:
+        viewer = self._work.viewer[index]
+        if self._busy[viewer]:
+            self._behind.setdefault(viewer, deque()).append(index)
+            return
+        self._busy[viewer] = 1
+        self._send_or_queue(index)
+
+    def _send_or_queue(self, index: int) -> None:
+        if self._idle and not self._queue and not self._paused_until:
+            self._idle.pop().send(index)
+            return
+        self._queue.append(index)
+        if not self._idle:
+            self._open_more()
+
+    def _drain(self) -> None:
+        while self._queue and self._idle and not self._paused_until:
+            self._idle.pop().send(self._queue.popleft())
+
+    def settle(self, index: int, status: int, body: bytes = b"") -> None:
+        """Note the outcome of a request."""
+        measured = self.measured
+        measured.status[index] = status
+        measured.done[index] = self.now()
+        if status >= 300:
+            measured.reasons[index] = reason_of(body)
+        viewer = self._work.viewer[index]
+        behind = self._behind.get(viewer)
+        if behind:
+            following = behind.popleft()
+            if not behind:
+                del self._behind[viewer]
+            self._send_or_queue(following)
+        else:
+            self._busy[viewer] = 0
+        self.finished += 1
+        if self.finished == len(self._work.requests) and not self._ended.done():
+            self._ended.set_result(None)
+
+    def answered(self, index: int, head: Head, data: bytes) -> None:
+        """Note an answer, or send the request again later."""
+        now = self.now()
+        wait = head.retry_after
+        if head.status in self._repeats and wait >= 0 and now + wait < self.measured.sent[index] + self._timeout:
+            self.measured.repeated += 1
+            self.measured.repeats_at.append(now)
+            if self._pauses_all:
+                self._pause(now + wait)
+                self._queue.appendleft(index)
+            else:
+                self._loop.call_later(wait, self._send_or_queue, index)
+            return
+        self.settle(index, head.status, body_of(data, head) if head.status >= 300 else b"")
+
+    def _pause(self, until: float) -> None:
+        if until > self._paused_until:
+            self._paused_until = until
+            self._loop.call_later(until - self.now(), self._go_on)
+
+    def _go_on(self) -> None:
+        if self.now() >= self._paused_until - 0.002:
+            self._paused_until = 0.0
+            self._drain()
+            if self._queue:
+                self._open_more()
+
+    # Connections
+
+    def free(self, connection: _Connection) -> None:
+        """Take back a connection whose request is answered."""
+        self._idle.append(connection)
+        if self._queue:
+            self._drain()
+
+    def lost(self, connection: _Connection) -> None:
+        """Forget a connection that is closed."""
+        self._all.discard(connection)
+        if connection in self._idle:
+            self._idle.remove(connection)
+        if self._queue:
+            self._open_more()
+
+    def _open_more(self) -> None:
+        """Open connections for waiting requests, up to the limit."""
+        wanted = min(len(self._queue), self._limit - len(self._all)) - self._opening
+        for _ in range(wanted if self._paused_until == 0.0 else 0):
+            task = self._loop.create_task(self._connect_for_queue())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _connect_for_queue(self) -> None:
+        try:
+            await self._connect()
+        except (OSError, TimeoutError):
+            await self._not_connected()
+
+    async def _connect(self) -> None:
+        self._opening += 1
+        try:
+            async with asyncio.timeout(_CONNECT):
+                _, connection = await self._loop.create_connection(
+                    lambda: _Connection(self), self._target.host, self._target.port, ssl=self._target.tls
+                )
+        finally:
+            self._opening -= 1
+        self._cannot_connect_since = None
+        self._all.add(connection)
+        self.free(connection)
+
+    async def _not_connected(self) -> None:
+        """Try again, and give up what waits if no connection could be opened for too long."""
+        now = self.now()
+        if self._cannot_connect_since is None:
+            self._cannot_connect_since = now
+        if now - self._cannot_connect_since >= self._timeout:
+            while self._queue:
+                self.settle(self._queue.popleft(), NOT_SENT)
+            return
+        await asyncio.sleep(_SWEEP)
+        if self._queue:
+            self._open_more()
+
+    async def _sweep(self) -> None:
+        """End requests without an answer in time, close connections that idle, and open churned ones again."""
+        while True:
+            await asyncio.sleep(_SWEEP)
+            now = self.now()
+            for connection in list(self._all):
+                if connection.index >= 0:
+                    if now - connection.since > self._timeout:
+                        connection.abandon()
+                elif now - connection.since > _IDLE:
+                    self._idle.remove(connection)
+                    connection.abandon()
+            reopen = self._work.reopen_at
+            while self._churned < len(reopen) and reopen[self._churned][0] <= now:
+                self._reopen(reopen[self._churned][1])
+                self._churned += 1
+
+    def _reopen(self, share: float) -> None:
+        """Close a connection, a busy one after its answer; one that is idle is opened again at once."""
+        ordered = sorted(self._all, key=lambda each: each.number)
+        if not ordered:
+            return
+        connection = ordered[int(share * len(ordered))]
+        self.measured.reopened += 1
+        connection.closes = True
+        if connection.index < 0:
+            self._idle.remove(connection)
+            connection.abandon()
+            task = self._loop.create_task(self._connect_for_queue())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+
+class _Connection(asyncio.Protocol):
+    """One connection, with at most one request at a time."""
+
+    __slots__ = ("_buffer", "_head", "_pool", "_transport", "closes", "index", "number", "since")
+    _count = 0
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._buffer = b""
+        self._head: Head | None = None
+        self.index = -1
+        """The request without an answer; -1 for none."""
+        self.since = pool.now()
+        """When the request was sent, or when the connection became idle."""
+        self.closes = False
+        _Connection._count += 1
+        self.number = _Connection._count
+
+    def connection_made(self, transport: Any) -> None:  # that of uvloop is no `asyncio.Transport`
+        self._transport: asyncio.Transport = transport
+
+    def send(self, index: int) -> None:
+        """Send a request."""
+        pool = self._pool
+        self.index = index
+        self.since = now = pool.now()
+        measured = pool.measured
+        if not measured.sent[index]:
+            measured.sent[index] = now
+        measured.sendings += 1
+        self._transport.write(pool._work.requests[index])
+
+    def data_received(self, data: bytes) -> None:
+        if self._buffer:
+            data = self._buffer + data
+        try:
+            head = head_of(data)
+            while head is not None and head.status < 200:
+                data = data[head.size :]
+                head = head_of(data)
+        except ValueError:
+            self.abandon()
+            return
+        if head is None or not is_complete(data, head):
+            self._buffer = data
+            return
+        self._answered(head, data)
+
+    def _answered(self, head: Head, data: bytes) -> None:
+        self._buffer = b""
+        index, self.index = self.index, -1
+        if index < 0:  # an answer to nothing
+            self._transport.abort()
+            return
+        pool = self._pool
+        self.since = pool.now()
+        if head.closes or self.closes:
+            self._transport.close()
+            pool.lost(self)
+        else:
+            pool.free(self)
+        pool.answered(index, head, data)
+
+    def eof_received(self) -> bool:
+        if self.index >= 0 and self._buffer:
+            with suppress(ValueError):
+                head = head_of(self._buffer)
+                if head is not None and is_complete(self._buffer, head, ended=True):
+                    self._answered(head, self._buffer)
+        return False
+
+    def connection_lost(self, error: Exception | None) -> None:
+        index, self.index = self.index, -1
+        self._pool.lost(self)
+        if index >= 0:
+            self._pool.settle(index, NO_ANSWER)
+
+    def abandon(self) -> None:
+        """Close the connection at once; its request has no answer."""
+        self._transport.abort()

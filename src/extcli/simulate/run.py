@@ -1,0 +1,286 @@
+"""Runs a plan against a service: prepares the requests, sends them, and returns what became of them."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+from array import array
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from random import Random
+from urllib.parse import quote, urlencode, urlsplit
+
+from extcli import __version__, clock
+from extcli.api.client import Call
+from extcli.api.credentials import Credentials
+from extcli.api.http import certificates, not_connected
+from extcli.config import settings
+from extcli.errors import CliError, UsageError
+from extcli.output.printer import Output
+from extcli.session import VIEWER, Session
+from extcli.simulate.figures import Tally, latencies
+from extcli.simulate.plan import Plan
+from extcli.simulate.pool import NO_ANSWER, NOT_SENT, Measured, Pool, Target, Work
+from extcli.simulate.subjects import Subject
+from extcli.simulate.verdict import is_accepted
+
+_REFRESH_SECONDS = 0.25
+_CLOSED = "closed"
+"""The reason of a late vote's refusal has this word (ruling P4)."""
+MARGIN = 0.2
+"""Seconds after the end of a poll's window at which late votes begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How requests are sent."""
+
+    connections: int = 100
+    churn: float = 0.0
+    """The share of the connections that is closed and opened again per second."""
+    is_production: bool = False
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of the requests of a plan. Times are seconds from the start."""
+
+    measured: Measured
+    due: Sequence[float]
+    tally: Tally
+    faults: Sequence[str]
+
+
+def viewer_credentials(session: Session) -> Credentials:
+    """Return the credentials that make a token for each viewer. Raises `UsageError` if they cannot."""
+    identity = session.resolver.identity(VIEWER)
+    chosen = session.resolver.find(settings.ACTS_AS)
+    if identity.role != "viewer" or (chosen and chosen.value.user):
+        label = chosen.label if chosen else "the default"
+        raise UsageError(f"{identity} ({label}) is no crowd", fix="leave it out, or use the role viewer without a user")
+    found = session.credentials(VIEWER)
+    if found.given:
+        raise UsageError(
+            "one token cannot act for a crowd",
+            why="each viewer needs a token, and EXTCLI_TOKEN (or --token-file) belongs to one user",
+            fix="unset it, and set EXTCLI_SECRET or use a sandbox",
+        )
+    return found
+
+
+def requests_of(
+    url: str, client_id: str, plan: Plan, tokens: Sequence[str], call: Callable[[int], Call]
+) -> list[bytes]:
+    """Return the bytes of each request. Equal requests are one object; `call` returns a request by its index."""
+    parts = urlsplit(url)
+    head = f"Host: {parts.netloc}\r\nUser-Agent: extcli/{__version__}\r\nAccept: application/json\r\n"
+    found: list[bytes] = []
+    of_user = [f"{head}Authorization: {client_id} {token}\r\n".encode() for token in tokens]
+    made: dict[bytes, dict[int, bytes]] = {}
+    for index, viewer in enumerate(plan.viewer):
+        request = call(index)
+        body = request.body if isinstance(request.body, bytes) else b""
+        by_viewer = made.setdefault(body, {})
+        complete = by_viewer.get(viewer)
+        if complete is None:
+            query = f"?{urlencode(request.query, quote_via=quote)}" if request.query else ""
+            line = f"{request.method} {parts.path}{request.path}{query} HTTP/1.1\r\n".encode()
+            length = b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+            complete = by_viewer[viewer] = line + of_user[viewer] + length + body
+        found.append(complete)
+    return found
+
+
+def target_of(url: str) -> Target:
+    """Return where the requests to a URL go."""
+    parts = urlsplit(url)
+    is_secure = parts.scheme == "https"
+    port = parts.port or (443 if is_secure else 80)
+    return Target(parts.hostname or "", port, certificates() if is_secure else None)
+
+
+def run(
+    session: Session,
+    subject: Subject,
+    plan: Plan,
+    requests: Sequence[bytes],
+    manner: Manner,
+    *,
+    close: Callable[[], float] | None = None,
+) -> Outcome:
+    """Send a plan's requests. `close` ends the poll before the late ones, and returns the seconds to wait after it.
+
+    Raises `Unreachable` if the service accepts no connection at the start.
+    """
+    sending = _Sending(session, subject, plan, requests, manner, close)
+    gc.collect()
+    gc.disable()  # a collection would be a pause of up to 100 ms
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            return runner.run(sending.run())
+    finally:
+        gc.enable()
+
+
+class _Sending:
+    """One run of a plan: the requests in time, and then the late ones."""
+
+    def __init__(
+        self,
+        session: Session,
+        subject: Subject,
+        plan: Plan,
+        requests: Sequence[bytes],
+        manner: Manner,
+        close: Callable[[], float] | None,
+    ) -> None:
+        self._session = session
+        self._subject = subject
+        self._plan = plan
+        self._requests = requests
+        self._manner = manner
+        self._close = close
+        self._done = 0
+
+    async def run(self) -> Outcome:
+        plan = self._plan
+        async with _progress(self._session.output, len(plan), lambda: self._done + self._finished()):
+            in_time = await self._send(slice(0, plan.late_from))
+            first = self._first_instant
+            late, offset = Measured.of(0), 0.0
+            if plan.late:
+                assert self._close is not None
+                self._done = plan.late_from
+                await asyncio.sleep(await asyncio.to_thread(self._close))
+                late = await self._send(slice(plan.late_from, len(plan)))
+                offset = self._first_instant - first
+        return outcome_of(plan, in_time, late, offset)
+
+    async def _send(self, part: slice) -> Measured:
+        plan, manner, resolver = self._plan, self._manner, self._session.resolver
+        at = plan.at[part]
+        work = Work(self._requests[part], plan.viewer[part], at, plan.viewers, reopenings(plan, manner, at))
+        pool = self._pool = Pool(
+            target_of(resolver.url()),
+            work,
+            connections=manner.connections,
+            timeout=resolver.timeout(),
+            repeats=self._subject.repeats,
+            pauses_all=manner.is_production,
+        )
+        try:
+            try:
+                await pool.open(len(at))
+            except (OSError, TimeoutError) as error:
+                raise _not_connected(resolver.url(), error) from None
+            self._first_instant = clock.elapsed()
+            return await pool.run()
+        finally:
+            pool.close()
+
+    def _finished(self) -> int:
+        return self._pool.finished if hasattr(self, "_pool") else 0
+
+
+def reopenings(plan: Plan, manner: Manner, at: Sequence[float]) -> list[tuple[float, float]]:
+    """Return when connections are closed and opened again, and which, as a share of the pool."""
+    if not manner.churn or not at:
+        return []
+    random, per_second = Random(plan.seed), manner.churn * manner.connections
+    return [((number + 1) / per_second, random.random()) for number in range(int(at[-1] * per_second))]
+
+
+def outcome_of(plan: Plan, in_time: Measured, late: Measured, offset: float) -> Outcome:
+    """Join both parts of a run, of which the second began `offset` seconds after the first, and count."""
+    measured = Measured(
+        in_time.status + late.status,
+        in_time.sent + _moved(late.sent, offset),
+        in_time.done + _moved(late.done, offset),
+        {**in_time.reasons, **{index + plan.late_from: text for index, text in late.reasons.items()}},
+        in_time.sendings + late.sendings,
+        in_time.repeated + late.repeated,
+        in_time.repeats_at + _moved(late.repeats_at, offset),
+        in_time.reopened + late.reopened,
+        max(in_time.lag, late.lag),
+    )
+    due = plan.at[: plan.late_from] + _moved(plan.at[plan.late_from :], offset)
+    status = measured.status
+    refused_late = [
+        status[index] == 400 and _CLOSED in measured.reasons[index].lower()
+        for index in range(plan.late_from, len(plan))
+    ]
+    counted = sum(map(is_accepted, late.status))
+    other = sum(300 <= each < 500 for each in late.status) - sum(refused_late)
+    faults = [f"{counted:,} late {_votes(counted)} accepted"] if counted else []
+    faults += [f"{other:,} late {_votes(other)} refused for another reason than the end"] if other else []
+    answered = [index for index, each in enumerate(status) if each not in (NO_ANSWER, NOT_SENT)]
+    refused = sum(300 <= each < 500 for each in status) - sum(refused_late) + measured.repeated
+    sent = in_time.sent
+    span = max(sent) - min(sent) if len(sent) > 1 else 0.0
+    reasons = Counter(f"{status[index]} {text}".strip() for index, text in measured.reasons.items())
+    tally = Tally(
+        planned=len(plan),
+        sent=measured.sendings,
+        answered=len(answered),
+        refused=refused,
+        late=sum(refused_late),
+        failed=sum(each in (NO_ANSWER, NOT_SENT) or each >= 500 for each in status),
+        unsent=sum(each == NOT_SENT for each in status),
+        repeated=measured.repeated,
+        reopened=measured.reopened,
+        rate=(len(sent) - 1) / span if span else 0.0,
+        lag=measured.lag,
+        latencies=latencies([measured.done[index] - due[index] for index in answered]),
+        reasons=dict(reasons.most_common(20)),
+    )
+    return Outcome(measured, due, tally, faults)
+
+
+def _votes(count: int) -> str:
+    return "vote was" if count == 1 else "votes were"
+
+
+def _moved(times: array[float], offset: float) -> array[float]:
+    return array("d", (each + offset for each in times))
+
+
+def _not_connected(url: str, error: Exception) -> CliError:
+    why = "no connection in time" if isinstance(error, TimeoutError) else (getattr(error, "strerror", "") or "")
+    return not_connected(url, why.lower() or "the connection failed")
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return what makes the fastest event loop; uvloop does not exist on Windows."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+@asynccontextmanager
+async def _progress(output: Output, total: int, finished: Callable[[], int]) -> AsyncIterator[None]:
+    """Show a progress bar, on a terminal."""
+    if not sys.stderr.isatty() or output.quiet:
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    columns = (BarColumn(), TextColumn("{task.completed:,.0f} of {task.total:,.0f}"))
+    with Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True) as progress:
+        task = progress.add_task("", total=total)
+
+        async def refresh() -> None:
+            while True:
+                progress.update(task, completed=finished(), refresh=True)
+                await asyncio.sleep(_REFRESH_SECONDS)
+
+        refreshing = asyncio.ensure_future(refresh())
+        try:
+            yield
+        finally:
+            refreshing.cancel()

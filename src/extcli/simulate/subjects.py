@@ -1,0 +1,217 @@
+"""What a crowd acts on: a poll, a ranking or a buffer. Reads it before and after, and makes its requests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from math import isclose, sqrt
+from typing import Any, Protocol
+
+from extcli.api.client import Call, answer_submission, buffer_addition, encoded, vote_cast
+from extcli.errors import Refused, UsageError
+from extcli.output.sanitize import visible
+from extcli.session import BACKEND, BROADCASTER, VIEWER, Session, is_global
+from extcli.simulate.plan import Plan
+from extcli.simulate.verdict import ENTRIES, Comparison, compare, compare_entries
+
+_COUNTED = 64
+"""A poll counts the values 0 to 63 one by one."""
+_TOP = 100
+"""A ranking shows so many answers."""
+
+
+class Subject(Protocol):
+    """A poll, a ranking or a buffer."""
+
+    what: str
+    """`poll`, `ranking` or `buffer`."""
+    requests: str
+    """What is sent: `votes`, `answers`, `entries`."""
+    name: str
+    repeats: frozenset[int]
+    """The statuses after which a request may be sent again, because it changed nothing or does no harm twice."""
+
+    def read(self) -> Mapping[str, int]:
+        """Return the counts that the service has."""
+
+    def call(self, plan: Plan, index: int) -> Call:
+        """Return a request of the plan."""
+
+    def compare(
+        self, plan: Plan, status: Sequence[int], before: Mapping[str, int], faults: Sequence[str]
+    ) -> Comparison:
+        """Read the result and compare it with the plan."""
+
+
+class Poll:
+    """A poll in which each user has one vote."""
+
+    what, requests = "poll", "votes"
+    repeats = frozenset({429, 503})
+
+    def __init__(self, session: Session, name: str) -> None:
+        self._session = session
+        self.name = name
+        self.closes_at = 0
+        """Unix ms of the end of its window; 0 without one."""
+        self._definition: Mapping[str, Any] | None = None
+
+    def check(self, choices: Sequence[str]) -> None:
+        """Raise `UsageError` if such a vote has no exact result. Sends nothing."""
+        for choice in choices:
+            if not choice.isdigit() or not choice.isascii() or int(choice) >= _COUNTED or str(int(choice)) != choice:
+                raise UsageError(
+                    f"--mix: {visible(choice)!r} is not a value from 0 to {_COUNTED - 1}",
+                    why="a poll counts only these values one by one",
+                )
+
+    def read_definition(self) -> None:
+        """Read the definition, if there is one. Raises `UsageError` if the poll takes no votes, or several per user."""
+        try:
+            found = self._session.service(VIEWER).read_poll_definition(self.name).json()
+        except Refused as error:
+            if error.status != 404:
+                raise
+            return
+        name = visible(self.name)
+        if found.get("totalVotesPerUser", 1) != 1:
+            raise UsageError(f"votes of poll {name} add up", why="a crowd needs a poll with one vote per user")
+        if found.get("disabled") or found.get("status") in ("pending", "expired"):
+            state = "disabled" if found.get("disabled") else found["status"]
+            fix = f"`extcli vote config {name}` shows its times; `extcli vote edit` changes them"
+            raise UsageError(f"poll {name} is {state}, so it refuses every vote", fix=fix)
+        self._definition = found
+        self.closes_at = int(found.get("endsAt") or 0) * 1000
+
+    def check_closing(self) -> None:
+        """Raise `UsageError` if the poll cannot close, so that no vote can be late."""
+        if self._definition is None:
+            raise UsageError(
+                f"--late: poll {visible(self.name)} has no definition, so it never closes",
+                fix="define it with `extcli vote define`; the crowd closes it after the votes in time",
+            )
+
+    def disable(self) -> None:
+        """Close the poll: it refuses votes from now on."""
+        definition = {name: value for name, value in (self._definition or {}).items() if name not in ("id", "status")}
+        if not definition.get("options"):
+            definition.pop("options", None)
+        owner = self._session.service(BACKEND if is_global(self.name) else BROADCASTER)
+        owner.define_poll(self.name, {**definition, "disabled": True})
+
+    def read(self) -> Mapping[str, int]:
+        return counts_of(self._stats())
+
+    def _stats(self) -> Mapping[str, Any]:
+        stats: Mapping[str, Any] = self._session.service(VIEWER).read_poll(self.name).json()["stats"]
+        return stats
+
+    def has_voted(self, token: str) -> bool:
+        """Return whether the user of a token has a vote."""
+        return "vote" in self._session.service_with(token).read_poll(self.name).json()
+
+    def call(self, plan: Plan, index: int) -> Call:
+        return vote_cast(int(plan.choices[plan.choice[index]]), poll=self.name)
+
+    def compare(
+        self, plan: Plan, status: Sequence[int], before: Mapping[str, int], faults: Sequence[str]
+    ) -> Comparison:
+        stats = self._stats()
+        return compare(plan, status, before, counts_of(stats), [*faults, *wrong_statistics(stats)])
+
+
+def counts_of(stats: Mapping[str, Any]) -> Mapping[str, int]:
+    """Return the votes by value, and those that are not counted one by one as `other values`."""
+    counts = {str(value): votes for value, votes in enumerate(stats["specific"]) if votes}
+    others = stats["count"] - sum(counts.values())
+    return {**counts, "other values": others} if others else counts
+
+
+def wrong_statistics(stats: Mapping[str, Any]) -> list[str]:
+    """Return which statistics do not follow from the votes by value, if all are counted one by one."""
+    votes = list(enumerate(stats["specific"]))
+    count = sum(each for _, each in votes)
+    if count != stats["count"] or not count:
+        return []
+    total = sum(value * each for value, each in votes)
+    squares = sum(value * value * each for value, each in votes)
+    expected = {"sum": total, "mean": total / count, "stddev": sqrt(count * squares - total * total) / count}
+    return [
+        f"{name} is {stats[name]:g}, but the votes give {value:g}"
+        for name, value in expected.items()
+        if not isclose(stats[name], value, rel_tol=1e-9, abs_tol=1e-9)
+    ]
+
+
+class Ranking:
+    """A ranking, in which each user has one answer."""
+
+    what, requests = "ranking", "answers"
+    repeats = frozenset({429, 503})
+
+    def __init__(self, session: Session, name: str) -> None:
+        self._session = session
+        self.name = name
+
+    def check(self, choices: Sequence[str]) -> None:
+        """Raise `UsageError` if a ranking cannot show so many answers. Sends nothing."""
+        if len(choices) > _TOP:
+            raise UsageError(f"--mix: {len(choices)} answers are too many: a ranking shows {_TOP}")
+
+    def read(self) -> Mapping[str, int]:
+        owner = self._session.service(BACKEND if is_global(self.name) else BROADCASTER)
+        return {each["key"]: each["score"] for each in owner.read_ranking(self.name).json()["data"]}
+
+    def call(self, plan: Plan, index: int) -> Call:
+        return answer_submission(plan.choices[plan.choice[index]], ranking=self.name)
+
+    def compare(
+        self, plan: Plan, status: Sequence[int], before: Mapping[str, int], faults: Sequence[str]
+    ) -> Comparison:
+        return compare(plan, status, before, self.read(), faults)
+
+
+class Buffer:
+    """A buffer, in which each entry stays."""
+
+    what, requests = "buffer", "entries"
+    repeats = frozenset({429})
+    """After 503 the entry may be there already."""
+
+    def __init__(self, session: Session, name: str) -> None:
+        self._session = session
+        self.name = name
+
+    def read(self) -> Mapping[str, int]:
+        return {ENTRIES: count} if (count := sum(1 for _ in self._entries())) else {}
+
+    def call(self, plan: Plan, index: int) -> Call:
+        return buffer_addition(encoded({"simulation": plan.seed, "number": index}), buffer=self.name)
+
+    def compare(
+        self, plan: Plan, status: Sequence[int], before: Mapping[str, int], faults: Sequence[str]
+    ) -> Comparison:
+        """Count each entry of the plan once; those that are there more often count as `doubled`."""
+        seen, doubled, others = bytearray(len(plan)), 0, 0
+        for entry in self._entries():
+            data = entry["data"]
+            number = data.get("number") if isinstance(data, dict) and data.get("simulation") == plan.seed else None
+            if not isinstance(number, int) or not 0 <= number < len(plan):
+                others += 1
+            elif seen[number]:
+                doubled += 1
+            else:
+                seen[number] = 1
+        found = {ENTRIES: sum(seen), "doubled": doubled, "of others": others - sum(before.values())}
+        return compare_entries(plan, status, {name: count for name, count in found.items() if count}, faults)
+
+    def has_entries(self, seed: int) -> bool:
+        """Return whether a crowd with this seed has added entries before."""
+        return any(
+            isinstance(each["data"], dict) and each["data"].get("simulation") == seed for each in self._entries()
+        )
+
+    def _entries(self) -> Any:
+        with self._session.service(BROADCASTER).read_buffer(self.name) as answer:
+            answer.read()
+            return json.loads(answer.content)["data"]
