@@ -99,7 +99,7 @@ def test_a_burst_is_densest_at_its_start_and_ends_in_time():
     assert at[1500] == pytest.approx(3 * (1 - 0.5**0.5))
 
 
-def test_what_rounding_changed_is_said():
+def test_rounding_is_reported():
     plan = crowd_plan(Crowd(7, shares.mix("a:1,b:1"), PACE, late=Fraction(1, 10)))
 
     assert [
@@ -112,7 +112,7 @@ def test_what_rounding_changed_is_said():
 
 def test_too_few_votes_are_an_error_with_the_least_number():
     with pytest.raises(
-        UsageError, match="300 votes are too few: 5,000 viewers vote, and 250 change their mind"
+        UsageError, match="--votes: 300 are too few for 5,000 viewers with 250 changes of mind"
     ) as error:
         plan_of(requests=300, change_mind=Fraction(1, 20))
     assert "5,250" in error.value.fix

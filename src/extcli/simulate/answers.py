@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 _END = b"\r\n\r\n"
 _LENGTH = b"\r\ncontent-length:"
+_LARGEST_HEAD = 1 << 16
 _LAST_CHUNK = b"\r\n0\r\n\r\n"
 
 
@@ -25,9 +26,11 @@ class Head(NamedTuple):
 def head_of(data: bytes) -> Head | None:
     """Parse the head of an answer, or return `None` if more bytes are needed. Raises `ValueError`."""
     end = data.find(_END)
+    if not data.startswith(b"HTTP/1.") and (end >= 0 or not b"HTTP/1.".startswith(data)):
+        raise ValueError("not HTTP/1.1")
     if end < 0:
-        if len(data) > 1 << 16 or not (data.startswith(b"HTTP/1.") or b"HTTP/1.".startswith(data[:7])):
-            raise ValueError("not HTTP/1.1")
+        if len(data) > _LARGEST_HEAD:
+            raise ValueError("the head is too large")
         return None
     head = data[:end].lower()
     status = int(head[9:12])

@@ -84,6 +84,8 @@ class Crowd:
     change_mind: Fraction = Fraction(0)
     late: Fraction = Fraction(0)
     total: str = "voters"
+    option: str = "--votes"
+    """The option with the number of requests, for an error."""
 
 
 def crowd_plan(crowd: Crowd) -> Plan:
@@ -102,7 +104,7 @@ def crowd_plan(crowd: Crowd) -> Plan:
     changing = part_of(crowd.change_mind, in_time)
     if changing and len(choices) < 2:
         raise UsageError("--change-mind needs a mix of two choices or more")
-    total = _total(crowd.requests, in_time, changing)
+    total = _total(crowd, in_time, changing)
     order = list(range(in_time))
     _shuffle(order, random)
     changers = bytearray(in_time)
@@ -141,12 +143,13 @@ def entries_plan(viewers: int, entries: int, pace: Pace, seed: int) -> Plan:
     return Plan(seed, viewers, ["entries"], senders, choice, pace.instants(entries), entries, [entries])
 
 
-def _total(asked: int | None, in_time: int, changing: int) -> int:
+def _total(crowd: Crowd, in_time: int, changing: int) -> int:
+    asked = crowd.requests
     least = in_time + changing
     if asked is not None and asked < least:
-        changed = f", and {changing:,} change their mind" if changing else ""
+        changed = f" with {changing:,} changes of mind" if changing else ""
         raise UsageError(
-            f"--votes: {asked:,} votes are too few: {in_time:,} viewers vote{changed}",
+            f"{crowd.option}: {asked:,} are too few for {in_time:,} viewers{changed}",
             fix=f"give at least {least:,}, or fewer viewers",
         )
     return least if asked is None else asked

@@ -93,6 +93,7 @@ class Pool:
         lets every request wait then, not only those of the refused viewer.
         """
         self.measured = Measured.of(len(work.requests))
+        self.requests = work.requests
         self._target = target
         self._work = work
         self._limit = connections
@@ -152,37 +153,37 @@ class Pool:
         while index < end and at[index] <= now:
             if now - at[index] > self.measured.lag:
                 self.measured.lag = now - at[index]
-            self._submit(index)
+            self._submit(index, now)
             index += 1
         self._next = index
         if index < end:
             self._loop.call_later(max(at[index] - self.now(), 0), self._tick)
 
-    def _submit(self, index: int) -> None:
+    def _submit(self, index: int, now: float) -> None:
         viewer = self._work.viewer[index]
         if self._busy[viewer]:
             self._behind.setdefault(viewer, deque()).append(index)
             return
         self._busy[viewer] = 1
-        self._send_or_queue(index)
+        self._send_or_queue(index, now)
 
-    def _send_or_queue(self, index: int) -> None:
+    def _send_or_queue(self, index: int, now: float) -> None:
         if self._idle and not self._queue and not self._paused_until:
-            self._idle.pop().send(index)
+            self._idle.pop().send(index, now)
             return
         self._queue.append(index)
         if not self._idle:
             self._open_more()
 
-    def _drain(self) -> None:
+    def _drain(self, now: float) -> None:
         while self._queue and self._idle and not self._paused_until:
-            self._idle.pop().send(self._queue.popleft())
+            self._idle.pop().send(self._queue.popleft(), now)
 
-    def settle(self, index: int, status: int, body: bytes = b"") -> None:
+    def settle(self, index: int, status: int, now: float, body: bytes = b"") -> None:
         """Note the outcome of a request."""
         measured = self.measured
         measured.status[index] = status
-        measured.done[index] = self.now()
+        measured.done[index] = now
         if status >= 300:
             measured.reasons[index] = reason_of(body)
         viewer = self._work.viewer[index]
@@ -191,16 +192,15 @@ class Pool:
             following = behind.popleft()
             if not behind:
                 del self._behind[viewer]
-            self._send_or_queue(following)
+            self._send_or_queue(following, now)
         else:
             self._busy[viewer] = 0
         self.finished += 1
         if self.finished == len(self._work.requests) and not self._ended.done():
             self._ended.set_result(None)
 
-    def answered(self, index: int, head: Head, data: bytes) -> None:
+    def answered(self, index: int, head: Head, data: bytes, now: float) -> None:
         """Note an answer, or send the request again later."""
-        now = self.now()
         wait = head.retry_after
         if head.status in self._repeats and wait >= 0 and now + wait < self.measured.sent[index] + self._timeout:
             self.measured.repeated += 1
@@ -209,9 +209,12 @@ class Pool:
                 self._pause(now + wait)
                 self._queue.appendleft(index)
             else:
-                self._loop.call_later(wait, self._send_or_queue, index)
+                self._loop.call_later(wait, self._again, index)
             return
-        self.settle(index, head.status, body_of(data, head) if head.status >= 300 else b"")
+        self.settle(index, head.status, now, body_of(data, head) if head.status >= 300 else b"")
+
+    def _again(self, index: int) -> None:
+        self._send_or_queue(index, self.now())
 
     def _pause(self, until: float) -> None:
         if until > self._paused_until:
@@ -219,19 +222,20 @@ class Pool:
             self._loop.call_later(until - self.now(), self._go_on)
 
     def _go_on(self) -> None:
-        if self.now() >= self._paused_until - 0.002:
+        now = self.now()
+        if now >= self._paused_until - 0.002:
             self._paused_until = 0.0
-            self._drain()
+            self._drain(now)
             if self._queue:
                 self._open_more()
 
     # Connections
 
-    def free(self, connection: _Connection) -> None:
+    def free(self, connection: _Connection, now: float) -> None:
         """Take back a connection whose request is answered."""
         self._idle.append(connection)
         if self._queue:
-            self._drain()
+            self._drain(now)
 
     def lost(self, connection: _Connection) -> None:
         """Forget a connection that is closed."""
@@ -266,7 +270,7 @@ class Pool:
             self._opening -= 1
         self._cannot_connect_since = None
         self._all.add(connection)
-        self.free(connection)
+        self.free(connection, self.now())
 
     async def _not_connected(self) -> None:
         """Try again, and give up what waits if no connection could be opened for too long."""
@@ -275,7 +279,7 @@ class Pool:
             self._cannot_connect_since = now
         if now - self._cannot_connect_since >= self._timeout:
             while self._queue:
-                self.settle(self._queue.popleft(), NOT_SENT)
+                self.settle(self._queue.popleft(), NOT_SENT, now)
             return
         await asyncio.sleep(_SWEEP)
         if self._queue:
@@ -335,16 +339,16 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: Any) -> None:  # that of uvloop is no `asyncio.Transport`
         self._transport: asyncio.Transport = transport
 
-    def send(self, index: int) -> None:
+    def send(self, index: int, now: float) -> None:
         """Send a request."""
         pool = self._pool
         self.index = index
-        self.since = now = pool.now()
+        self.since = now
         measured = pool.measured
         if not measured.sent[index]:
             measured.sent[index] = now
         measured.sendings += 1
-        self._transport.write(pool._work.requests[index])
+        self._transport.write(pool.requests[index])
 
     def data_received(self, data: bytes) -> None:
         if self._buffer:
@@ -369,13 +373,13 @@ class _Connection(asyncio.Protocol):
             self._transport.abort()
             return
         pool = self._pool
-        self.since = pool.now()
+        self.since = now = pool.now()
         if head.closes or self.closes:
             self._transport.close()
             pool.lost(self)
         else:
-            pool.free(self)
-        pool.answered(index, head, data)
+            pool.free(self, now)
+        pool.answered(index, head, data, now)
 
     def eof_received(self) -> bool:
         if self.index >= 0 and self._buffer:
@@ -389,7 +393,7 @@ class _Connection(asyncio.Protocol):
         index, self.index = self.index, -1
         self._pool.lost(self)
         if index >= 0:
-            self._pool.settle(index, NO_ANSWER)
+            self._pool.settle(index, NO_ANSWER, self._pool.now())
 
     def abandon(self) -> None:
         """Close the connection at once; its request has no answer."""

@@ -119,7 +119,7 @@ def run(
     gc.collect()
     gc.disable()  # a collection would be a pause of up to 100 ms
     try:
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
             return runner.run(sending.run())
     finally:
         gc.enable()
@@ -252,7 +252,7 @@ def _not_connected(url: str, error: Exception) -> CliError:
     return not_connected(url, why.lower() or "the connection failed")
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     """Return what makes the fastest event loop; uvloop does not exist on Windows."""
     try:
         import uvloop

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +19,14 @@ if TYPE_CHECKING:
 app = noun("Simulate crowds: say what the result will be, send at planned instants, and check the result.")
 
 _DEFAULT_RATE, _DEFAULT_PRODUCTION_RATE = "500/s", "100/s"
+
+
+class Kind(StrEnum):
+    """Who listens."""
+
+    PAGE = "page"
+    GAME = "game"
+
 
 Viewers = Annotated[int, typer.Option("--viewers", metavar="N", min=1, max=1_000_000, help="Viewers, each a user.")]
 Mix = Annotated[
@@ -110,6 +119,119 @@ def crowd(
     )
     guard(session, f"poll {poll} gets {len(plan):,} votes of users who do not exist", yes=yes)
     crowds.simulate(session, "crowd", subject, plan, options)
+
+
+@command(app)
+def rank(
+    session: Session,
+    viewers: Viewers,
+    mix: Mix,
+    ranking: Annotated[str, typer.Option("--ranking", metavar="RANKING", help="The ranking's id.")] = "default",
+    answers: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, max=10_000_000, help="Answers in all: viewers answer again, the last counts."),
+    ] = None,
+    change_mind: ChangeMind = "0%",
+    rate: Rate = None,
+    burst: Burst = None,
+    churn: Churn = None,
+    connections: Connections = 100,
+    seed: Seed = 0,
+    add: Add = False,
+    expect: Expect = None,
+    report: Report = None,
+    yes: Yes = False,
+) -> None:
+    """Let a crowd type answers for a ranking, and check its scores exactly.
+
+    Exits 7 if the result differs from the plan, and 3 if requests without an answer leave it
+    open. The service must show the ranking to the broadcaster.
+
+    Example: extcli simulate rank --viewers 100 --ranking title --mix 'apple:70,pear:30'
+    """
+    from extcli.simulate import crowds, shares
+    from extcli.simulate.plan import Crowd, crowd_plan
+    from extcli.simulate.subjects import Ranking
+
+    options = _options(session, rate, burst, churn, connections, add, expect, report)
+    weights = shares.mix(mix)
+    subject = Ranking(session, ranking)
+    subject.check(list(weights))
+    mind = shares.share(change_mind, "--change-mind")
+    plan = crowd_plan(Crowd(viewers, weights, options.pace, seed, answers, mind, total="users", option="--answers"))
+    guard(session, f"ranking {ranking} gets {len(plan):,} answers of users who do not exist", yes=yes)
+    crowds.simulate(session, "rank", subject, plan, options)
+
+
+@command(app)
+def accumulate(
+    session: Session,
+    viewers: Viewers,
+    buffer: Annotated[str, typer.Option("--buffer", metavar="BUFFER", help="The buffer's id.")] = "default",
+    entries: Annotated[
+        int | None, typer.Option(metavar="N", min=1, max=1_000_000, help="Entries in all [one per viewer].")
+    ] = None,
+    rate: Rate = None,
+    burst: Burst = None,
+    churn: Churn = None,
+    connections: Connections = 100,
+    seed: Seed = 0,
+    add: Add = False,
+    expect: Expect = None,
+    report: Report = None,
+    yes: Yes = False,
+) -> None:
+    """Let a crowd add entries to a buffer, and check that each is there once.
+
+    Exits 7 if entries are missing or doubled, and 3 if requests without an answer leave that
+    open.
+
+    Example: extcli simulate accumulate --viewers 20 --buffer cheers --entries 100
+    """
+    from extcli.simulate import crowds
+    from extcli.simulate.plan import entries_plan
+    from extcli.simulate.subjects import Buffer
+
+    options = _options(session, rate, burst, churn, connections, add, expect, report)
+    plan = entries_plan(viewers, entries or viewers, options.pace, seed)
+    guard(session, f"buffer {buffer} gets {len(plan):,} entries of users who do not exist", yes=yes)
+    crowds.simulate(session, "accumulate", Buffer(session, buffer), plan, options)
+
+
+@command(app)
+def socket(
+    session: Session,
+    connections: Annotated[
+        int, typer.Option("--connections", metavar="N", min=1, max=20_000, help="Connections that listen.")
+    ],
+    broadcasts: Annotated[
+        int, typer.Option(metavar="N", min=1, max=100_000, help="Broadcasts that each must receive.")
+    ] = 10,
+    kind: Annotated[Kind, typer.Option(help="Connections of pages, or of games.")] = Kind.PAGE,
+    event: Annotated[str, typer.Option(metavar="EVENT", help="The name of the event.")] = "simulation",
+    rate: Annotated[str, typer.Option(metavar="RATE", help="Broadcasts per second.")] = "5/s",
+    seed: Seed = 0,
+    expect: Expect = None,
+    report: Report = None,
+    yes: Yes = False,
+) -> None:
+    """Let pages or games listen, send broadcasts, and check that each receives each once.
+
+    Latencies count from the instant at which a broadcast was planned until it arrives. Exits 7
+    if deliveries are missing, doubled or out of order. Acts as broadcaster.
+
+    \b
+    Examples:
+      extcli simulate socket --connections 50 --broadcasts 5
+      extcli simulate socket --connections 20 --kind game --rate 20/s --expect 'max<5s'
+    """
+    from extcli.realtime.login import own_channel
+    from extcli.simulate import audience
+
+    options = _options(session, rate, None, None, connections, False, expect, report)
+    listeners = audience.Audience(connections, broadcasts, kind, event, own_channel(session), seed)
+    guard(session, f"channel {listeners.channel} receives {broadcasts:,} broadcasts named {event}", yes=yes)
+    audience.simulate(session, listeners, options)
 
 
 def _options(

@@ -1,0 +1,179 @@
+"""A run of connections that must receive broadcasts: sends them at planned instants, and counts what arrives."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from extcli import clock
+from extcli.errors import ErrorAnswer, Unreachable, Withheld
+from extcli.output.sanitize import visible
+from extcli.session import BROADCASTER, Session
+from extcli.simulate import run
+from extcli.simulate.conclusion import document, error_of
+from extcli.simulate.crowds import Options, conclude
+from extcli.simulate.figures import Tally, latencies, series
+from extcli.simulate.listeners import Listeners, closings
+from extcli.simulate.verdict import Comparison, Count
+
+PAGE, GAME = "page", "game"
+
+
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """Connections, and the broadcasts that each of them must receive."""
+
+    connections: int
+    broadcasts: int
+    kind: str
+    """`PAGE` or `GAME`."""
+    event: str
+    channel: str
+    seed: int = 0
+
+
+@dataclass(slots=True)
+class _Sent:
+    """What became of the broadcasts themselves. Times are of `clock.elapsed`."""
+
+    planned: list[float]
+    refusals: list[str] = field(default_factory=list)
+    first: float = 0.0
+    last: float = 0.0
+    """When the first and the last broadcast were sent."""
+    accepted: int = 0
+    unknown: int = 0
+    lag: float = 0.0
+
+
+def simulate(session: Session, audience: Audience, options: Options) -> None:
+    """Run an audience, print what it received, and raise an error if it is not as planned or expected."""
+    planned = audience.connections * audience.broadcasts
+    will = (
+        f"will: {audience.connections:,} {audience.kind}s receive {audience.broadcasts:,} broadcasts each, "
+        f"{planned:,} deliveries, each of them once and in order"
+    )
+    session.output.report(will)
+    sender = _Sender(session, audience, options)
+    if session.dry_run:
+        sender.send(0)
+        raise Withheld
+    with asyncio.Runner(loop_factory=run.loop_factory()) as runner:
+        listeners, sent = runner.run(sender.run())
+    comparison = _compare(audience, listeners, sent)
+    due = [sent.planned[number] for each in listeners.received for number in each.numbers]
+    done = [at for each in listeners.received for at in each.at]
+    start = sent.planned[0]
+    tally = _tally(audience, sent, [later - earlier for earlier, later in zip(due, done, strict=True)])
+    points = series([at - start for at in due], [at - start for at in done], [True] * len(due), [])
+    about = {
+        "simulation": "socket",
+        "what": "event",
+        "id": audience.event,
+        "requests": "broadcasts",
+        "seed": audience.seed,
+        "viewers": audience.connections,
+        "will": will,
+        "notes": [],
+    }
+    found = document(about, comparison, tally, options.expectations, points)
+    conclude(session, found, options.report)
+    if error := error_of(found, comparison):
+        raise error
+
+
+class _Sender:
+    """Opens the connections, and sends the broadcasts through the REST API."""
+
+    def __init__(self, session: Session, audience: Audience, options: Options) -> None:
+        self._session = session
+        self._audience = audience
+        self._instants = options.pace.instants(audience.broadcasts)
+        self._service = session.service(BROADCASTER)
+        self._method = session.resolver.broadcast_method(post=False)
+
+    def send(self, number: int) -> None:
+        """Send one broadcast. Raises `CliError`."""
+        audience = self._audience
+        data = {"simulation": audience.seed, "number": number}
+        self._service.broadcast(audience.event, data, target="broadcast", channel=audience.channel, method=self._method)
+
+    async def run(self) -> tuple[Listeners, _Sent]:
+        audience, resolver = self._audience, self._session.resolver
+        listeners = Listeners(
+            resolver.url(),
+            resolver.ws_url(),
+            client_id=resolver.client_id(),
+            event=audience.event,
+            seed=audience.seed,
+            broadcasts=audience.broadcasts,
+        )
+        timeout = resolver.timeout()
+        try:
+            if audience.kind == PAGE:
+                await listeners.open_pages(audience.connections, audience.channel, timeout)
+            else:
+                credentials = self._session.credentials(BROADCASTER, to=resolver.ws_url())
+                token = await asyncio.to_thread(credentials.token)
+                await listeners.open_games(audience.connections, token, timeout)
+            sent = await self._send_all()
+            await listeners.wait(timeout)
+        finally:
+            await listeners.close()
+        return listeners, sent
+
+    async def _send_all(self) -> _Sent:
+        start = clock.elapsed()
+        sent = _Sent([start + at for at in self._instants])
+        for number, at in enumerate(sent.planned):
+            await asyncio.sleep(max(at - clock.elapsed(), 0))
+            sent.last = clock.elapsed()
+            sent.first = sent.first or sent.last
+            sent.lag = max(sent.lag, sent.last - at)
+            try:
+                await asyncio.to_thread(self.send, number)
+                sent.accepted += 1
+            except ErrorAnswer as error:
+                sent.refusals.append(f"{error.status} {error.why}".strip())
+                sent.unknown += error.status >= 500
+            except Unreachable:
+                sent.unknown += 1
+        return sent
+
+
+def _compare(audience: Audience, listeners: Listeners, sent: _Sent) -> Comparison:
+    found = sum(sum(map(bool, each.times)) for each in listeners.received)
+    doubled = sum(sum(times - 1 for times in each.times if times > 1) for each in listeners.received)
+    disordered = sum(each.disordered for each in listeners.received)
+    size, least = audience.connections, sent.accepted
+    counts = [
+        Count("deliveries", size * audience.broadcasts, (size * least, size * (least + sent.unknown)), found),
+        Count("doubled", 0, (0, 0), doubled),
+        Count("out of order", 0, (0, 0), disordered),
+    ]
+    lost = closings(listeners.received)
+    faults = [f"{count:,} connections were {visible(reason)}" for reason, count in lost.items()]
+    return Comparison([each for each in counts if each.planned or each.found], sent.unknown * size, faults)
+
+
+def _tally(audience: Audience, sent: _Sent, delays: Sequence[float]) -> Tally:
+    reasons: dict[str, int] = {}
+    for each in sent.refusals:
+        reasons[each] = reasons.get(each, 0) + 1
+    span = sent.last - sent.first
+    return Tally(
+        planned=audience.broadcasts,
+        sent=audience.broadcasts,
+        answered=sent.accepted + len(sent.refusals),
+        refused=audience.broadcasts - sent.accepted - sent.unknown,
+        late=0,
+        failed=sent.unknown,
+        unsent=0,
+        repeated=0,
+        reopened=0,
+        rate=(audience.broadcasts - 1) / span if span else 0.0,
+        lag=sent.lag,
+        latencies=latencies(delays),
+        reasons=reasons,
+    )

@@ -1,0 +1,212 @@
+"""Connections of games or pages that count the broadcasts they receive.
+
+Only this module and `api/websocket.py` import websockets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import zlib
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+
+from extcli import clock
+from extcli.api import envelope
+from extcli.api.http import certificates, is_loopback
+from extcli.api.websocket import explained
+from extcli.errors import Unreachable
+
+_AT_ONCE = 50
+"""Handshakes at the same time."""
+_PAGE_QUERY = "/app/simulation?protocol=7&client=js&version=7.0.3&flash=false"
+_PAGE_CHANNEL = "twitch.pubsub.{}.{}"
+
+
+@dataclass(slots=True)
+class Received:
+    """The broadcasts that one connection has received."""
+
+    times: array[int]
+    """How often each came."""
+    last: int = -1
+    disordered: int = 0
+    """How many came after a later one."""
+    closed: str = ""
+    """Why the service closed the connection; empty while it is open."""
+    at: array[float] = field(default_factory=lambda: array("d"))
+    """When each first one came, in seconds of `clock.elapsed`, in the order of `numbers`."""
+    numbers: array[int] = field(default_factory=lambda: array("l"))
+
+
+class Listeners:
+    """A crowd of connections."""
+
+    def __init__(self, url: str, ws_url: str, *, client_id: str, event: str, seed: int, broadcasts: int) -> None:
+        self._url = url
+        self._ws_url = ws_url
+        self._client_id = client_id
+        self._event = event
+        self._seed = seed
+        self._broadcasts = broadcasts
+        self.received: list[Received] = []
+        self._missing = 0
+        self._complete = asyncio.Event()
+        self._open: list[ClientConnection] = []
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def open_games(self, count: int, token: str, timeout: float) -> None:
+        """Open connections of games, authenticate and subscribe each. Raises `CliError`."""
+
+        async def begin(socket: ClientConnection) -> None:
+            await self._request(socket, 1, "authenticate", "", {"client_id": self._client_id, "jwt": token}, timeout)
+            await self._request(socket, 2, "subscribe", "broadcast", {"topic_id": self._event}, timeout)
+
+        await self._open_all(count, self._ws_url, begin, self._number_in_update, timeout)
+
+    async def open_pages(self, count: int, channel: str, timeout: float) -> None:
+        """Open connections of pages, and subscribe each as the published SDK does. Raises `CliError`."""
+        scheme, _, rest = self._url.partition("://")
+        url = f"{'wss' if scheme == 'https' else 'ws'}://{rest}{_PAGE_QUERY}"
+        topic = _PAGE_CHANNEL.format(self._client_id, channel)
+
+        async def begin(socket: ClientConnection) -> None:
+            await asyncio.wait_for(socket.recv(), timeout)
+            await socket.send(json.dumps({"event": "pusher:subscribe", "data": {"auth": "", "channel": topic}}))
+            await asyncio.wait_for(socket.recv(), timeout)
+
+        await self._open_all(count, url, begin, self._number_in_page_event, timeout)
+
+    async def wait(self, seconds: float) -> None:
+        """Wait until every connection has received every broadcast or is closed, but no longer than `seconds`."""
+        if self._missing:
+            try:
+                await asyncio.wait_for(self._complete.wait(), seconds)
+            except TimeoutError:
+                return
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for socket in self._open:
+            socket.transport.abort()
+
+    async def _open_all(
+        self,
+        count: int,
+        url: str,
+        begin: Callable[[ClientConnection], Any],
+        number_of: Callable[[str | bytes], int | None],
+        timeout: float,
+    ) -> None:
+        gate = asyncio.Semaphore(_AT_ONCE)
+
+        async def open_one() -> ClientConnection:
+            async with gate:
+                with explained(url):
+                    socket = await connect(
+                        url,
+                        compression=None,
+                        proxy=None if is_loopback(urlsplit(url).hostname or "") else True,
+                        ssl=certificates() if url.startswith("wss:") else None,
+                        open_timeout=timeout,
+                        close_timeout=1,
+                        max_size=None,
+                        max_queue=None,
+                        ping_interval=None,
+                    )
+                    self._open.append(socket)
+                    await begin(socket)
+                return socket
+
+        self._missing = count * self._broadcasts
+        for socket in await asyncio.gather(*(open_one() for _ in range(count))):
+            received = Received(array("H", bytes(2 * self._broadcasts)))
+            self.received.append(received)
+            self._tasks.append(asyncio.create_task(self._listen(socket, received, number_of)))
+
+    async def _request(
+        self, socket: ClientConnection, number: int, action: str, target: str, data: object, timeout: float
+    ) -> None:
+        await socket.send(envelope.request(action, target, data, number))
+        while True:
+            text = await asyncio.wait_for(socket.recv(), timeout)
+            message = envelope.read_message(text.encode() if isinstance(text, str) else text)
+            if message is None:
+                raise Unreachable(f"{self._ws_url} replied with a message without meta")
+            if message.request_id == number:
+                if message.errors:
+                    raise envelope.error_of(f"{action} {target}".strip(), message)
+                return
+
+    async def _listen(
+        self, socket: ClientConnection, received: Received, number_of: Callable[[str | bytes], int | None]
+    ) -> None:
+        try:
+            while True:
+                text = await socket.recv()
+                now = clock.elapsed()
+                number = number_of(text)
+                if number is not None and 0 <= number < self._broadcasts:
+                    self._note(received, number, now)
+        except ConnectionClosed as closed:
+            code = closed.rcvd.code if closed.rcvd else 1006
+            received.closed = f"closed with {code}"
+            self._missing -= sum(not times for times in received.times)
+            self._check_complete()
+
+    def _note(self, received: Received, number: int, now: float) -> None:
+        if not received.times[number]:
+            received.at.append(now)
+            received.numbers.append(number)
+            self._missing -= 1
+        received.times[number] = min(received.times[number] + 1, 0xFFFF)
+        received.disordered += number < received.last
+        received.last = max(received.last, number)
+        self._check_complete()
+
+    def _check_complete(self) -> None:
+        if self._missing <= 0:
+            self._complete.set()
+
+    def _number_in_update(self, text: str | bytes) -> int | None:
+        """Return the number of this run's broadcast in an update, or `None`."""
+        message = json.loads(text)
+        data = message.get("data") if message.get("meta", {}).get("target") == self._event else None
+        return self._number(data.get("data") if isinstance(data, dict) else None)
+
+    def _number_in_page_event(self, text: str | bytes) -> int | None:
+        """Return the number of this run's broadcast in a page's message, which may be compressed, or `None`."""
+        frame = json.loads(text)
+        if str(frame.get("event", "")).startswith("pusher"):
+            return None
+        data = frame.get("data")
+        message = (json.loads(data) if isinstance(data, str) else data or {}).get("message", "")
+        if message[:1] not in ("{", "["):
+            message = zlib.decompress(base64.b64decode(message), 32 + zlib.MAX_WBITS)
+        event = json.loads(message)
+        return self._number(event.get("data")) if event.get("event", "").endswith(self._event) else None
+
+    def _number(self, data: object) -> int | None:
+        if not isinstance(data, dict) or data.get("simulation") != self._seed:
+            return None
+        number = data.get("number")
+        return number if isinstance(number, int) else None
+
+
+def closings(all: Sequence[Received]) -> dict[str, int]:
+    """Return how many connections the service closed, by the reason."""
+    found: dict[str, int] = {}
+    for each in all:
+        if each.closed:
+            found[each.closed] = found.get(each.closed, 0) + 1
+    return found

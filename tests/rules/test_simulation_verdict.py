@@ -1,0 +1,140 @@
+"""Whether the result of a simulation is as planned, differs, or is not decided."""
+
+from __future__ import annotations
+
+from array import array
+
+import pytest
+
+from extcli.simulate.answers import body_of, head_of, is_complete
+from extcli.simulate.plan import Plan
+from extcli.simulate.pool import NO_ANSWER, NOT_SENT
+from extcli.simulate.subjects import wrong_statistics
+from extcli.simulate.verdict import Verdict, acknowledged, compare, compare_entries
+
+
+def plan_of(*requests: tuple[int, int], expected: tuple[int, ...], late: int = 0) -> Plan:
+    """Return a plan of (viewer, choice)."""
+    viewers = array("l", (viewer for viewer, _ in requests))
+    choices = array("H", (choice for _, choice in requests))
+    at = array("d", (float(index) for index in range(len(requests))))
+    return Plan(7, 1 + max(viewers), ["a", "b"], viewers, choices, at, len(requests) - late, expected)
+
+
+TWO = plan_of((0, 0), (1, 1), (0, 1), expected=(0, 2))
+"""Both viewers choose b in the end; the first chose a before."""
+
+
+@pytest.mark.parametrize(
+    ("status", "found", "verdict"),
+    [
+        ((200, 200, 200), {"b": 2}, Verdict.AS_PLANNED),
+        ((200, 200, 200), {"a": 1, "b": 1}, Verdict.DIFFERS),
+        ((200, 200, 200), {"b": 2, "c": 1}, Verdict.DIFFERS),
+        ((200, 200, 400), {"a": 1, "b": 1}, Verdict.DIFFERS),
+        ((200, 200, NOT_SENT), {"a": 1, "b": 1}, Verdict.DIFFERS),
+        ((200, 200, NO_ANSWER), {"a": 1, "b": 1}, Verdict.NOT_DECIDED),
+        ((200, 200, 503), {"a": 1, "b": 1}, Verdict.NOT_DECIDED),
+        ((200, 200, NO_ANSWER), {"b": 2}, Verdict.AS_PLANNED),
+        ((200, 200, NO_ANSWER), {"b": 1}, Verdict.DIFFERS),
+        ((200, NO_ANSWER, 200), {"b": 1}, Verdict.NOT_DECIDED),
+        ((NO_ANSWER, 200, 200), {"a": 1, "b": 1}, Verdict.NOT_DECIDED),
+        ((400, NO_ANSWER, 400), {"b": 1}, Verdict.DIFFERS),
+    ],
+)
+def test_only_requests_without_an_answer_leave_a_difference_open(
+    status: tuple[int, ...], found: dict[str, int], verdict: Verdict
+):
+    assert verdict == compare(TWO, status, {}, found, []).verdict
+
+
+def test_a_difference_that_the_service_acknowledged_is_told_from_a_loss():
+    assert compare(TWO, (200, 200, 400), {}, {"a": 1, "b": 1}, []).is_as_acknowledged
+    assert not compare(TWO, (200, 200, 200), {}, {"a": 1, "b": 1}, []).is_as_acknowledged
+
+
+def test_a_fault_makes_equal_counts_differ():
+    assert Verdict.DIFFERS == compare(TWO, (200, 200, 200), {}, {"b": 2}, ["mean is 3"]).verdict
+
+
+def test_only_the_difference_to_what_was_there_counts():
+    assert Verdict.AS_PLANNED == compare(TWO, (200, 200, 200), {"a": 9, "z": 1}, {"a": 9, "b": 2, "z": 1}, []).verdict
+    assert Verdict.DIFFERS == compare(TWO, (200, 200, 200), {"a": 9}, {"a": 8, "b": 2}, []).verdict
+
+
+def test_late_requests_do_not_count():
+    plan = plan_of((0, 0), (1, 1), expected=(1, 0), late=1)
+
+    assert ([(1, 1), (0, 0)], (1, 1), 0) == acknowledged(plan, (200, 400))
+
+
+@pytest.mark.parametrize(
+    ("status", "found", "verdict"),
+    [
+        ((200, 200), {"entries": 2}, Verdict.AS_PLANNED),
+        ((200, 200), {"entries": 1}, Verdict.DIFFERS),
+        ((200, 200), {"entries": 2, "doubled": 1}, Verdict.DIFFERS),
+        ((200, NO_ANSWER), {"entries": 1}, Verdict.NOT_DECIDED),
+        ((200, NO_ANSWER), {"entries": 2}, Verdict.AS_PLANNED),
+        ((200, NO_ANSWER), {}, Verdict.DIFFERS),
+        ((200, 429), {"entries": 1}, Verdict.DIFFERS),
+    ],
+)
+def test_each_entry_must_be_there_once(status: tuple[int, ...], found: dict[str, int], verdict: Verdict):
+    plan = plan_of((0, 0), (0, 0), expected=(2, 0))
+    assert verdict == compare_entries(plan, status, found).verdict
+
+
+def stats(*specific: int, **wrong: float) -> dict[str, object]:
+    return {"specific": list(specific), "count": 4, "sum": 4, "mean": 1.0, "stddev": 1.0, **wrong}
+
+
+def test_statistics_must_follow_from_the_votes():
+    assert [] == wrong_statistics(stats(2, 0, 2))
+    assert ["mean is 1.1, but the votes give 1"] == wrong_statistics(stats(2, 0, 2, mean=1.1))
+    assert ["stddev is 1.1547, but the votes give 1"] == wrong_statistics(stats(2, 0, 2, stddev=1.1547005))
+    assert [] == wrong_statistics(stats(2, 0, 1, mean=9.0)), "a vote is not counted one by one"
+
+
+@pytest.mark.parametrize(
+    ("data", "status", "body", "closes"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", 200, b"{}", False),
+        (b"HTTP/1.1 400 Bad Request\r\ncontent-length:2\r\nConnection: Close\r\n\r\n{}", 400, b"{}", True),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1;x=y\r\n}\r\n0\r\n\r\n", 200, b"{}", False),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 200, b"", False),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", 204, b"", False),
+        (b"HTTP/1.0 200 OK\r\ncontent-length: 0\r\n\r\n", 200, b"", True),
+    ],
+)
+def test_an_answer_is_complete_at_its_last_byte(data: bytes, status: int, body: bytes, closes: bool):
+    head = head_of(data)
+    assert head is not None
+    assert (status, closes, body) == (head.status, head.closes, body_of(data, head))
+    for end in range(len(data)):
+        part = head_of(data[:end])
+        assert part is None or not is_complete(data[:end], part)
+    assert is_complete(data, head)
+
+
+def test_an_answer_without_a_length_ends_with_its_connection():
+    data = b"HTTP/1.1 200 OK\r\n\r\nhello"
+    head = head_of(data)
+    assert head is not None
+    assert head.closes
+    assert not is_complete(data, head)
+    assert is_complete(data, head, ended=True)
+
+
+@pytest.mark.parametrize(("value", "seconds"), [("1", 1), (" 60 ", 60), ("soon", -1), ("", -1), ("99999", -1)])
+def test_retry_after_is_a_number_of_seconds(value: str, seconds: int):
+    for status, expected in ((429, seconds), (503, seconds), (200, -1)):
+        head = head_of(f"HTTP/1.1 {status} X\r\nRetry-After: {value}\r\ncontent-length: 0\r\n\r\n".encode())
+        assert head is not None
+        assert expected == head.retry_after
+
+
+@pytest.mark.parametrize("data", [b"SSH-2.0", b"HTTP/2 200\r\n\r\n", b"HTTP/1.1 xyz OK\r\n\r\n"])
+def test_what_is_not_http_is_an_error(data: bytes):
+    with pytest.raises(ValueError, match=r"not HTTP/1\.1|invalid literal"):
+        head_of(data)
