@@ -252,6 +252,8 @@ def _options(
 
     if rate and burst:
         raise UsageError("--rate and --burst exclude each other")
+    if report is not None and (report.is_dir() or not report.absolute().parent.is_dir()):
+        raise UsageError(f"--report: cannot write {report}", why="it is a folder, or its folder does not exist")
     is_production = in_production(session)
     if burst:
         pace = Pace(burst=times.duration(burst) / 1000)
