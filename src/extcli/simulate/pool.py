@@ -124,6 +124,8 @@ class Pool:
     async def run(self) -> Measured:
         """Send all requests, wait for their answers, and close the connections."""
         self._started = clock.elapsed()
+        for connection in self._all:
+            connection.since = 0.0
         if self._work.requests:
             sweeping = self._loop.create_task(self._sweep())
             self._tick()

@@ -1,0 +1,252 @@
+"""The generator of `extcli simulate`, against servers that answer in every way that HTTP allows, and in some others."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import subprocess
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from extcli.simulate.pool import NO_ANSWER, NOT_SENT, Measured, Pool, Target, Work
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+CLOSING = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
+LATER = b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n"
+MUCH_LATER = b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 60\r\nContent-Length: 0\r\n\r\n"
+ENDS = None
+"""Stands for closing the connection without an answer."""
+
+Answer = Callable[[int, asyncio.StreamWriter], Awaitable[None]]
+
+
+@asynccontextmanager
+async def serving(answer: Answer, tls: ssl.SSLContext | None = None) -> AsyncIterator[tuple[int, list[bytes]]]:
+    """Serve; yields the port and the requests, as they come. `answer` gets the number of each."""
+    received: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                received.append(await reader.readuntil(b"\n"))
+                await answer(len(received), writer)
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
+    async with server:
+        yield server.sockets[0].getsockname()[1], received
+
+
+def always(data: bytes | None) -> Answer:
+    async def answer(number: int, writer: asyncio.StreamWriter) -> None:
+        if data is ENDS:
+            writer.transport.abort()
+        else:
+            writer.write(data)
+
+    return answer
+
+
+async def sent(
+    answer: Answer | int,
+    count: int = 3,
+    *,
+    viewers: int | None = None,
+    at: float = 0.0,
+    tls: tuple[ssl.SSLContext, ssl.SSLContext] | None = None,
+    **settings: Any,
+) -> tuple[Measured, list[bytes]]:
+    """Send so many requests, one line each, and return what became of them and what the server received."""
+    server_tls, client_tls = tls or (None, None)
+    requests = [b"%d\n" % index for index in range(count)]
+    viewer = [index % (viewers or count) for index in range(count)]
+    work = Work(requests, viewer, [at] * count, viewers or count)
+    options = {"connections": 2, "timeout": 5.0, **settings}
+    async with serving(always(OK) if isinstance(answer, int) else answer, server_tls) as (port, received):
+        pool = Pool(Target("127.0.0.1", answer if isinstance(answer, int) else port, client_tls), work, **options)
+        try:
+            if not isinstance(answer, int):
+                await pool.open(2)
+            return await asyncio.wait_for(pool.run(), 20), received
+        finally:
+            pool.close()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        OK,
+        CLOSING,
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+        b"HTTP/1.1 204 No Content\r\n\r\n",
+        b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + OK,
+    ],
+)
+async def test_every_form_of_an_answer_is_an_answer(answer: bytes):
+    measured, received = await sent(always(answer), 7)
+
+    assert {200, 204} >= set(measured.status)
+    assert sorted(received) == [b"%d\n" % index for index in range(7)]
+
+
+async def test_an_answer_may_come_in_pieces():
+    async def in_pieces(number: int, writer: asyncio.StreamWriter) -> None:
+        for byte in OK:
+            writer.write(bytes([byte]))
+            await asyncio.sleep(0)
+
+    assert [200, 200, 200] == list((await sent(in_pieces))[0].status)
+
+
+async def test_an_answer_may_end_with_its_connection():
+    async def ending(number: int, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.0 200 OK\r\n\r\n{}")
+        writer.close()
+
+    assert [200, 200, 200] == list((await sent(ending))[0].status)
+
+
+@pytest.mark.parametrize("answer", [ENDS, b"HTTP/1.1 200 OK\r\nContent-Le", b"SSH-2.0-x\r\n"])
+async def test_a_connection_that_ends_early_leaves_no_answer(answer: bytes | None):
+    async def early(number: int, writer: asyncio.StreamWriter) -> None:
+        if answer is not ENDS:
+            writer.write(answer)
+            await writer.drain()
+        writer.close()
+
+    measured, _ = await sent(early)
+    assert [NO_ANSWER] * 3 == list(measured.status)
+
+
+async def test_one_lost_connection_costs_one_request():
+    async def lose_second(number: int, writer: asyncio.StreamWriter) -> None:
+        await always(ENDS if number == 2 else OK)(number, writer)
+
+    measured, _ = await sent(lose_second, 20)
+    assert [NO_ANSWER] + [200] * 19 == sorted(measured.status)
+
+
+async def test_a_silent_service_leaves_no_answer_after_the_timeout():
+    async def silent(number: int, writer: asyncio.StreamWriter) -> None:
+        pass
+
+    measured, _ = await sent(silent, timeout=0.2)
+    assert [NO_ANSWER] * 3 == list(measured.status)
+    assert max(measured.done) < 3
+
+
+async def test_requests_that_find_no_connection_are_not_sent():
+    measured, _ = await sent(1, timeout=0.2)
+
+    assert [NOT_SENT] * 3 == list(measured.status)
+    assert 0 == measured.sendings
+
+
+async def test_one_viewer_has_one_request_at_a_time():
+    open_requests: list[int] = []
+
+    async def count(number: int, writer: asyncio.StreamWriter) -> None:
+        open_requests.append(number)
+        await asyncio.sleep(0)
+        assert [number] == open_requests
+        open_requests.clear()
+        writer.write(OK)
+
+    measured, received = await sent(count, 10, viewers=1)
+    assert [200] * 10 == list(measured.status)
+    assert received == [b"%d\n" % index for index in range(10)]
+
+
+async def test_requests_wait_for_a_connection_and_the_wait_counts():
+    free = asyncio.Event()
+
+    async def slow(number: int, writer: asyncio.StreamWriter) -> None:
+        if number == 3:
+            free.set()
+        await free.wait() if number < 3 else None
+        writer.write(OK)
+
+    async def release() -> None:
+        await asyncio.sleep(0.2)
+        free.set()
+
+    releasing = asyncio.create_task(release())
+    measured, _ = await sent(slow, 10)
+    await releasing
+
+    assert [200] * 10 == list(measured.status)
+    assert min(measured.done) >= 0.19, "all were due at 0"
+
+
+async def test_a_refused_request_is_repeated_when_the_service_says():
+    async def refuse_twice(number: int, writer: asyncio.StreamWriter) -> None:
+        writer.write(LATER if number <= 2 else OK)
+
+    for pauses_all in (False, True):
+        measured, received = await sent(refuse_twice, repeats=frozenset({429}), pauses_all=pauses_all)
+        assert [200, 200, 200] == list(measured.status)
+        assert (5, 2, 5) == (measured.sendings, measured.repeated, len(received))
+
+
+@pytest.mark.parametrize(("answer", "repeats"), [(LATER, frozenset()), (MUCH_LATER, frozenset({429}))])
+async def test_a_refusal_is_final_without_a_time_or_with_one_too_far(answer: bytes, repeats: frozenset[int]):
+    measured, _ = await sent(always(answer), repeats=repeats)
+
+    assert [429] * 3 == list(measured.status)
+    assert 0 == measured.repeated
+
+
+async def test_requests_are_sent_when_they_are_due():
+    measured, _ = await sent(always(OK), at=0.15)
+
+    assert min(measured.sent) >= 0.15
+    assert min(measured.done) >= min(measured.sent)
+
+
+async def test_a_connection_that_idles_is_closed_before_the_service_closes_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("extcli.simulate.pool._IDLE", 0.1)
+    closed = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        assert b"" == await reader.read()
+        closed.set()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        pool = Pool(Target("127.0.0.1", port), Work([b"0\n"], [0], [30.0], 1), connections=1, timeout=5)
+        await pool.open(1)
+        running = asyncio.create_task(pool.run())
+        await asyncio.wait_for(closed.wait(), 5)
+        running.cancel()
+        pool.close()
+
+
+@pytest.fixture
+def tls(tmp_path: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """The contexts of a server with a certificate of its own, and of a client that trusts it."""
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+               "-keyout", str(key), "-out", str(certificate), "-subj", "/CN=127.0.0.1",
+               "-addext", "subjectAltName=IP:127.0.0.1"]  # fmt: skip
+    subprocess.run(command, check=True, capture_output=True)
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(certificate, key)
+    return server, ssl.create_default_context(cafile=str(certificate))
+
+
+async def test_requests_go_through_tls(tls: tuple[ssl.SSLContext, ssl.SSLContext]):
+    measured, _ = await sent(always(OK), 20, tls=tls)
+
+    assert [200] * 20 == list(measured.status)
+
+
+async def test_a_certificate_that_is_not_trusted_is_an_error(tls: tuple[ssl.SSLContext, ssl.SSLContext]):
+    with pytest.raises(ssl.SSLCertVerificationError):
+        await sent(always(OK), tls=(tls[0], ssl.create_default_context()))
