@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from extcli import clock
 from extcli.api.client import SERVICE, encoded
@@ -33,28 +34,38 @@ def target_of(session: Session, *, writes: bool, whole_extension: bool) -> Targe
         raise Unreachable(f"{url} is not ready", why=shortened(found.reason), fix="`extcli wait` waits until it is")
     is_emulator = found.kind is Kind.EMULATOR
     environment = _environment(session, found)
-    token, secret = secret_lookup.token(session.resolver, url), secret_lookup.secret(session.resolver, url)
-    is_open = is_emulator and environment == "sandbox"
     now = service_time(session.http) if found.clock else None
-    host = _host(url)
-    return Target(
+    target = Target(
         http=session.http,
         ws_url=session.resolver.ws_url(),
         environment=environment,
         is_emulator=is_emulator,
         has_control=found.clock is not None,
-        # A sandbox emulator accepts any client id, so a run shares no data with other extensions.
-        client_id=fresh() if is_open and token is None else session.resolver.client_id(),
-        # It does not check signatures either (ruling A1).
-        secret=secret or (secrets.token_bytes(32) if is_open and token is None else None),
-        token=token,
+        client_id=session.resolver.client_id(),
+        secret=secret_lookup.secret(session.resolver, url),
+        token=None,
         writes=writes,
-        whole_extension=whole_extension or (is_open and token is None),
+        whole_extension=whole_extension,
         ahead=now - clock.now() if now is not None else 0,
         timeout=session.resolver.timeout(),
-        pace=Pace(unlimited=is_open, shared=not is_loopback(host)),
+        pace=Pace(unlimited=is_emulator and environment == "sandbox", shared=not is_loopback(_host(url))),
         has_default_ws=session.resolver.configured_ws_url() is None,
     )
+    if target.secret is None or session.resolver.flags.token_file:
+        target.token = secret_lookup.token(session.resolver, url)
+    if is_emulator and environment == "sandbox" and target.token is None:
+        _use_own_extension(target)
+    return target
+
+
+def _use_own_extension(target: Target) -> None:
+    """Let a run in a sandbox emulator use a client id of its own, so that it shares no data with other extensions."""
+    target.secret = target.secret or secrets.token_bytes(32)  # a sandbox does not check signatures (ruling A1)
+    client_id = fresh()
+    authorization = f"{client_id} {target.token_of({'role': 'viewer'}, client_id)}"
+    with target.http.stream("GET", f"{SERVICE}user_info", authorization=authorization) as answer:
+        if answer.status_code == 200:  # not with `serve --registered-only`
+            target.client_id, target.whole_extension = client_id, True
 
 
 def is_production(session: Session, target: Target) -> bool:
@@ -74,6 +85,4 @@ def _environment(session: Session, found: Probe) -> str:
 
 
 def _host(url: str) -> str:
-    from urllib.parse import urlsplit
-
     return urlsplit(url).hostname or ""

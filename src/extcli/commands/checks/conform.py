@@ -14,7 +14,6 @@ from extcli.errors import ExpectationFailed, Unreachable
 from extcli.session import Session
 
 if TYPE_CHECKING:
-    from extcli.conform.rule import Rule
     from extcli.conform.run import Result
     from extcli.conform.target import Target
 
@@ -61,24 +60,42 @@ def conform(
     from extcli.conform import recording, report
     from extcli.conform.catalog import chosen
     from extcli.conform.opening import target_of
+    from extcli.conform.run import results
 
     rules = chosen(only or [])
     old = recording.read(against) if against else None
+    writes = writes and not session.dry_run
     target = target_of(session, writes=writes, whole_extension=whole_extension)
     if writes and not yes:
         _confirm(session, target)
+    found: list[Result] = []
     try:
-        found = _probed(rules, target, old)
+        for result in results(rules, target):
+            if old is not None:
+                result.recorded = recording.compare(result, old)
+            found.append(result)
+    except Unreachable as error:
+        _report(session, target, found)
+        done = f"{len(found)} of {len(rules)} rules were done; {rules[len(found)].name} was not"
+        raise Unreachable(error.what, why=f"{error.why}; {done}" if error.why else done, fix=error.fix) from None
     finally:
         if target.left:
             session.output.report(f"not removed, and left to expire: {', '.join(target.left)}")
-    document = report.document_of(session.resolver.url(), target.environment, found)
-    session.output.show_value(document, report.view())
+    document = _report(session, target, found)
     if record:
         recording.write(record, target.environment, found)
     if junit:
         report.write_junit(junit, document)
     _judge(document, strict=strict)
+
+
+def _report(session: Session, target: Target, found: Sequence[Result]) -> dict[str, Any]:
+    """Print the results, and return them as JSON."""
+    from extcli.conform import report
+
+    document = report.document_of(session.resolver.url(), target.environment, found)
+    session.output.show_value(document, report.view())
+    return document
 
 
 def _confirm(session: Session, target: Target) -> None:
@@ -88,23 +105,6 @@ def _confirm(session: Session, target: Target) -> None:
     if is_production(session, target):
         loss = "--writes makes polls, stores, links and messages, in channels whose ids begin with conform-"
         ask(session, [f"{session.resolver.url()} is production", loss], "Continue?")
-
-
-def _probed(rules: Sequence[Rule], target: Target, old: Mapping[str, Any] | None) -> list[Result]:
-    """Probe all rules. Raises `Unreachable`, which says how many were done."""
-    from extcli.conform.recording import compare
-    from extcli.conform.run import results
-
-    found: list[Result] = []
-    try:
-        for result in results(rules, target):
-            if old is not None:
-                result.recorded = compare(result, old)
-            found.append(result)
-    except Unreachable as error:
-        done = f"{len(found)} of {len(rules)} rules were done; {rules[len(found)].name} was not"
-        raise Unreachable(error.what, why=f"{error.why}; {done}" if error.why else done, fix=error.fix) from None
-    return found
 
 
 def _judge(document: Mapping[str, Any], *, strict: bool) -> None:

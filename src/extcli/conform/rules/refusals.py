@@ -52,7 +52,6 @@ def error_information(at: Deployment) -> None:
 def body_of_an_error(at: Deployment) -> None:
     check_error(at.anonymous.get("vote"), 401)
     check_error(at.viewer.get("vote_logs", id=at.fresh("poll")), 403)
-    check_error(at.viewer.get("json_store", id=at.fresh("store")), 404)
     check_error(at.viewer.get("nothing"), 404)
     check_error(at.viewer.get("vote?id=a.b"), 400)
     check_error(at.admin.get("accumulate", start="soon"), 400)
