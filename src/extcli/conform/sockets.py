@@ -78,15 +78,19 @@ class Socket:
             raise Differs(f"the reply to {action} {target}".strip(), "errors", reply.get("data", reply))
         return dict(errors[0])
 
-    def update(self, what: str = "an update") -> Json:
-        """Return the next update, whole. Raises `Differs` if none arrives in time."""
+    def update(self, what: str = "an update", *, is_noted: bool = True) -> Json:
+        """Return the next update, whole. Raises `Differs` if none arrives in time.
+
+        If the number of updates depends on the pace of the service, they are not noted for a recording.
+        """
         if self._updates:
             message = self._updates.popleft()
         else:
             message = self._receive(what)
             if message["meta"].get("action") != "update":
                 raise Differs(what, "an update", message)
-        self._at.note(Exchange("game", "update", None, 0, message, {}, self._request_id))
+        if is_noted:
+            self._at.note(Exchange("game", "update", None, 0, message, {}, self._request_id))
         return message
 
     def message(self) -> Json:
