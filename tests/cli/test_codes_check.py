@@ -106,6 +106,22 @@ def test_a_file_of_another_format_is_refused_without_quoting_it(check, file, nam
     assert "SECRET" not in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ('{"SECRET": ["A"]}', ["it begins with an object", "--set NAME=FILE"]),
+        ('"SECRET"', ["it begins with a single value", '["A-1", "A-2"]']),
+        ('[["SECRET"]]', ["item 1: is an array, not a string; each set has its own file"]),
+        ('["A", {"code": "SECRET"}]', ["item 2: is an object, not a string", "JSON lines, and use --column"]),
+    ],
+)
+def test_json_of_another_shape_is_refused_with_the_shape_to_write(check, file, content: str, why: list[str]):
+    stderr = check("--set", f"A={file(content, 'c.json')}").stderr
+
+    assert all(each in stderr for each in why), stderr
+    assert "SECRET" not in stderr
+
+
 def test_missing_empty_and_multiline_cells_are_errors(check, file):
     source = file('n,code\n1,A\n2\n\n3,"B\nC"\n4,\n5,D\n', "c.csv")
 

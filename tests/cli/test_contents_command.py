@@ -62,6 +62,14 @@ def test_the_coming_expiries_are_listed(extcli, live):
     assert "7d" in row
 
 
+def test_the_table_of_coming_expiries_breaks_no_client_id_in_80_columns(extcli):
+    extcli("vote", "cast", "a-poll-with-a-long-name-of-many-words", "--value", "1", "--channel", "123456789")
+    table = extcli("clock", "next", "-o", "table", env={"COLUMNS": "80"}).stdout
+
+    assert "  my-extension  123456789" in table
+    assert 80 >= max(map(len, table.splitlines()))
+
+
 def test_a_jump_advances_the_clock_to_the_next_expiry(extcli, live):
     now = live.freeze()
     vote(extcli, "lunch")

@@ -36,6 +36,23 @@ def test_the_table_has_at_most_80_columns(extcli, live: LiveServer, viewer):
     assert all(line[:2].isdigit() or line.startswith(" " * 17) for line in lines)
 
 
+@pytest.mark.parametrize("options", [(), ("-f", "--count", "4")])
+def test_no_line_is_wider_than_the_terminal(extcli, live: LiveServer, viewer, options: tuple[str, ...]):
+    for id in ("x" * 64, "short"):
+        viewer("5" * 60).get(f"vote?id={'y' * 100}", headers={"X-Request-Id": id})
+        viewer("5" * 60).get("vote_logs", headers={"X-Request-Id": id})
+    lines = extcli("logs", *options, "-o", "table", env={"COLUMNS": "80"}).stdout.splitlines()
+
+    assert 80 >= max(map(len, lines))
+
+
+def test_a_long_id_is_below_its_request(extcli, viewer):
+    viewer("5").get("vote_logs", headers={"X-Request-Id": "x" * 60})
+
+    last = extcli("logs", "-o", "table", env={"COLUMNS": "80"}).stdout.splitlines()[-1]
+    assert last.startswith(f"{' ' * 17}{'x' * 60} ")
+
+
 @pytest.mark.parametrize(
     ("options", "paths"),
     [
@@ -142,6 +159,14 @@ def test_show_prints_all_of_a_refusal(extcli, live: LiveServer, filled):
     ):
         assert part in shown
     assert entry == extcli("logs", "show", str(entry["number"]), "-o", "json").json
+
+
+def test_show_prints_the_bodies_in_a_pipe_as_well(extcli, filled):
+    facts = dict(extcli("logs", "show", "latest", "-o", "plain").rows)
+    voted = extcli("logs", "--path", "id=rps", "-o", "jsonl").jsonl[0]
+
+    assert facts["response body"].startswith('{"polls":')
+    assert '{"value":2}' == dict(extcli("logs", "show", voted["id"], "-o", "plain").rows)["request body"]
 
 
 def test_show_says_that_an_entry_is_gone(extcli, live: LiveServer):

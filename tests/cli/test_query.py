@@ -36,6 +36,16 @@ def test_plain_output_has_a_line_for_each_item(extcli):
     assert "null\n" == extcli("vote", "list", "--query", "absent", "-o", "json").stdout
 
 
+@pytest.mark.parametrize("form", ["table", "plain", "jsonl"])
+def test_a_query_that_selects_nothing_says_so(extcli, form: str):
+    note = "--query selects nothing of the answer; -o json without it shows what there is\n"
+
+    for query in ("absent", "polls[?id=='absent'].id"):
+        assert note == extcli("vote", "list", "--query", query, "-o", form).stderr
+    assert "" == extcli("vote", "list", "--query", "absent", "-o", form, "--quiet").stderr
+    assert "" == extcli("vote", "list", "--query", "absent", "-o", "json").stderr
+
+
 def test_a_table_is_json(extcli):
     shown = extcli("vote", "list", "--query", "polls[0]", "-o", "table").stdout
 

@@ -30,8 +30,18 @@ def test_a_table_says_what_each_socket_follows_and_which_is_stalled(extcli, numb
 
     table = extcli("socket", "list", "-o", "table", env={"COLUMNS": "200"}).stdout
 
-    assert "opened (UTC)" in table
-    assert "state:channel (stalled)" in table
+    assert "opened" in table
+    assert f"{number} is stalled, and follows state:channel" in table
+
+
+def test_the_table_shows_all_of_a_socket_in_80_columns(extcli, game):
+    for topic in ("extension", "channel"):
+        game.data("subscribe", "state", {"topic_id": topic})
+    table = extcli("socket", "list", "--channel", CHANNEL, "-o", "table", env={"COLUMNS": "80"}).stdout
+
+    assert "…" not in table
+    assert "follows state:channel, state:extension" in table
+    assert 80 >= max(map(len, table.splitlines()))
 
 
 def test_the_list_is_limited_by_client_id_and_channel(extcli, number):

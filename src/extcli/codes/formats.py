@@ -54,6 +54,12 @@ class Batch:
     """Text without surrounding whitespace, or `Unreadable`."""
 
 
+_NESTED = {
+    "start_array": Unreadable("is an array, not a string; each set has its own file"),
+    "start_map": Unreadable("is an object, not a string; for objects write JSON lines, and use --column"),
+}
+"""Stands for an element of a JSON array that is itself an array or an object."""
+
 TextOf = Callable[[object], str | Unreadable]
 """Turns a JSON value into an entry."""
 
@@ -115,11 +121,15 @@ def read_json_array(stream: IO[bytes], name: str, text_of: TextOf) -> Iterator[B
             elif event == "start_array" and depth == 0:
                 depth = 1
             elif depth == 0:
-                raise UsageError(f"{name} is not a JSON array of strings")
+                raise UsageError(
+                    f"{name} is not a JSON array of strings",
+                    why=f"it begins with {'an object' if event == 'start_map' else 'a single value'}",
+                    fix='write the codes of one set as ["A-1", "A-2"], and give each set its own file: --set NAME=FILE',
+                )
             elif event in ("start_array", "start_map"):
                 depth += 1
                 if depth == 2:
-                    items.append(text_of(None))
+                    items.append(_NESTED[event])
             elif depth == 1:
                 items.append(text_of(value))
             if len(items) >= _BATCH:

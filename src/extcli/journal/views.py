@@ -15,8 +15,8 @@ Json = Mapping[str, Any]
 
 _INDENT = 17
 """Columns before the request: the time in UTC, and the status."""
-_AROUND = _INDENT + 11
-"""Columns beside the request and the id."""
+_LONGEST_ID = 24
+"""Characters of an id that stands beside the request; a longer one is below."""
 
 
 def request_of(entry: Json) -> str:
@@ -73,17 +73,24 @@ def _table(document: Json) -> str:
     """Return two lines for each entry, cut to the width of the terminal: the request, then its caller and a note."""
     rows = [_cells(entry) for entry in document["entries"]]
     total = get_terminal_size().columns
-    ids = max((len(id) for *_, id, _ in rows), default=0)
-    width = min(max(total - ids - _AROUND, 20), max((len(request) for _, _, request, *_ in rows), default=0))
+    ids = max((len(id) for *_, id, _ in rows if len(id) <= _LONGEST_ID), default=0)
+    times_taken = max((len(took) for *_, took, _, _ in rows), default=0)
+    around = _INDENT + times_taken + len(" ") + len(" ms ") + ids
+    width = min(max(total - around, 20), max((len(request) for _, _, request, *_ in rows), default=0))
     lines = []
     for time, status, request, caller, took, id, note in rows:
-        lines.append(f"{time} {status:<3} {_cut(request, width):<{width}} {took:>6} ms {id}")
-        lines.append(_cut(f"{'':<{_INDENT}}{caller:<18} {note}".rstrip(), total))
+        beside, below = (id, "") if len(id) <= _LONGEST_ID else ("", f"{id} ")
+        first = f"{time} {status:<3} {_cut(request, width):<{width}} {took:>{times_taken}} ms {beside}"
+        lines.append(_cut(first.rstrip(), total))
+        lines.append(_cut(f"{'':<{_INDENT}}{below}{caller:<18} {note}".rstrip(), total))
     return "\n".join(lines) or "no entries"
 
 
 def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 1]}…"
+    """Return a text of at most `width` columns of a terminal."""
+    from rich.cells import cell_len, set_cell_size
+
+    return text if cell_len(text) <= width else f"{set_cell_size(text, width - 1)}…"
 
 
 def _row(entry: Json) -> list[str]:
@@ -100,9 +107,12 @@ ENTRIES = View(
 
 
 def line_of(entry: Json) -> str:
-    """Return an entry as one line for people, in columns."""
+    """Return an entry as one line for people, in columns, cut to the width of the terminal."""
     time, status, request, caller, took, id, note = _cells(entry)
-    return f"{time} {status:<3} {request:<36} {caller:<20} {took:>7} {id:<14} {note}".rstrip()
+    total = get_terminal_size().columns
+    width = 36 if total >= 120 else 30
+    line = f"{time} {status:<3} {_cut(request, width):<{width}} {id:<14} {caller:<18} {took:>7} ms {note}"
+    return _cut(line.rstrip(), total)
 
 
 ENTRY_LINE = View(table=line_of, rows=lambda entry: [_row(entry)])
@@ -161,7 +171,15 @@ def _readable(body: Json) -> str:
         return "\n".join(map(visible, body["text"].split("\n")))
 
 
-ENTRY = View(table=_shown, rows=lambda entry: [(name, field(value)) for name, value in _facts(entry)])
+def _rows(entry: Json) -> Iterator[tuple[str, str]]:
+    for name, value in _facts(entry):
+        yield name, field(value)
+    for name in ("request", "response"):
+        if text := entry[name]["text"]:
+            yield f"{name} body", field(text)
+
+
+ENTRY = View(table=_shown, rows=_rows)
 """One entry with all that is known."""
 
 

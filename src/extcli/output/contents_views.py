@@ -58,11 +58,18 @@ def view_of(kind: str) -> View:
     return View(table=table, rows=lambda document: map(row, document["rows"]), items=lambda document: document["rows"])
 
 
+_WHOLE = {4: ("client_id", 20), 5: ("channel_id", 12)}
+"""Columns that are not broken up to this width: the id is."""
+
+
 def _coming_table(document: dict[str, Any]) -> RenderableType:
     table = table_of("expires (UTC)", "in", "kind", "id", "client id", "channel", folded=(3, 4, 5))
+    for at, (name, most) in _WHOLE.items():
+        longest = max((len(visible(each[name])) for each in document["next"]), default=0)
+        table.columns[at].min_width = max(table.columns[at].min_width or 0, min(longest, most))
     for each in document["next"]:
         names = (visible(each[name]) for name in ("kind", "id", "client_id", "channel_id"))
-        table.add_row(times.shown(each["at"]), times.span(each["at"] - document["now"]), *names)
+        table.add_row(times.shown(each["at"])[:19], times.span(each["at"] - document["now"]), *names)
     return table if table.row_count else "nothing will expire"
 
 

@@ -70,6 +70,7 @@ class Output:
         self.watcher: Watcher | None = None
         """What shows results instead of printing them, with --watch."""
         self._verbose = verbose
+        self._found_nothing = False
 
     def show(self, answer: Answer, view: View) -> None:
         """Print an answer. As `json`, its body byte for byte, if it is JSON; else raises `UnexpectedAnswer`."""
@@ -104,6 +105,8 @@ class Output:
         """Print a value that extcli computed."""
         if self.query:
             value, view = self.query.part_of(value), self.query.view
+            if value in (None, []) and self.format is not Format.JSON and not self.watcher:
+                self._report_nothing_found()
         if self.watcher:
             self.watcher.see(value, view)
             return
@@ -139,6 +142,12 @@ class Output:
         """Print a line of the trace, if --verbose."""
         if self._verbose:
             write_stderr([text])
+
+    def _report_nothing_found(self) -> None:
+        """Report, once for each command, that a query found nothing to print."""
+        if not self._found_nothing:
+            self._found_nothing = True
+            self.report("--query selects nothing of the answer; -o json without it shows what there is")
 
     def _print(self, document: Any, view: View) -> None:
         if self.format is Format.TABLE:

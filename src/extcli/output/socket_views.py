@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from extcli.output import times
 from extcli.output.printer import View
 from extcli.output.sanitize import field, visible
-from extcli.output.views import table_of
+from extcli.output.views import stacked, table_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -16,15 +16,18 @@ _FIELDS = ("number", "kind", "client_id", "role", "channel_id", "requests", "fra
 
 
 def _table(document: dict[str, Any]) -> RenderableType:
-    columns = ("", "kind", "client id", "role", "channel", "in", "out", "unread", "opened (UTC)", "follows")
-    table = table_of(*columns, right=(0, 5, 6, 7), folded=(2, 4, 9))
+    """Return a table, and below it what each socket follows: there may be many topics."""
+    columns = ("", "kind", "client id", "role", "channel", "in", "out", "unread", "opened")
+    table = table_of(*columns, right=(0, 5, 6, 7), folded=(2, 4))
+    follows = []
     for each in document["sockets"]:
         texts = [visible(str(each[name])) for name in _FIELDS]
-        follows = ", ".join(each["subscriptions"]) + (" (stalled)" if each["stalled"] else "")
-        table.add_row(*texts, times.shown(each["opened_at"]), visible(follows.strip()))
+        table.add_row(*texts, times.shown(each["opened_at"])[11:19])
+        topics = visible(", ".join(each["subscriptions"])) or "nothing"
+        follows.append(f"{each['number']} {'is stalled, and ' if each['stalled'] else ''}follows {topics}")
     if hidden := document["total"] - table.row_count:
         table.add_row("", f"{hidden:,} more")
-    return table if table.row_count else "no open sockets"
+    return stacked(table, "\n".join(follows)) if table.row_count else "no open sockets"
 
 
 def _row(each: dict[str, Any]) -> list[str]:
