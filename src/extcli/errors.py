@@ -41,7 +41,7 @@ MEANINGS = {
     ExitCode.SERVICE_FAILED: "The service fails (5xx)",
     ExitCode.EXPECTATION_NOT_MET: (
         "An expectation is not met: `wait`, `expect`, `doctor`, a difference between snapshots, no such service, "
-        "no code to redeem, too few events, an unset key"
+        "no code to redeem, too few events, a simulation that differs, an unset key"
     ),
     ExitCode.INTERRUPTED: "Interrupted",
 }

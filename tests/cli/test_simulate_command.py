@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+import signal
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 from emulator.config.settings import Limits, Settings
 from emulator.server.middleware import Middleware
+from support.process import wait_until
 from support.profile_files import write_profiles
 from support.program import SECRET_BASE64
 from support.service import LiveServer, live_server
@@ -319,6 +322,23 @@ def test_a_refused_vote_comes_again_when_retry_after_says_so(crowd, faulty):
 
     assert 0 == ran.exit_code
     assert (55, 5, 5) == tuple(ran.json["figures"][name] for name in ("sent", "repeated", "refused"))
+
+
+def test_self_signed_tokens_follow_the_clock_of_the_service(crowd, extcli):
+    extcli("clock", "advance", "1d")
+
+    assert 0 == crowd(env={"EXTCLI_SECRET": SECRET_BASE64}).exit_code
+
+
+def test_an_interrupted_crowd_says_how_far_it_came(shell, extcli):
+    args = ("--viewers", "1000", "--poll", "lunch", *MIX, "--rate", "50/s")
+    process = shell("simulate", "crowd", *args)
+    wait_until(lambda: votes(extcli)["count"] > 5)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=20)
+
+    assert 130 == process.returncode
+    assert re.search(rb"interrupted after \d+ of 1,000 votes; the result is not compared", stderr)
 
 
 def test_churned_connections_are_opened_again(crowd):

@@ -179,6 +179,8 @@ class SelfSigned:
     given = False
     origin = "a self-signed token"
     command = "mint"
+    lifetime = tokens.LIFETIME
+    """How long its tokens are valid, in ms."""
 
     def __init__(self, secret: bytes, identity: Identity, channel: str | None, http: Http, *, advice: str) -> None:
         self.advice = advice
@@ -196,8 +198,10 @@ class SelfSigned:
 
     def renew(self, reason: str) -> bool:
         """Sign by the service's clock from now on, as the clock of an emulator may have been moved."""
-        if _EXPIRED not in reason.lower():
-            return False
+        return _EXPIRED in reason.lower() and self.follow_clock()
+
+    def follow_clock(self) -> bool:
+        """Sign by the service's clock from now on, and return whether it has one that can be read."""
         now = service_time(self._http)
         if now is None:
             return False
@@ -205,7 +209,8 @@ class SelfSigned:
         return True
 
     def _sign(self, identity: Identity) -> str:
-        claims = tokens.claims_of(identity, channel=self._channel, now=clock.now() + self._ahead)
+        now = clock.now() + self._ahead
+        claims = tokens.claims_of(identity, channel=self._channel, now=now, lifetime=self.lifetime)
         return tokens.sign(claims, self._secret)
 
 

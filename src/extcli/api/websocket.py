@@ -1,4 +1,7 @@
-"""The WebSocket connection: requests, updates, and errors that say what to do. No other module imports websockets."""
+"""The WebSocket connection: requests, updates, and errors that say what to do.
+
+Only this module and `simulate/listeners.py` import websockets.
+"""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from extcli.api.credentials import SelfSigned
 from extcli.errors import UsageError, Withheld
 from extcli.output.sanitize import visible
 from extcli.session import Session
@@ -54,6 +55,10 @@ def simulate(session: Session, kind: str, subject: Subject, plan: Plan, options:
             call, user = subject.call(plan, index), plan.users[viewer]
             session.dry_run.show(session.resolver.url(), call, call.query, credentials, user=user)
         raise Withheld
+    if isinstance(credentials, SelfSigned):
+        # A later token would be refused in the middle of the run.
+        credentials.follow_clock()
+        credentials.lifetime += round(plan.duration * 2000)
     tokens = credentials.tokens_for(plan.users)
     _check_users(subject, plan, tokens, adds=options.adds)
     url, client_id = session.resolver.url(), session.resolver.client_id()

@@ -20,6 +20,7 @@ from extcli.api.http import certificates, not_connected
 from extcli.config import settings
 from extcli.errors import CliError, UsageError
 from extcli.output.printer import Output
+from extcli.output.progress import DELAY_SECONDS
 from extcli.session import VIEWER, Session
 from extcli.simulate.figures import Tally, latencies
 from extcli.simulate.plan import Plan
@@ -121,6 +122,10 @@ def run(
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             return runner.run(sending.run())
+    except KeyboardInterrupt:
+        done = f"{sending.finished:,} of {len(plan):,} {subject.requests}"
+        session.output.report(f"interrupted after {done}; the result is not compared")
+        raise
     finally:
         gc.enable()
 
@@ -144,16 +149,17 @@ class _Sending:
         self._manner = manner
         self._close = close
         self._done = 0
+        self._pool: Pool | None = None
 
     async def run(self) -> Outcome:
         plan = self._plan
-        async with _progress(self._session.output, len(plan), lambda: self._done + self._finished()):
+        async with _progress(self._session.output, len(plan), lambda: self.finished):
             in_time = await self._send(slice(0, plan.late_from))
             first = self._first_instant
             late, offset = Measured.of(0), 0.0
             if plan.late:
                 assert self._close is not None
-                self._done = plan.late_from
+                self._done, self._pool = plan.late_from, None
                 await asyncio.sleep(await asyncio.to_thread(self._close))
                 late = await self._send(slice(plan.late_from, len(plan)))
                 offset = self._first_instant - first
@@ -163,7 +169,7 @@ class _Sending:
         plan, manner, resolver = self._plan, self._manner, self._session.resolver
         at = plan.at[part]
         work = Work(self._requests[part], plan.viewer[part], at, plan.viewers, reopenings(plan, manner, at))
-        pool = self._pool = Pool(
+        pool = Pool(
             target_of(resolver.url()),
             work,
             connections=manner.connections,
@@ -176,13 +182,15 @@ class _Sending:
                 await pool.open(len(at))
             except (OSError, TimeoutError) as error:
                 raise _not_connected(resolver.url(), error) from None
-            self._first_instant = clock.elapsed()
+            self._first_instant, self._pool = clock.elapsed(), pool
             return await pool.run()
         finally:
             pool.close()
 
-    def _finished(self) -> int:
-        return self._pool.finished if hasattr(self, "_pool") else 0
+    @property
+    def finished(self) -> int:
+        """The number of requests that have ended."""
+        return self._done + (self._pool.finished if self._pool else 0)
 
 
 def reopenings(plan: Plan, manner: Manner, at: Sequence[float]) -> list[tuple[float, float]]:
@@ -218,7 +226,7 @@ def outcome_of(plan: Plan, in_time: Measured, late: Measured, offset: float) -> 
     faults += [f"{other:,} late {_votes(other)} refused for another reason than the end"] if other else []
     answered = [index for index, each in enumerate(status) if each not in (NO_ANSWER, NOT_SENT)]
     refused = sum(300 <= each < 500 for each in status) - sum(refused_late) + measured.repeated
-    sent = in_time.sent
+    sent = [at for at, each in zip(in_time.sent, in_time.status, strict=True) if each != NOT_SENT]
     span = max(sent) - min(sent) if len(sent) > 1 else 0.0
     reasons = Counter(f"{status[index]} {text}".strip() for index, text in measured.reasons.items())
     tally = Tally(
@@ -263,7 +271,7 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 @asynccontextmanager
 async def _progress(output: Output, total: int, finished: Callable[[], int]) -> AsyncIterator[None]:
-    """Show a progress bar, on a terminal."""
+    """Show a progress bar on a terminal, unless the run is short."""
     if not sys.stderr.isatty() or output.quiet:
         yield
         return
@@ -271,16 +279,20 @@ async def _progress(output: Output, total: int, finished: Callable[[], int]) -> 
     from rich.progress import BarColumn, Progress, TextColumn
 
     columns = (BarColumn(), TextColumn("{task.completed:,.0f} of {task.total:,.0f}"))
-    with Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True) as progress:
-        task = progress.add_task("", total=total)
+    progress = Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True)
+    task = progress.add_task("", total=total)
 
-        async def refresh() -> None:
-            while True:
-                progress.update(task, completed=finished(), refresh=True)
-                await asyncio.sleep(_REFRESH_SECONDS)
+    async def refresh() -> None:
+        await asyncio.sleep(DELAY_SECONDS)
+        progress.start()
+        while True:
+            progress.update(task, completed=finished(), refresh=True)
+            await asyncio.sleep(_REFRESH_SECONDS)
 
-        refreshing = asyncio.ensure_future(refresh())
-        try:
-            yield
-        finally:
-            refreshing.cancel()
+    refreshing = asyncio.ensure_future(refresh())
+    try:
+        yield
+    finally:
+        refreshing.cancel()
+        if progress.live.is_started:
+            progress.stop()
