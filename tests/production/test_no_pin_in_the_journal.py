@@ -42,6 +42,28 @@ def test_a_pin_in_a_body_stays_out(live: LiveServer, seen: LeakDetector, broadca
     assert set() == seen.found_in(json.dumps(entry))
 
 
+@pytest.mark.parametrize("body", ['{"pin": %s}', '{"PIN": [%s, {"x": %s}]}', '{"x": "{\\"pin\\": %s}"}', "{'pin': %s}"])
+def test_a_pin_that_is_a_number_stays_out(live: LiveServer, seen: LeakDetector, broadcaster: Client, body: str):
+    content = body.replace("%s", seen.add("734926", "a PIN"))
+
+    for path in ("channel_state", "vote", "broadcast", "accumulate?id=a"):
+        broadcaster.post(path, content=content)
+    with SocketClient(live) as game:
+        game.socket.send(content)
+        game.reply()
+
+    assert set() == leaks(live, seen)
+
+
+def test_small_numbers_called_pin_and_quoted_words_are_shown(live: LiveServer, broadcaster: Client):
+    body = {"pin": 3, "pins": [10, 1], "x": "the 'pin' and the 'token' are words here", "is": {"pin": True}}
+
+    broadcaster.post("channel_state", json=body).raise_for_status()
+
+    [entry] = entries_of(live, path="channel_state")
+    assert body == json.loads(entry["request"]["text"])
+
+
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_a_pin_in_the_body_of_a_refused_request_stays_out(live: LiveServer, seen: LeakDetector, viewer, body: str):
     content = body.replace("%s", seen.add("7T3W9Q", "a PIN")).encode()
@@ -108,6 +130,14 @@ def test_a_pin_in_an_address_stays_out(live: LiveServer, seen: LeakDetector, str
         json.dumps({"x": ' {"token": "%s"}'}),
         json.dumps({"x": 'data = {"token": "%s"}'}),
         json.dumps({"x": r'{"t\u006fken": "%s"}'}),
+        '{"authorization": "%s"}',
+        '{"headers": {"Authorization": ["my-extension %s"]}}',
+        '{"AUTHORIZATION": "%s"',
+        "{'token': '%s'}",
+        "{'Pin' : '%s', 'x': 1}",
+        "access_token='%s', 'client_secret'='%s'",
+        json.dumps({"x": "{'token': '%s'}"}),
+        json.dumps({"x": "error in {'clientSecret': '%s'}"}),
     ],
 )
 def test_a_member_with_a_secret_name_stays_out_however_it_is_written(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+from collections.abc import Callable
+
 import pytest
 
 from support.journal import entries_of
@@ -11,6 +14,8 @@ from support.pusher_client import PusherClient
 from support.scenario import Scenario
 from support.service import CLIENT_ID, Client, LiveServer
 from support.socket_client import linked_game
+
+Encode = Callable[[bytes], bytes]
 
 
 def test_a_token_in_unicode_escapes_stays_out(live: LiveServer, scenario: Scenario, viewer):
@@ -72,6 +77,24 @@ def test_a_token_in_any_body_stays_out(live: LiveServer, scenario: Scenario, see
     with linked_game(live) as game:
         game.socket.send(sent)
         game.reply()
+
+    assert set() == leaks(live, seen)
+
+
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+@pytest.mark.parametrize("body", ['{"x": "%s"}', "%s", "token %s", '{"%s": 1}', '{"x": "{\\"y\\": \\"%s\\"}"}'])
+def test_a_token_in_base64_stays_out(
+    live: LiveServer, scenario: Scenario, seen: LeakDetector, viewer, stranger: Client, body: str, encode: Encode
+):
+    text = encode(scenario.token("admin").encode()).decode()
+    seen.add(text[40:80], "a token in base64")
+    seen.add(text[-40:-4], "the end of a token in base64")
+
+    viewer().post("accumulate?id=a", content=body.replace("%s", text))
+    viewer().post("vote", content=body.replace("%s", text))
+    viewer().get("vote", params={"id": text, "channel_id": text})
+    stranger.get(f"/v1/e/{text}", headers={"X-Request-Id": text[:64]})
+    live.client("viewer", opaque=text, channel=text).get("vote")
 
     assert set() == leaks(live, seen)
 

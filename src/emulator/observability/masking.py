@@ -19,16 +19,18 @@ from emulator.journal import HIDDEN, MAX_BODY
 
 EVERYTHING: Final = "*"
 """As the name of a secret member: the whole body is secret."""
-_NAME: Final = rb"(?:pin|[\w-]{0,40}(?:token|secret|password)s?)"
+_LEAST_PIN: Final = 100_000
+"""A PIN has six characters, which may all be digits."""
+_NAME: Final = rb"(?:pin|authorization|[\w-]{0,40}(?:token|secret|password)s?)"
 _USUAL: Final = re.compile(_NAME.decode(), re.IGNORECASE)
 """The names of members that are secret wherever they are, if they are texts: `pin`, `access_token`, `clientSecret`."""
 _ESCAPE: Final = rb"\\u00[2-7]"
 """An ASCII character that JSON need not escape: the plain text may be a name or a token."""
-_MEMBER: Final = re.compile(rb'"' + _NAME + rb'\\*"|' + _ESCAPE, re.IGNORECASE)
-_SUSPECT: Final = re.compile(rb"eyJ|" + _MEMBER.pattern, re.IGNORECASE)
-"""Matches if there may be a secret. The name may be in JSON inside a JSON string."""
-_TOKEN: Final = re.compile(rb"eyJ[\w-]{8,}(?:\.[\w-]*)*")
-"""A JWT, or the beginning of one: base64 that starts with `{"`."""
+_MEMBER: Final = re.compile(rb'"' + _NAME + rb'\\*"|' + rb"'" + _NAME + rb"'\s*[:=]|" + _ESCAPE, re.IGNORECASE)
+_SUSPECT: Final = re.compile(rb"eyJ|ZXlK|" + _MEMBER.pattern, re.IGNORECASE)
+"""Matches if there may be a secret. The name may be in JSON inside a JSON string, or in single quotes as in Python."""
+_TOKEN: Final = re.compile(rb"eyJ[\w-]{8,}(?:\.[\w-]*)*|ZXlK[\w+/-]{8,}")
+"""A JWT, or the beginning of one: base64 that starts with `{"`. Or the base64 of that."""
 _LARGEST_READ: Final = 65 * 1024
 """Bytes of a body that is decoded to hide its members."""
 _LONGEST_START: Final = 64
@@ -39,6 +41,8 @@ _WORD: Final = re.compile(r"[a-z]+(?:[_.-][a-z]+|[A-Z][a-z]+)*|[0-9]{1,2}(?:\.[0
 _LONGEST_WORD: Final = 40
 _LONGEST_CACHED: Final = 256
 _LONGEST_SHORT: Final = 64
+_SHORTEST_TOKEN: Final = 40
+"""Characters of an id that may have more than the header of a JWT."""
 
 
 def masked(body: bytes, secrets: frozenset[str] = frozenset()) -> bytes:
@@ -60,7 +64,7 @@ def _masked(body: bytes, secrets: frozenset[str] = frozenset()) -> bytes:
         return body[:MAX_BODY]
     if len(body) > _LARGEST_READ and _MEMBER.search(start):
         return _HIDDEN
-    if secrets or (b'"' in start and len(body) <= _LARGEST_READ):
+    if secrets or ((b'"' in start or b"'" in start) and len(body) <= _LARGEST_READ):
         try:
             start = msgspec.json.encode(_without(msgspec.json.decode(body), secrets)) if body else b""
         except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
@@ -79,6 +83,8 @@ def _is_suspect(text: bytes) -> bool:
     """
     return (
         (b"J" in text and b"eyJ" in text)
+        or (b"Z" in text and (b"ZXlK" in text or b"AUTHORIZATION" in text))
+        or (b"z" in text and b"uthorization" in text)
         or (b"k" in text and b"oken" in text)
         or (b"K" in text and b"OKEN" in text)
         or b"pin" in text
@@ -92,11 +98,11 @@ def _is_suspect(text: bytes) -> bool:
 
 def masked_caller(caller: Caller | None) -> Caller | None:
     """Return a caller without tokens in the ids: clients mix up the parts of a credential."""
-    if caller is None or not (
-        "eyJ" in caller.client_id
-        or "eyJ" in caller.opaque_id
-        or "eyJ" in (caller.channel_id or "")
-        or "eyJ" in (caller.user_id or "")
+    if caller is None or (
+        len(caller.client_id) < _SHORTEST_TOKEN
+        and len(caller.opaque_id) < _SHORTEST_TOKEN
+        and len(caller.channel_id or "") < _SHORTEST_TOKEN
+        and len(caller.user_id or "") < _SHORTEST_TOKEN
     ):
         return caller
     client_id, opaque_id = masked_text(caller.client_id), masked_text(caller.opaque_id)
@@ -106,7 +112,11 @@ def masked_caller(caller: Caller | None) -> Caller | None:
 
 def masked_text(text: str) -> str:
     """Return a text without tokens."""
-    return _TOKEN.sub(_HIDDEN, text.encode(errors="replace")).decode() if "eyJ" in text else text
+    return _TOKEN.sub(_HIDDEN, text.encode(errors="replace")).decode() if _may_hold_token(text) else text
+
+
+def _may_hold_token(text: str) -> bool:
+    return "eyJ" in text or "ZXlK" in text
 
 
 def masked_target(path: str, query: bytes, shown: frozenset[str]) -> str:
@@ -132,7 +142,7 @@ def _parameter(part: str, shown: frozenset[str]) -> str:
     if name not in shown:
         value = HIDDEN if value else ""
         name = name if _is_word(name) else HIDDEN
-    elif "eyJ" in (plain := unquote_plus(value)):
+    elif _may_hold_token(plain := unquote_plus(value)):
         value = masked_text(plain)
     return f"{name}={value}"
 
@@ -170,20 +180,24 @@ def _text_without(text: str, secrets: frozenset[str]) -> str:
         except (msgspec.MsgspecError, UnicodeEncodeError):
             return HIDDEN if _SUSPECT.search(text.encode(errors="replace")) else text
         return msgspec.json.encode(_without(inner, secrets)).decode()
-    return HIDDEN if '"' in text and _MEMBER.search(text.encode(errors="replace")) else text
+    if '"' in text or "'" in text:
+        return HIDDEN if _MEMBER.search(text.encode(errors="replace")) else text
+    return text
 
 
 def _member(name: str, value: Any, secrets: frozenset[str]) -> Any:
     if name in secrets:
         return HIDDEN
     if _USUAL.fullmatch(name):
-        return _without_texts(value)
+        return _without_values(value, is_pin=name.lower() == "pin")
     return _without(value, secrets)
 
 
-def _without_texts(value: Any) -> Any:
+def _without_values(value: Any, *, is_pin: bool) -> Any:
+    """Hide all texts in a value, and the numbers that may be a PIN of digits."""
     if isinstance(value, dict):
-        return {name: _without_texts(each) for name, each in value.items()}
+        return {name: _without_values(each, is_pin=is_pin) for name, each in value.items()}
     if isinstance(value, list):
-        return [_without_texts(each) for each in value]
-    return HIDDEN if isinstance(value, str) and value else value
+        return [_without_values(each, is_pin=is_pin) for each in value]
+    is_number = is_pin and isinstance(value, int | float) and value >= _LEAST_PIN
+    return HIDDEN if is_number or (isinstance(value, str) and value) else value

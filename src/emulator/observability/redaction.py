@@ -8,8 +8,8 @@ import traceback
 from collections.abc import Iterator
 from typing import Final
 
-_TOKEN: Final = re.compile(r"eyJ[\w-]{8,}(?:\.[\w-]*)*")
-"""A JWT, or a truncated one: base64 that starts with `{"`."""
+_TOKEN: Final = re.compile(r"eyJ[\w-]{8,}(?:\.[\w-]*)*|ZXlK[\w+/-]{8,}")
+"""A JWT, or a truncated one: base64 that starts with `{"`. Or the base64 of that."""
 _USER_INFO: Final = re.compile(r"""(?<=://)[^/\s'"]*@""")
 
 _ARGUMENTS: Final = re.compile(r"(?<=with args beginning with: ).*", re.DOTALL)

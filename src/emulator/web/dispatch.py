@@ -41,6 +41,8 @@ _TOKEN_START: Final = "eyJ"
 """The base64 of `{"`."""
 _LONGEST_GUESS: Final = 64
 """Characters of an unknown path for which a similar one is looked for."""
+_OWN_ID: Final = 20
+"""Characters that an id may have which the service made itself."""
 _OWN: Final = (Audience.CONTROL, Audience.PAGE)
 DISPATCHER = "emulator.dispatcher"
 """The key of the dispatcher in an ASGI scope's state."""
@@ -185,7 +187,7 @@ class Dispatcher:
                 REQUEST,
                 0,
                 0,
-                masked_text(id) if "eyJ" in id else id,
+                masked_text(id) if len(id) > _OWN_ID else id,
                 masked_caller(context.caller),
                 endpoint.title,
                 masked_target(endpoint.path, query, endpoint.shown) if query else endpoint.path,
@@ -196,7 +198,7 @@ class Dispatcher:
                 masked(answer, secrets) if failure or endpoint.answers_with_texts else answer[:MAX_BODY],
                 len(answer),
                 failure.reason if failure else "",
-                masked_text(detail) if "eyJ" in detail else detail,
+                masked_text(detail) if detail else "",
                 context.production,
                 fault=fault_id(context.fault) if context.fault else "",
             )
