@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from emulator.config.environment import PRODUCTION
+from emulator.config.extensions import Extension
+from emulator.config.settings import Settings
 from extcli.conform.catalog import all_rules
-from support import planted_data, planted_votes  # noqa: F401 - they fill the list
+from support import planted_data, planted_votes, planted_wire  # noqa: F401 - they fill the list
 from support.planted_faults import FAULTS, PlantedFault
-from support.service import live_server
+from support.program import SECRET_BASE64
+from support.service import CLIENT_ID, SECRET, live_server
+
+SERVICE = Settings(PRODUCTION, extensions={CLIENT_ID: Extension(CLIENT_ID, (SECRET,))})
 
 
 @pytest.mark.slow
@@ -15,8 +21,9 @@ from support.service import live_server
 def test_a_planted_fault_fails_exactly_its_rules(extcli, fault: PlantedFault):
     with pytest.MonkeyPatch.context() as patch:
         fault.plant(patch)
-        with live_server() as live:
-            result = extcli("conform", "--writes", "--url", live.url, "-o", "json")
+        with live_server(SERVICE if fault.production else None) as live:
+            env = {"EXTCLI_URL": live.url, **({"EXTCLI_SECRET": SECRET_BASE64} if fault.production else {})}
+            result = extcli("conform", "--writes", "--whole-extension", "-o", "json", env=env)
 
     found = {rule["rule"]: rule for rule in result.json["rules"] if rule["status"] not in ("pass", "skipped")}
     assert fault.finds == set(found), found

@@ -114,7 +114,12 @@ def a_json_store_of_2_049_bytes_is_accepted(patch: Patch) -> None:
     patch.setattr(stores_service, "JSON_STORE_MAX_BYTES", stores.JSON_STORE_MAX_BYTES + 1)
 
 
-@planted("S5.absent-json-store", "S5.json-store-of-an-id", "S5.json-store-that-is-no-object", "S5.json-store-by-role")
+@planted(
+    "S5.absent-json-store",
+    "S5.json-store-of-an-id",
+    "S5.json-store-that-is-no-object",
+    "S5.json-store-by-role",
+)
 def an_absent_json_store_is_an_empty_object(patch: Patch) -> None:
     async def empty(read: Any, *args: Any) -> Any:
         try:

@@ -20,16 +20,18 @@ class PlantedFault:
     """Changes the code, before a service starts."""
     finds: frozenset[str]
     """The rules that fail. All others pass."""
+    production: bool
+    """Whether it shows in production only."""
 
 
 FAULTS: Final[list[PlantedFault]] = []
 
 
-def planted(*finds: str) -> Callable[[Callable[[Patch], None]], Callable[[Patch], None]]:
+def planted(*finds: str, production: bool = False) -> Callable[[Callable[[Patch], None]], Callable[[Patch], None]]:
     """Add a fault that these rules find."""
 
     def add(plant: Callable[[Patch], None]) -> Callable[[Patch], None]:
-        FAULTS.append(PlantedFault(plant.__name__.strip("_"), plant, frozenset(finds)))
+        FAULTS.append(PlantedFault(plant.__name__.strip("_"), plant, frozenset(finds), production))
         return plant
 
     return add

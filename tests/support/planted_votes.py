@@ -68,6 +68,7 @@ def a_vote_for_63_is_missing_in_specific(patch: Patch) -> None:
 
 @planted(
     "voting.second-vote",
+    "A3.one-person",
     "A3.votes-by-opaque-id",
     "P3.order-of-the-log",
     "P4.additive-votes",
@@ -84,7 +85,7 @@ def a_second_vote_is_counted_twice(patch: Patch) -> None:
     wrap(patch, votes.Polls, "cast", twice)
 
 
-@planted("A3.votes-by-opaque-id", "resources.log-entries")
+@planted("A3.votes-by-opaque-id", "A3.one-person", "resources.log-entries")
 def all_viewers_without_a_shared_id_are_one_voter(patch: Patch) -> None:
     def as_one(voter: str, choice: str, note: bytes, is_known: bool, *rest: Any) -> CastRequest:
         return CastRequest(voter if is_known else "A", choice, note, is_known, *rest)
@@ -92,17 +93,23 @@ def all_viewers_without_a_shared_id_are_one_voter(patch: Patch) -> None:
     patch.setattr(votes, "CastRequest", as_one)
 
 
-@planted("W8.poll-ids")
+def allow_poll_ids(patch: Patch, pattern: str) -> None:
+    """Allow these ids of polls."""
+    patch.setattr(rules, "_POLL_ID", re.compile(pattern))
+    patch.setattr(votes, "checked_poll_id", rules.checked_poll_id.__wrapped__)  # without its cache
+
+
+@planted("W8.poll-ids", "W8.length-of-an-id")
 def a_poll_id_may_have_65_characters(patch: Patch) -> None:
-    patch.setattr(rules, "_POLL_ID", re.compile(r"[A-Za-z0-9$_-]{1,65}"))
+    allow_poll_ids(patch, r"[A-Za-z0-9$_-]{1,65}")
 
 
-@planted("W8.poll-ids")
+@planted("W8.poll-ids", "W8.length-of-an-id")
 def a_poll_id_has_at_most_63_characters(patch: Patch) -> None:
-    patch.setattr(rules, "_POLL_ID", re.compile(r"[A-Za-z0-9$_-]{1,63}"))
+    allow_poll_ids(patch, r"[A-Za-z0-9$_-]{1,63}")
 
 
-@planted("resources.poll-of-a-channel", "A4.poll-in-all-channels", "A4.foreign-channel")
+@planted("resources.poll-of-a-channel", "A4.poll-in-all-channels", "A4.foreign-channel", "X6.entry-of-a-poll")
 def votes_leak_into_other_channels(patch: Patch) -> None:
     wrap(patch, votes, "_key", lambda key_of, caller, channel, poll: key_of(caller, channel and "", poll))
 
@@ -117,7 +124,7 @@ def a_broadcaster_may_change_a_global_poll(patch: Patch) -> None:
     patch.setattr(votes, "check_extension_wide", lambda caller, name: None)
 
 
-@planted("authentication.deletion-by-role")
+@planted("authentication.deletion-by-role", "W4.body-of-a-refused-write")
 def a_viewer_may_delete_a_poll(patch: Patch) -> None:
     allow(patch, votes_http.clear_poll, ANYONE)
 
