@@ -1,0 +1,129 @@
+"""The rules of faults: what a match means, which members go together, and the choice by conditions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from emulator.callers import Caller, Role
+from emulator.errors import BadRequest
+from emulator.faults import BROADCAST, CONNECT, MESSAGE, REQUEST, FaultError, Held, Hit, Subject
+from emulator.features.faults.rules import Fault, Known, checked, meets, pattern_of
+
+KNOWN = Known(
+    [("GET", "/v1/e/vote"), ("POST", "/v1/e/vote"), ("GET", "/v1/e/all_config")],
+    [("set", "state"), ("get", "state"), ("get", "poll"), ("broadcast", ""), ("authenticate", "")],
+    lambda path: "/v1/e/all_config" if path == "/v1/e/config" else path,
+)
+CALLER = Caller("ext", Role.VIEWER, "777", "5551", "U5551")
+
+
+def subject(kind: str, name: str, target: str = "", **more: Any) -> Subject:
+    return Subject(kind, name, target, CALLER, "ext", "777")._replace(**more)
+
+
+@pytest.mark.parametrize(
+    ("match", "matched", "spared"),
+    [
+        ("GET /v1/e/vote", subject(REQUEST, "GET", "/v1/e/vote"), subject(REQUEST, "POST", "/v1/e/vote")),
+        ("* /v1/e/vote", subject(REQUEST, "POST", "/v1/e/vote"), subject(REQUEST, "GET", "/v1/e/all_config")),
+        ("get /v1/e/config", subject(REQUEST, "GET", "/v1/e/all_config"), subject(REQUEST, "GET", "/v1/e/vote")),
+        ("GET /v1/e/v*", subject(REQUEST, "GET", "/v1/e/vote"), subject(REQUEST, "GET", "/v1/e/all_config")),
+        ("* *", subject(REQUEST, "GET", "/v1/e/vote"), subject(MESSAGE, "get", "state")),
+        ("SOCKET set state", subject(MESSAGE, "set", "state"), subject(MESSAGE, "get", "state")),
+        ("SOCKET get *", subject(MESSAGE, "get", "poll"), subject(MESSAGE, "set", "state")),
+        ("SOCKET get", subject(MESSAGE, "get", "poll"), subject(MESSAGE, "set", "state")),
+        ("SOCKET * state", subject(MESSAGE, "set", "state"), subject(MESSAGE, "get", "poll")),
+        ("SOCKET subscribe news", subject(MESSAGE, "subscribe", "news"), subject(MESSAGE, "unsubscribe", "news")),
+        ("SOCKET *", subject(MESSAGE, "broadcast"), subject(CONNECT, "")),
+        ("SOCKET connect", subject(CONNECT, ""), subject(MESSAGE, "get", "state")),
+        ("BROADCAST *", subject(BROADCAST, "any event"), subject(REQUEST, "GET", "/v1/e/vote")),
+        ("BROADCAST game start", subject(BROADCAST, "game start"), subject(BROADCAST, "game")),
+    ],
+)
+def test_a_match_selects_subjects(match: str, matched: Subject, spared: Subject):
+    pattern = pattern_of(match, KNOWN)
+
+    assert (True, False) == (pattern.matches(matched), pattern.matches(spared))
+
+
+@pytest.mark.parametrize(
+    ("fault", "detail"),
+    [
+        ({"match": ""}, "match: must not be empty"),
+        ({"match": "/v1/e/vote"}, "match: '/v1/e/vote' is not a method and a path, SOCKET … or BROADCAST …"),
+        ({"match": "POST /v1/e/vot"}, "not an endpoint of the service; did you mean POST /v1/e/vote or GET /v1/e/vote"),
+        ({"match": "PUT /v1/e/vote"}, "match: 'PUT /v1/e/vote' is not an endpoint of the service; did you mean"),
+        ({"match": "GET /nothing*"}, "match: 'GET /nothing*' is not an endpoint of the service"),
+        ({"match": "GET /_emulator/clock"}, "match: 'GET /_emulator/clock' is not an endpoint of the service"),
+        ({"match": "SOCKET"}, "match: 'SOCKET' is not 'SOCKET <action> <target>' or 'SOCKET connect'"),
+        ({"match": "SOCKET set stat"}, "is not a message of the service; did you mean SOCKET set state"),
+        ({"match": "SOCKET conect"}, "did you mean SOCKET connect"),
+        ({"match": "SOCKET set state now"}, "is not 'SOCKET <action> <target>'"),
+        ({"match": "BROADCAST"}, "match: must name an event after BROADCAST, or '*'"),
+        ({"effect": "explode"}, "effect: 'explode' is not one of status, delay, drop, reset, truncate, stall, close"),
+        ({"effect": "close"}, "effect: 'close' is not one of status, delay, drop, reset, truncate, stall, the effects"),
+        ({"effect": "close"}, "on requests such as 'POST /v1/e/vote'"),
+        ({"effect": "lose"}, "effect: 'lose' is not one of"),
+        ({"match": "SOCKET set state", "effect": "truncate"}, "the effects on messages of games such as 'SOCKET set"),
+        ({"match": "SOCKET connect", "effect": "close"}, "the effects on handshakes such as 'SOCKET connect'"),
+        ({"match": "BROADCAST *", "effect": "status"}, "'status' is not one of delay, lose, double, reorder"),
+        ({"effect": "delay"}, "delay: is missing: the effect 'delay' needs 0 to 600000 ms"),
+        ({"effect": "delay", "delay": 5, "delay_max": 4}, "delay_max: 4 is below 5, the delay"),
+        ({"effect": "delay", "delay": 600_001}, "delay: 600001 is not within 0 to 600000"),
+        ({"status": 503}, "status: must be absent with the effect 'drop'; it belongs to 'status'"),
+        ({"bytes": 1}, "bytes: must be absent with the effect 'drop'; it belongs to 'truncate'"),
+        ({"effect": "status", "status": 200}, "status: 200 is not within 400 to 599"),
+        ({"effect": "status", "retry_after": -1}, "retry_after: -1 is not within 0 to 86400"),
+        ({"match": "SOCKET *", "effect": "close", "code": 1005}, "code: 1005 may not be sent"),
+        ({"times": 0}, "times: 0 is not within 1 to 1000000000"),
+        ({"share": 0}, "share: 0 must be over 0, and at most 1"),
+        ({"share": 1.1}, "share: 1.1 must be over 0, and at most 1"),
+        ({"lasts": 0}, "lasts: 0 is not within 1 to"),
+        ({"id": "f 1"}, "id: 'f 1' must be 1 to 64 letters, digits, '-' and '_'"),
+        ({"id": "x" * 65}, "must be 1 to 64 letters"),
+        ({"role": "boss"}, "role: 'boss' is not one of viewer, broadcaster, admin, backend"),
+        ({"user": "x" * 257}, "user: has 257 characters; the limit is 256"),
+        ({"event": "news"}, "event: must be absent with 'POST /v1/e/vote'; requests have only the conditions role, ch"),
+        ({"match": "SOCKET connect", "role": "viewer"}, "role: must be absent with 'SOCKET connect'; handshakes have"),
+    ],
+)
+def test_an_invalid_fault_is_refused_and_the_member_named(fault: dict[str, Any], detail: str):
+    with pytest.raises(BadRequest) as refused:
+        checked(Fault(**{"match": "POST /v1/e/vote", "effect": "drop"} | fault), KNOWN)
+
+    assert detail in refused.value.detail
+
+
+@pytest.mark.parametrize(
+    ("conditions", "changed"),
+    [
+        ({"role": "viewer"}, {"caller": None}),
+        ({"user": "5551"}, {"caller": None}),
+        ({"user": "U5551"}, {"caller": Caller("ext", Role.VIEWER, "777", "5552", "U5552")}),
+        ({"channel": "777"}, {"channel": None}),
+        ({"client_id": "ext"}, {"client_id": "other"}),
+        ({"event": "news"}, {"name": "other"}),
+    ],
+)
+def test_all_conditions_of_a_fault_must_be_met(conditions: dict[str, str], changed: dict[str, Any]):
+    fault, news = Fault("BROADCAST *", "lose", **conditions), subject(BROADCAST, "news")
+
+    assert (True, False) == (meets(fault, news), meets(fault, news._replace(**changed)))
+
+
+@pytest.mark.parametrize("effect", ["status", "delay", "drop", "reset", "stall", "close"])
+def test_the_error_of_a_fault_names_it_and_how_to_remove_it(effect: str):
+    error = Hit("slow", effect, Held(), status=507).error()
+
+    assert isinstance(error, FaultError)
+    assert error.detail.startswith("fault slow ")
+    assert error.detail.endswith("; remove it with `extcli fault rm slow`")
+    assert {"status": 507, "delay": 503}.get(effect, 0) == error.status
+
+
+def test_a_status_without_a_phrase_is_titled_fault():
+    assert ("Fault", "Bad Gateway") == (
+        Hit("f1", "status", Held(), status=599).error().title, Hit("f1", "status", Held(), status=502).error().title,
+    )  # fmt: skip
