@@ -1,0 +1,129 @@
+// The published SDK on pages of a service with faults.
+'use strict';
+
+const { browse, service } = require('./browser');
+
+const FAULTS = `${service}/_emulator/faults`;
+const VOTE = 'POST /v1/e/vote';
+
+async function addFault(match, effect, members = {}) {
+  const body = JSON.stringify({ match, effect, ...members });
+  const answer = await fetch(FAULTS, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body });
+  if (!answer.ok) {
+    throw new Error(await answer.text());
+  }
+}
+
+async function removeFaults() {
+  const { faults } = await (await fetch(FAULTS)).json();
+  await fetch(FAULTS, { method: 'DELETE' });
+  return faults.reduce((sum, fault) => sum + fault.hits, 0);
+}
+
+// Waits until a fault has acted, without a pause: each look is a request.
+async function waitForHit() {
+  for (;;) {
+    const { faults } = await (await fetch(FAULTS)).json();
+    if (faults[0].hits) {
+      return;
+    }
+  }
+}
+
+// Runs in a page: loads a session into `window.sdk`.
+async function startSession(user) {
+  const Muxy = window.Muxy.default;
+  Muxy.debug(new Muxy.DebuggingOptions().role(user.role).channelID('777').userID(user.userID));
+  Muxy.setup({ clientID: 'my-extension', quiet: true });
+  window.sdk = new Muxy.SDK();
+  await window.sdk.loaded();
+  window.events = [];
+  for (const event of ['one', 'two', 'end']) {
+    window.sdk.listen(event, (data) => window.events.push(`${event} ${data.n}`));
+  }
+}
+
+async function openPage(open, user) {
+  const frames = [];
+  const before = (fresh) =>
+    fresh.on('websocket', (socket) => socket.on('framereceived', ({ payload }) => frames.push(String(payload))));
+  const page = await open('top.html', { before });
+  page.received = frames;
+  await page.evaluate(startSession, user);
+  await page.waitForFunction(() => {
+    const { channel, globalChannel } = window.Muxy.default.messenger;
+    return channel.subscribed && globalChannel.subscribed;
+  });
+  return page;
+}
+
+// Runs in a page: votes, and describes how that ended.
+async function vote() {
+  const started = performance.now();
+  const outcome = await window.sdk.vote('poll', 3).then(
+    (stats) => ({ count: stats.count }),
+    (error) => ({ reason: String((error && error.reason) || ''), status: (error && error.status) || 0 })
+  );
+  return { ...outcome, ms: performance.now() - started };
+}
+
+async function votes(page) {
+  const outcomes = {};
+  for (const [effect, members] of [
+    ['status', { status: 503, retry_after: 1 }],
+    ['delay', { delay: 300 }],
+    ['drop', {}],
+    ['reset', {}],
+    ['truncate', { bytes: 5 }],
+  ]) {
+    await addFault(VOTE, effect, members);
+    outcomes[effect] = await page.evaluate(vote);
+    outcomes[effect].hits = await removeFaults();
+  }
+  await addFault(VOTE, 'stall');
+  let ended = false;
+  const stalled = page.evaluate(vote).finally(() => {
+    ended = true;
+  });
+  await waitForHit();
+  await page.evaluate(() => window.sdk.getVoteData('poll'));
+  const wasSilent = !ended;
+  await removeFaults();
+  outcomes.stall = { ...(await stalled), wasSilent };
+  outcomes.after = await page.evaluate(vote);
+  return outcomes;
+}
+
+// Sends events from one page, and returns what the other hears, and the names in the frames that it receives.
+// Each event has a number of its own, because the SDK ignores a message that it had before.
+async function heard(sender, listener, effect, members, events) {
+  await addFault('BROADCAST one', effect, members);
+  await listener.evaluate(() => {
+    window.events.length = 0;
+  });
+  listener.received.length = 0;
+  for (const [event, n] of events) {
+    await sender.evaluate(([name, data]) => window.sdk.send(name, data), [event, { n }]);
+    await waitForHit();
+  }
+  await listener.waitForFunction(() => window.events.some((event) => event.startsWith('end')));
+  const hits = await removeFaults();
+  if (effect === 'delay') {
+    await listener.waitForFunction((total) => window.events.length === total, events.length);
+  }
+  const frames = listener.received.map((frame) => (/my-extension:(one|two|end)/.exec(frame) || [])[1]);
+  return { events: await listener.evaluate(() => window.events), frames: frames.filter(Boolean), hits };
+}
+
+browse(async (open) => {
+  const viewer = await openPage(open, { role: 'viewer', userID: '5551' });
+  const broadcaster = await openPage(open, { role: 'broadcaster', userID: '777' });
+  const send = (effect, members, events) => heard(broadcaster, viewer, effect, members, events);
+  return {
+    votes: await votes(viewer),
+    lose: await send('lose', {}, [['one', 1], ['two', 2], ['end', 3]]),
+    double: await send('double', {}, [['one', 4], ['end', 5]]),
+    reorder: await send('reorder', {}, [['one', 6], ['one', 7], ['end', 8]]),
+    delay: await send('delay', { delay: 60_000 }, [['one', 9], ['end', 10]]),
+  };
+});
