@@ -87,11 +87,13 @@ def test_a_dropped_request_with_a_body_in_parts_ends_without_a_reset(live: LiveS
 def test_answers_before_a_dropped_request_arrive(live: LiveServer, raw: RawClient, viewer):
     add_fault(live, VOTE, "drop")
 
+    before = live.run(_tasks())
     raw.send(viewer(), "GET", PATH)
     raw.send(viewer(), "POST", PATH, BODY)
     raw.send(viewer(), "GET", PATH)
 
     assert 1 == raw.rest().count(b"HTTP/1.1 200 OK")
+    assert wait_until(lambda: live.run(_tasks()) <= before), "nothing waits for requests after it"
 
 
 # Stalls

@@ -22,7 +22,7 @@ from emulator.observability.request_context import (
 )
 from emulator.observability.unrouted import unrouted_entry
 from emulator.server.hot_path import Exchange, is_plain
-from emulator.web.faulty_requests import TRANSPORT
+from emulator.web.faulty_requests import CYCLE
 from emulator.web.front import HotPath
 from emulator.web.request import WholeRequest
 from emulator.wire.coalescing_transport import LONG_PIECE, SHORT_PIECE, CoalescingTransport, flush_batch_of
@@ -113,9 +113,9 @@ class Protocol(HttpToolsProtocol):
         if self._exchange is not None:
             self.cycle = cast("Any", self._exchange)
             return
-        self.scope["state"][TRANSPORT] = self.transport
         super().on_headers_complete()
         if self._cycle_is_current:  # otherwise a WebSocket handshake
+            self.scope["state"][CYCLE] = self.cycle
             self.cycle.default_headers = [*self.cycle.default_headers, (REQUEST_ID, context.id.encode())]
 
     def _hot_exchange(self, headers: dict[bytes, bytes], context: RequestContext) -> Exchange | None:

@@ -21,8 +21,8 @@ from emulator.web.request import AsgiRequest, Request
 from emulator.web.response import Reply, error_reply
 from emulator.wire.query import query_of
 
-TRANSPORT: Final = "emulator.transport"
-"""The key of the connection's transport in an ASGI scope's state."""
+CYCLE: Final = "emulator.cycle"
+"""The key of the server's request-response cycle in an ASGI scope's state."""
 _NO_RESPONSE: Final = 444
 """The status in the access log of a request without an answer, as web servers write it."""
 
@@ -43,7 +43,7 @@ class FaultyRequests:
     limits: Limits
 
     async def perform(self, bound: Bound, request: AsgiRequest, receive: Receive) -> Reply:
-        """Return the answer to a request. Without one, return when the connection is closed; the reply is not sent."""
+        """Return the answer to a request. Without one, close the connection; the reply is not sent."""
         started = monotonic()
         hit = self._faults.choose(await self._subject(bound, request))
         if hit is None:
@@ -53,7 +53,7 @@ class FaultyRequests:
         if hit.effect == DELAY and await hit.delayed():
             return await self.answer(bound, request)
         if hit.effect == TRUNCATE:
-            return _truncated(await self.answer(bound, request), hit.size, request, receive)
+            return _truncated(await self.answer(bound, request), hit.size, request)
         limit: int = getattr(self.limits, bound.endpoint.limit)
         with suppress(ServiceError):  # to close a connection with unread data would reset it
             await request.body(limit)
@@ -62,7 +62,9 @@ class FaultyRequests:
         reply = error_reply(error, cors=True) if error.status else Reply(0, b"", cors=False)
         self.refused(bound, request, reply, monotonic() - started, error)
         if isinstance(error, NoAnswer):
-            await _stay_silent(hit, request, receive)
+            if hit.effect == STALL:
+                await _stall(hit, receive)
+            _hang_up(request, resets=hit.effect == RESET)
             return Reply(_NO_RESPONSE, b"", cors=False)
         return reply
 
@@ -84,35 +86,34 @@ class FaultyRequests:
         return subject._replace(caller=caller, client_id=caller.client_id, channel=channel)
 
 
-async def _stay_silent(hit: Hit, request: AsgiRequest, receive: Receive) -> None:
-    """End the connection without an answer; for a stall, when the client leaves or the fault ends."""
-    transport: Any = request.scope["state"][TRANSPORT]
+async def _stall(hit: Hit, receive: Receive) -> None:
+    """Return when the client leaves, or the fault ends."""
+    pause = hit.pause()
     leaving = asyncio.ensure_future(client_left(receive))
+    leaving.add_done_callback(lambda _: pause.release())
     try:
-        if hit.effect == RESET:
-            transport.reset()
-        else:
-            if hit.effect == STALL:
-                pause = hit.pause()
-                leaving.add_done_callback(lambda _: pause.release())
-                await pause.wait()
-            transport.close()
-        await leaving
+        await pause.wait()
     finally:
         leaving.cancel()
 
 
-def _truncated(reply: Reply, size: int, request: AsgiRequest, receive: Receive) -> Reply:
+def _hang_up(request: AsgiRequest, *, resets: bool = False) -> None:
+    """Close the connection, and drop what else is sent in answer to the request."""
+    cycle: Any = request.scope["state"][CYCLE]
+    cycle.disconnected = True  # the server marks only the last of pipelined requests
+    cycle.message_event.set()
+    cycle.transport.reset() if resets else cycle.transport.close()
+
+
+def _truncated(reply: Reply, size: int, request: AsgiRequest) -> Reply:
     """Return a reply with the head of the whole, and the first bytes of its body; then the connection closes."""
     body, more = reply.body, reply.more
     if isinstance(body, bytes):
         more = (*more, (b"content-length", str(len(body)).encode()))
-    return Reply(reply.status, _beginning(body, size, request, receive), reply.cors, reply.content_type, more)
+    return Reply(reply.status, _beginning(body, size, request), reply.cors, reply.content_type, more)
 
 
-async def _beginning(
-    body: bytes | AsyncIterator[bytes], size: int, request: AsgiRequest, receive: Receive
-) -> AsyncIterator[bytes]:
+async def _beginning(body: bytes | AsyncIterator[bytes], size: int, request: AsgiRequest) -> AsyncIterator[bytes]:
     if isinstance(body, bytes):
         yield body[:size]
     else:
@@ -125,6 +126,4 @@ async def _beginning(
                     break
         finally:
             await close_chunks(body)
-    transport: Any = request.scope["state"][TRANSPORT]
-    transport.close()
-    await client_left(receive)
+    _hang_up(request)
