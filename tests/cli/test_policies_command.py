@@ -30,6 +30,7 @@ def test_one_ruling_is_shown_with_its_whole_text_and_its_rules(extcli):
     assert "docs/gaps.md, ruling W3" in text
     assert "Why: The SDK rejects an empty body" in text
     assert "W3.empty-list" in text
+    assert "\\n" not in text
 
 
 def test_without_a_service_the_rulings_are_listed_alone(extcli):

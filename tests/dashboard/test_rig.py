@@ -223,6 +223,16 @@ def test_a_page_may_start_muted(live: LiveServer, extension: str, page: Page):
     )
 
 
+def test_a_folded_frame_says_that_it_has_no_network(live: LiveServer, extension: str, page: Page):
+    page.goto(rig(live, url=f"{extension}/probe.html", viewers="2", **{"1.mute": "on"}))
+    first, second = (page.locator(".frame summary").nth(index) for index in (0, 1))
+    assert ["Settings of viewer 1 no network", "Settings of viewer 2"] == [first.inner_text(), second.inner_text()]
+
+    first.click()
+    page.get_by_label("No network").first.uncheck()
+    assert "Settings of viewer 1" == first.inner_text().strip()
+
+
 NETWORK = """async (url) => {
   const xhr = new Promise((resolve) => {
     const request = new XMLHttpRequest();

@@ -220,3 +220,12 @@ def test_the_table_fits_into_80_columns(runtime: Path):
     assert ["name", "pid", "url", "up", "environment", "data"] == shown[0].split()
     assert 2 == len(shown)
     assert max(map(len, shown)) <= 80
+
+
+def test_status_works_without_a_runtime_directory_of_the_session(extcli: Run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+
+    code, _, log = extcli("status")
+
+    assert 0 == code
+    assert "Warning" not in log

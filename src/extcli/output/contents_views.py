@@ -69,7 +69,7 @@ def _coming_table(document: dict[str, Any]) -> RenderableType:
         table.columns[at].min_width = max(table.columns[at].min_width or 0, min(longest, most))
     for each in document["next"]:
         names = (visible(each[name]) for name in ("kind", "id", "client_id", "channel_id"))
-        table.add_row(times.shown(each["at"])[:19], times.span(each["at"] - document["now"]), *names)
+        table.add_row(times.shown(each["at"])[:16], times.span(each["at"] - document["now"]), *names)
     return table if table.row_count else "nothing will expire"
 
 

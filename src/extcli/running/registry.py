@@ -107,9 +107,13 @@ def runtime_directory() -> Path:
     """Return the directory of the files: `extcli` in `XDG_RUNTIME_DIR`, else in the platform's runtime directory."""
     if directory := os.environ.get("XDG_RUNTIME_DIR"):
         return Path(directory) / "extcli"
+    import warnings
+
     import platformdirs
 
-    return platformdirs.user_runtime_path("extcli", appauthor=False)
+    with warnings.catch_warnings():  # that the variable is absent is no problem of the user's
+        warnings.simplefilter("ignore")
+        return platformdirs.user_runtime_path("extcli", appauthor=False)
 
 
 def _check_system() -> None:

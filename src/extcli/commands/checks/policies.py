@@ -95,9 +95,10 @@ def _rule_tables(ruling: dict[str, Any]) -> Iterator[Any]:
         return
     table = views.table_of("", "rule", "what must hold", folded=(2,))
     for each in ruling["rules"]:
-        text = each["sentence"] + (f"\n→ {each['reason']}" if "reason" in each else "")
-        text += f"\nexpected {each['expected']}, seen {each['seen']}" if "seen" in each else ""
-        table.add_row(each["status"], each["rule"], visible(text))
+        lines = [each["sentence"]]
+        lines += [f"→ {each['reason']}"] if "reason" in each else []
+        lines += [f"expected {each['expected']}, seen {each['seen']}"] if "seen" in each else []
+        table.add_row(each["status"], each["rule"], "\n".join(map(visible, lines)))
     yield table
 
 
