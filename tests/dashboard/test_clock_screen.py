@@ -1,4 +1,4 @@
-"""The clock, faults and namespaces."""
+"""The clock and namespaces."""
 
 from __future__ import annotations
 
@@ -75,10 +75,6 @@ def test_it_lists_what_expires_next_and_jumps_there(live: LiveServer, stranger: 
     assert f'name="set" value="{at}"' in main
     moved = stranger.post("/_emulator/clock", data={"set": str(at)}).json()
     assert ["rps"] == [each["id"] for each in moved["expired"] if each["kind"] == "poll"]
-
-
-def test_there_are_no_faults(live: LiveServer):
-    assert "None." in main_of(f"{live.url}/_emulator/ui/faults")
 
 
 def test_namespaces_are_listed_with_what_they_hold(live: LiveServer):

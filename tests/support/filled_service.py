@@ -83,6 +83,10 @@ def _fill(live: LiveServer, words: tuple[str, ...]) -> None:
             stranger.post("vote", params={"id": word}, json={"value": 1})
             stranger.post("channel_state", json={})
     httpx.post(f"{live.url}/_ns/blue").raise_for_status()
+    refusing = {"match": "POST /v1/e/datastream", "effect": "status", "times": 1, "share": 1}
+    losing = [{"match": f"BROADCAST {word}", "effect": "lose", "user": word, "client_id": word} for word in words]
+    httpx.put(f"{live.url}/_emulator/faults", json={"faults": [refusing, *losing]}).raise_for_status()
+    viewers[0].post("datastream", json={})
 
 
 def _send(must_succeed: bool, client: Client, path: str, body: object, at: dict[str, str] | None = None) -> None:

@@ -44,7 +44,6 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
         acted = service.faults.find(found.fault)
         return common | {
             "entry": entry,
-            "fault_id": found.fault,
             "acted": acted,
             "effect": effect_of(acted) if acted else "",
             "is_whole": not (body.is_cut or body.is_hidden or body.encoding != "text" or HIDDEN in entry.path),

@@ -51,7 +51,7 @@ document.addEventListener("htmx:after:request", (event) => {
   if (!form.matches("form.action")) return;
   const answer = parsed(ctx.text);
   // A call as any caller answers 200 with the status of the call.
-  const isCall = ctx.response.status === 200 && Number.isInteger(answer?.status);
+  const isCall = ctx.response.status === 200 && form.action.endsWith("/call");
   const status = isCall ? answer.status : ctx.response.status;
   const body = isCall ? answer.body : answer;
   if (status >= 400) {
