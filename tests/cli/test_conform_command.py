@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from typing import Any
 from xml.etree import ElementTree as Xml
@@ -245,6 +246,19 @@ def test_the_table_shows_each_failure_with_both_answers(extcli, live):
         "1 fail (sandbox)",
     ):
         assert part in text
+
+
+def test_the_table_counts_rules_that_are_skipped_for_one_reason(extcli):
+    text = extcli("conform", "--only", "P*", "-o", "table").stdout
+
+    assert re.search("^[0-9]+ skipped: changes data: --writes$", text, re.MULTILINE)
+    assert ("P4.additive-votes" in text, "P1.poll-without-votes" in text) == (False, True)
+
+
+def test_patterns_tell_upper_case_from_lower(extcli):
+    names = [each["rule"] for each in extcli("conform", "--only", "P*", "-o", "json").json["rules"]]
+
+    assert {"P1", "P2", "P3", "P4"} == {name.partition(".")[0] for name in names}
 
 
 def test_junit_has_a_test_case_for_each_rule(extcli, live, tmp_path):

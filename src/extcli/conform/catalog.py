@@ -44,6 +44,7 @@ def chosen(only: Sequence[str]) -> list[Rule]:
 
 
 def _is_named(rule: Rule, text: str) -> bool:
-    pattern = " ".join(text.casefold().split())
-    name = rule.name.casefold()
-    return any(fnmatchcase(each, pattern) for each in (name, name.partition(".")[0], rule.source.casefold()))
+    """Return whether a text names the rule. Case matters to patterns: `P*` is P1 to P5, and not `purchases`."""
+    wanted = " ".join(text.split())
+    names = (rule.name, rule.name.partition(".")[0], rule.source)
+    return any(each.casefold() == wanted.casefold() or fnmatchcase(each, wanted) for each in names)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _STYLES = {"pass": "green", "fail": "bold red", "skipped": "dim", "unknown": "yellow"}
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LONGEST = 300
+_MOST_SKIPPED = 5
+"""A table lists up to this many rules that are skipped for the same reason."""
 
 
 def document_of(url: str, environment: str, found: Sequence[Result]) -> dict[str, Any]:
@@ -79,22 +81,26 @@ def _table(document: dict[str, Any]) -> RenderableType:
 
     is_compared = any("recorded" in each for each in document["rules"])
     table = table_of("", "rule", "what must hold", *(["recorded"] if is_compared else []), folded=(2, 3))
+    reasons = Counter(each["reason"] for each in document["rules"] if "reason" in each)
     for each in document["rules"]:
+        if reasons[each.get("reason", "")] > _MOST_SKIPPED:
+            continue
         status = Text(each["status"], _STYLES[each["status"]])
         recorded = [visible(each.get("recorded", ""))] if is_compared else []
-        table.add_row(status, each["rule"], visible(_details(each)), *recorded)
+        table.add_row(status, each["rule"], "\n".join(map(visible, _details(each))), *recorded)
+    skipped = [f"{number} skipped: {why}" for why, number in reasons.items() if number > _MOST_SKIPPED]
     counts = ", ".join(f"{number} {status}" for status, number in document["counts"].items() if number)
-    return stacked(table, f"{counts} ({document['environment']})")
+    return stacked(table, "\n".join([*skipped, f"{counts} ({document['environment']})"]))
 
 
-def _details(each: dict[str, Any]) -> str:
+def _details(each: dict[str, Any]) -> list[str]:
     lines = [each["sentence"]]
     if each["status"] == "skipped":
         lines.append(f"→ {each['reason']}")
     elif "what" in each:
         lines += [each["what"], f"  expected  {each['expected']}", f"  seen      {each['seen']}"]
         lines += [f"  request   {each['request_id']}"] if "request_id" in each else []
-    return "\n".join(lines)
+    return lines
 
 
 def _row(each: dict[str, Any]) -> list[str]:
@@ -123,7 +129,7 @@ def junit(document: dict[str, Any]) -> bytes:
     )
     for each in rules:
         case = Xml.SubElement(suite, "testcase", classname=f"conform.{each['source']}", name=each["rule"])
-        details = _xml_text(_details(each))
+        details = _xml_text("\n".join(_details(each)))
         if is_failure(each):
             message = each.get("what") or each["recorded"]
             Xml.SubElement(case, "failure", message=_xml_text(message)).text = details
