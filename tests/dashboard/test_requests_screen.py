@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import httpx
 import pytest
 
@@ -128,3 +130,14 @@ def test_an_entry_without_a_caller_has_a_page(live: LiveServer):
     assert "As curl" in main
     assert "As extcli" in main
     assert "As pytest" not in main
+
+
+def test_the_facts_of_an_explanation_show_reordering_characters_escaped(live: LiveServer, requests: str):
+    refused = httpx.get(f"{live.url}/_emulator/wait", params={"for": "\u202e\u2066drow"})
+    assert 400 == refused.status_code
+
+    main = main_of(f"{requests}?entry={latest(live)}")
+
+    facts = main.partition("<h2>Why it was refused</h2>")[2]
+    assert "\\u202e\\u2066drow" in re.sub("<bdi>.*?</bdi>", "", facts)
+    assert not re.search("[\u202e\u2066]", re.sub("<bdi>.*?</bdi>", "", main))

@@ -12,6 +12,7 @@ import msgspec
 from markupsafe import Markup, escape
 
 from emulator.clock import DAY, HOUR, MINUTE, SECOND
+from emulator.dashboard.json_text import escaped
 from emulator.engines.base import NEVER
 
 _UNITS: Final = ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s"))
@@ -71,15 +72,22 @@ def text(value: Any, most: int = _LONGEST) -> Markup:
 
 
 def prose(value: str) -> Markup:
-    """Return a text of the documentation, with the parts between backticks as code."""
-    parts = value.split("`")
+    """Return a text of the documentation, with the parts between backticks as code.
+
+    It may quote a client, so characters that reorder text are escaped.
+    """
+    parts = escaped(value).split("`")
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if index % 2 else escape(part) for index, part in enumerate(parts)
     )
 
 
 def pretty(content: str) -> str:
-    """Return JSON with line breaks and indents; anything else, or what is nested too deeply for that, as it is."""
+    """Return JSON with line breaks and indents; anything else, or what is nested too deeply for that, without them.
+
+    Characters that reorder text are escaped.
+    """
+    content = escaped(content)
     depths = accumulate(1 if each in "[{" else -1 for each in _BRACKET.findall(content))
     if not content.startswith(("{", "[")) or max(depths, default=0) > _MAX_DEPTH:
         return content
