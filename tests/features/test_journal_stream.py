@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import signal
 import socket
+import threading
+from contextlib import ExitStack, suppress
 from itertools import islice
+from time import monotonic
 
 import httpx
 import pytest
@@ -122,6 +125,36 @@ def test_a_stop_ends_all_streams_at_once():
         code = served.stop(signal.SIGTERM)
 
         assert (0, []) == (code, list(lines))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reads", [True, False], ids=["readers", "clients that stopped reading"])
+def test_a_stop_ends_fifty_event_streams_within_five_seconds(reads: bool):
+    paths = ("/_emulator/ui/requests/events", "/_emulator/ui/overview/events", "/_emulator/journal/stream")
+    with server_process() as served, ExitStack() as opened:
+        host, port = served.url.removeprefix("http://").split(":")
+        for number in range(50):
+            reader = opened.enter_context(socket.socket())
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            reader.connect((host, int(port)))
+            reader.sendall(f"GET {paths[number % 3]} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            if reads:
+                threading.Thread(target=_read_all, args=(reader,), daemon=True).start()
+        wait_until(lambda: held(served) == 50)
+        voter = served.client("viewer", user="1", channel=CHANNEL)
+        for _ in range(200):
+            voter.post("accumulate", json={"x": "y" * 200})
+        began = monotonic()
+
+        assert 0 == served.stop(signal.SIGTERM)
+
+        assert monotonic() - began < 5
+
+
+def _read_all(reader: socket.socket) -> None:
+    with suppress(OSError):
+        while reader.recv(65_536):
+            pass
 
 
 @pytest.mark.slow

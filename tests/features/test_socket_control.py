@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -253,6 +254,30 @@ def test_a_stalled_socket_is_closed_with_1013_when_too_much_is_unread():
 
         assert "x" * 20_000 == game.update()["data"]["state"]["text"]
         assert 1013 == game.close_code()
+
+
+def test_stalled_sockets_hold_no_more_than_their_limit_while_broadcasts_arrive():
+    limit, size = 64 * 1024, 10_000
+    with live_server(Settings(limits=Limits(outbox=limit))) as live, ExitStack() as opened:
+        games = [opened.enter_context(linked_game(live)) for _ in range(5)]
+        for game in games:
+            game.data("subscribe", "broadcast", {"topic_id": "*"})
+        broadcaster = live.client("broadcaster", user=CHANNEL, channel=CHANNEL)
+        connections = [each.connection for each in live.service.gateway.admission.games]
+        with Client(base_url=live.url) as control:
+            control.post("/_emulator/sockets/stall", json={"all": True}).raise_for_status()
+
+        held = []
+        for _ in range(30):
+            broadcaster.post("broadcast", json={"event": "e", "data": "x" * size}).raise_for_status()
+            held += [each.unread for each in connections]
+
+        assert limit < max(held) + 2 * size  # it was used up
+        assert max(held) <= limit + 2 * size
+        assert not any(each.is_stalled for each in connections)
+        for game in games:
+            assert "x" * size == game.update()["data"]["data"]
+            assert 1013 == game.close_code()
 
 
 def test_a_service_stops_although_a_socket_is_stalled():
