@@ -42,7 +42,6 @@ SOURCES = [
     Source("endpoints", "rows", ("13",)),
     Source("instruments", "rows", ("14",)),
     Source("cores", "rows", ("cores",)),
-    Source("simulate", "rows", ("simulate",)),
 ]
 GOALS = list(dict.fromkeys(goal for source in SOURCES for goal in source.goals))
 """Those of docs/performance.md by number, and further measurements by name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -45,6 +46,7 @@ class _Sent:
     accepted: int = 0
     unknown: int = 0
     lag: float = 0.0
+    reopened: int = 0
 
 
 def simulate(session: Session, audience: Audience, options: Options) -> None:
@@ -89,6 +91,7 @@ class _Sender:
     def __init__(self, session: Session, audience: Audience, options: Options) -> None:
         self._session = session
         self._audience = audience
+        self._manner = options.manner
         self._instants = options.pace.instants(audience.broadcasts)
         self._service = session.service(BROADCASTER)
         self._method = session.resolver.broadcast_method(post=False)
@@ -117,16 +120,22 @@ class _Sender:
                 credentials = self._session.credentials(BROADCASTER, to=resolver.ws_url())
                 token = await asyncio.to_thread(credentials.token)
                 await listeners.open_games(audience.connections, token, timeout)
-            sent = await self._send_all()
+            sent = await self._send_all(listeners)
             await listeners.wait(timeout)
         finally:
             await listeners.close()
         return listeners, sent
 
-    async def _send_all(self) -> _Sent:
+    async def _send_all(self, listeners: Listeners) -> _Sent:
         start = clock.elapsed()
         sent = _Sent([start + at for at in self._instants])
+        reopenings = deque(run.reopenings(self._audience.seed, self._manner, self._instants))
         for number, at in enumerate(sent.planned):
+            while reopenings and start + reopenings[0][0] <= at:
+                _, share = reopenings.popleft()
+                index = int(share * self._audience.connections)
+                await listeners.reopen(index, sent.accepted, self._session.resolver.timeout())
+                sent.reopened += 1
             await asyncio.sleep(max(at - clock.elapsed(), 0))
             sent.last = clock.elapsed()
             sent.first = sent.first or sent.last
@@ -136,7 +145,10 @@ class _Sender:
                 sent.accepted += 1
             except ErrorAnswer as error:
                 sent.refusals.append(f"{error.status} {error.why}".strip())
-                sent.unknown += error.status >= 500
+                if error.status >= 500:
+                    sent.unknown += 1
+                else:
+                    listeners.skip()
             except Unreachable:
                 sent.unknown += 1
         return sent
@@ -153,7 +165,10 @@ def _compare(audience: Audience, listeners: Listeners, sent: _Sent) -> Compariso
         Count("out of order", 0, (0, 0), disordered),
     ]
     lost = closings(listeners.received)
-    faults = [f"{count:,} connections were {visible(reason)}" for reason, count in lost.items()]
+    faults = [
+        f"{count:,} {'connection was' if count == 1 else 'connections were'} {visible(reason)}"
+        for reason, count in lost.items()
+    ]
     return Comparison([each for each in counts if each.planned or each.found], sent.unknown * size, faults)
 
 
@@ -171,7 +186,7 @@ def _tally(audience: Audience, sent: _Sent, delays: Sequence[float]) -> Tally:
         failed=sent.unknown,
         unsent=0,
         repeated=0,
-        reopened=0,
+        reopened=sent.reopened,
         rate=(audience.broadcasts - 1) / span if span else 0.0,
         lag=sent.lag,
         latencies=latencies(delays),

@@ -10,9 +10,9 @@ import base64
 import json
 import zlib
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import urlsplit
 
 from websockets.asyncio.client import ClientConnection, connect
@@ -39,6 +39,9 @@ class Received:
     last: int = -1
     disordered: int = 0
     """How many came after a later one."""
+    awaited: int = 0
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when so many have come as `awaited`, or when the connection is closed."""
     closed: str = ""
     """Why the service closed the connection; empty while it is open."""
     at: array[float] = field(default_factory=lambda: array("d"))
@@ -61,6 +64,8 @@ class Listeners:
         self._complete = asyncio.Event()
         self._open: list[ClientConnection] = []
         self._tasks: list[asyncio.Task[None]] = []
+        self._connect: Callable[[], Awaitable[ClientConnection]]
+        self._number_of: Callable[[str | bytes], int | None]
 
     async def open_games(self, count: int, token: str, timeout: float) -> None:
         """Open connections of games, authenticate and subscribe each. Raises `CliError`."""
@@ -86,11 +91,31 @@ class Listeners:
 
     async def wait(self, seconds: float) -> None:
         """Wait until every connection has received every broadcast or is closed, but no longer than `seconds`."""
-        if self._missing:
-            try:
+        if self._missing > 0:
+            with suppress(TimeoutError):
                 await asyncio.wait_for(self._complete.wait(), seconds)
-            except TimeoutError:
-                return
+        # What was sent twice arrives before the answer to a ping.
+        with suppress(TimeoutError, ConnectionClosed):
+            await asyncio.wait_for(asyncio.gather(*(self._pong(socket) for socket in self._open)), seconds)
+
+    def skip(self) -> None:
+        """Do not wait for one of the broadcasts: the service refused it."""
+        self._missing -= len(self.received)
+        self._check_complete()
+
+    async def reopen(self, index: int, sent: int, seconds: float) -> None:
+        """Close a connection and open it again, when it has received what was `sent` so far. Raises `CliError`."""
+        received = self.received[index]
+        if len(received.numbers) < sent and not received.closed:
+            received.awaited, received.arrived = sent, asyncio.Event()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(received.arrived.wait(), seconds)
+        if received.closed:
+            return
+        self._tasks[index].cancel()
+        await self._open[index].close()
+        self._open[index] = await self._connect()
+        self._tasks[index] = asyncio.create_task(self._listen(self._open[index], received))
 
     async def close(self) -> None:
         """Close all connections."""
@@ -104,7 +129,7 @@ class Listeners:
         self,
         count: int,
         url: str,
-        begin: Callable[[ClientConnection], Any],
+        begin: Callable[[ClientConnection], Awaitable[None]],
         number_of: Callable[[str | bytes], int | None],
         timeout: float,
     ) -> None:
@@ -124,15 +149,21 @@ class Listeners:
                         max_queue=None,
                         ping_interval=None,
                     )
-                    self._open.append(socket)
                     await begin(socket)
                 return socket
 
+        self._connect, self._number_of = open_one, number_of
         self._missing = count * self._broadcasts
-        for socket in await asyncio.gather(*(open_one() for _ in range(count))):
-            received = Received(array("H", bytes(2 * self._broadcasts)))
-            self.received.append(received)
-            self._tasks.append(asyncio.create_task(self._listen(socket, received, number_of)))
+        self._open = await asyncio.gather(*(open_one() for _ in range(count)))
+        self.received = [Received(array("H", bytes(2 * self._broadcasts))) for _ in range(count)]
+        self._tasks = [
+            asyncio.create_task(self._listen(socket, received))
+            for socket, received in zip(self._open, self.received, strict=True)
+        ]
+
+    async def _pong(self, socket: ClientConnection) -> None:
+        with suppress(ConnectionClosed):
+            await (await socket.ping())
 
     async def _request(
         self, socket: ClientConnection, number: int, action: str, target: str, data: object, timeout: float
@@ -148,19 +179,18 @@ class Listeners:
                     raise envelope.error_of(f"{action} {target}".strip(), message)
                 return
 
-    async def _listen(
-        self, socket: ClientConnection, received: Received, number_of: Callable[[str | bytes], int | None]
-    ) -> None:
+    async def _listen(self, socket: ClientConnection, received: Received) -> None:
         try:
             while True:
                 text = await socket.recv()
                 now = clock.elapsed()
-                number = number_of(text)
+                number = self._number_of(text)
                 if number is not None and 0 <= number < self._broadcasts:
                     self._note(received, number, now)
         except ConnectionClosed as closed:
             code = closed.rcvd.code if closed.rcvd else 1006
             received.closed = f"closed with {code}"
+            received.arrived.set()
             self._missing -= sum(not times for times in received.times)
             self._check_complete()
 
@@ -169,6 +199,8 @@ class Listeners:
             received.at.append(now)
             received.numbers.append(number)
             self._missing -= 1
+            if len(received.numbers) >= received.awaited:
+                received.arrived.set()
         received.times[number] = min(received.times[number] + 1, 0xFFFF)
         received.disordered += number < received.last
         received.last = max(received.last, number)

@@ -168,7 +168,7 @@ class _Sending:
     async def _send(self, part: slice) -> Measured:
         plan, manner, resolver = self._plan, self._manner, self._session.resolver
         at = plan.at[part]
-        work = Work(self._requests[part], plan.viewer[part], at, plan.viewers, reopenings(plan, manner, at))
+        work = Work(self._requests[part], plan.viewer[part], at, plan.viewers, reopenings(plan.seed, manner, at))
         pool = Pool(
             target_of(resolver.url()),
             work,
@@ -193,11 +193,11 @@ class _Sending:
         return self._done + (self._pool.finished if self._pool else 0)
 
 
-def reopenings(plan: Plan, manner: Manner, at: Sequence[float]) -> list[tuple[float, float]]:
+def reopenings(seed: int, manner: Manner, at: Sequence[float]) -> list[tuple[float, float]]:
     """Return when connections are closed and opened again, and which, as a share of the pool."""
     if not manner.churn or not at:
         return []
-    random, per_second = Random(plan.seed), manner.churn * manner.connections
+    random, per_second = Random(seed), manner.churn * manner.connections
     return [((number + 1) / per_second, random.random()) for number in range(int(at[-1] * per_second))]
 
 

@@ -210,6 +210,7 @@ def socket(
     kind: Annotated[Kind, typer.Option(help="Connections of pages, or of games.")] = Kind.PAGE,
     event: Annotated[str, typer.Option(metavar="EVENT", help="The name of the event.")] = "simulation",
     rate: Annotated[str, typer.Option(metavar="RATE", help="Broadcasts per second.")] = "5/s",
+    churn: Churn = None,
     seed: Seed = 0,
     expect: Expect = None,
     report: Report = None,
@@ -218,7 +219,8 @@ def socket(
     """Let pages or games listen, send broadcasts, and check that each receives each once.
 
     Latencies count from the instant at which a broadcast was planned until it arrives. Exits 7
-    if deliveries are missing, doubled or out of order. Acts as broadcaster.
+    if deliveries are missing, doubled or out of order. With --churn, connections are opened
+    again between two broadcasts. Acts as broadcaster.
 
     \b
     Examples:
@@ -228,7 +230,7 @@ def socket(
     from extcli.realtime.login import own_channel
     from extcli.simulate import audience
 
-    options = _options(session, rate, None, None, connections, False, expect, report)
+    options = _options(session, rate, None, churn, connections, False, expect, report)
     listeners = audience.Audience(connections, broadcasts, kind, event, own_channel(session), seed)
     guard(session, f"channel {listeners.channel} receives {broadcasts:,} broadcasts named {event}", yes=yes)
     audience.simulate(session, listeners, options)
