@@ -1,0 +1,53 @@
+"""`extcli simulate` against production."""
+
+from __future__ import annotations
+
+import pytest
+
+from emulator.config.settings import Limits, Settings
+from support.profile_files import write_profiles
+from support.program import SECRET_BASE64
+from support.service import live_server
+from support.simulations import MIX, crowd_of, votes
+
+
+@pytest.fixture
+def crowd(extcli):
+    return crowd_of(extcli)
+
+
+@pytest.mark.usefixtures("production_profile")
+class TestProduction:
+    def test_a_crowd_needs_a_yes(self, crowd, extcli):
+        refused = crowd()
+
+        assert 2 == refused.exit_code
+        assert "poll lunch gets 50 votes of users who do not exist" in refused.stderr
+        assert 0 == votes(extcli)["count"]
+        assert 0 == crowd("--yes").exit_code
+        assert 50 == votes(extcli)["count"]
+
+    def test_the_default_rate_is_lower(self, extcli):
+        ran = extcli("simulate", "crowd", "--viewers", "20", *MIX, "--yes", "-o", "json")
+
+        assert 0 == ran.exit_code
+        assert ran.json["figures"]["rate"] < 110
+
+    def test_a_viewer_stays_below_the_rate_of_a_caller(self, crowd):
+        refused = crowd("--yes", "--votes", "5000", "--rate", "5000/s")
+
+        assert 2 == refused.exit_code
+        assert "each viewer would send 100 requests per second" in refused.stderr
+
+
+@pytest.mark.slow
+def test_production_waits_as_retry_after_says(extcli, monkeypatch, environment):
+    with live_server(Settings(limits=Limits(client_rate=10))) as live:
+        monkeypatch.setenv("EXTCLI_SECRET", SECRET_BASE64)
+        monkeypatch.setenv("EXTCLI_URL", live.url)
+        write_profiles(live={"url": live.url, "production": True})
+        ran = extcli("simulate", "crowd", "--viewers", "60", *MIX, "--yes", "-o", "json", "--rate", "500/s")
+
+    assert 0 == ran.exit_code
+    assert 0 < ran.json["figures"]["repeated"] == ran.json["figures"]["refused"]
+    assert ran.json["latencies"]["max"] >= 1000
