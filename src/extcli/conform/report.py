@@ -94,6 +94,7 @@ def _table(document: dict[str, Any]) -> RenderableType:
 
 
 def _details(each: dict[str, Any]) -> list[str]:
+    """Return the lines that describe a result."""
     lines = [each["sentence"]]
     if each["status"] == "skipped":
         lines.append(f"→ {each['reason']}")
