@@ -46,7 +46,7 @@ def test_it_lists_faults_with_conditions_hits_and_what_is_left(live: LiveServer,
     assert '<td data-head="Hits" class="number">1</td>' in main
     assert "2 of 3" in main
     assert "BROADCAST &lt;b&gt;x&lt;/b&gt;" in main
-    assert "25 % of them ends 2033-05-18 03:34:20.000 UTC" in main
+    assert "25 % of them, until 2033-05-18 03:34:20.000 UTC" in main
     assert "extcli fault rm f2" in main
 
 

@@ -47,6 +47,15 @@ def test_a_service_starts_with_the_data_of_a_seed(seed: Path):
         assert 0 == served.stop(signal.SIGTERM)
 
 
+def test_a_service_starts_with_the_faults_of_a_seed(tmp_path: Path):
+    path = tmp_path / "seed.toml"
+    path.write_text(SEED + '[[faults]]\nmatch = "GET /v1/e/vote"\nstatus = 503\ntimes = 1\n')
+
+    with server_process("--seed", str(path)) as served:
+        viewer = served.client("viewer", user="U1", channel="1001")
+        assert [503, 200] == [viewer.get("vote", params={"id": "lunch"}).status_code for _ in range(2)]
+
+
 def test_a_seed_can_be_named_by_its_variable(seed: Path):
     with server_process(EXTCLI_SERVE_SEED=str(seed)) as served:
         assert 2 == count(served)

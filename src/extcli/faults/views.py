@@ -42,7 +42,7 @@ def left_of(fault: dict[str, Any]) -> str:
     if fault.get("share") is not None:
         parts.append(f"{fault['share'] * 100:.4g}%")
     if fault.get("ends_at") is not None:
-        parts.append(f"until {times.shown(fault['ends_at'])}")
+        parts.append(f"until {times.shown(fault['ends_at'] // 1000 * 1000)}")
     return ", ".join(parts)
 
 

@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from emulator.callers import Role
 from emulator.dashboard.screen import Query, Screen, Service
+from emulator.dashboard.texts import instant
 from emulator.errors import Conflict
 from emulator.features.faults.rules import ALL_EFFECTS, Fault
 
@@ -65,7 +66,8 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
     except Conflict as error:
         return common | {"faults": [], "why_not": error.detail}
     now = service.clock.now()
-    return common | {"faults": [(each, effect_of(each), conditions_of(each), is_over(each, now)) for each in faults]}
+    rows = [(each, effect_of(each), conditions_of(each), left_of(each), is_over(each, now)) for each in faults]
+    return common | {"faults": rows}
 
 
 def effect_of(fault: Fault) -> str:
@@ -86,6 +88,13 @@ def effect_of(fault: Fault) -> str:
 def conditions_of(fault: Fault) -> list[tuple[str, str]]:
     """Return the conditions of a fault besides its match, by name."""
     return [(name.replace("_", " "), getattr(fault, name)) for name in _CONDITIONS if getattr(fault, name)]
+
+
+def left_of(fault: Fault) -> list[str]:
+    """Return what limits a fault: `2 of 3`, `10 % of them`, `until 2033-05-18 03:34:20.000 UTC`."""
+    times = [] if fault.left is None else [f"{fault.left:,} of {fault.times:,}"]
+    share = [] if fault.share is None else [f"{fault.share * 100:.4g} % of them"]
+    return times + share + ([] if fault.ends_at is None else [f"until {instant(fault.ends_at)}"])
 
 
 def is_over(fault: Fault, now: int) -> bool:
