@@ -39,6 +39,7 @@ def file_of(version: int) -> Path:
 def unpack(version: int, target: Path) -> Path:
     """Write the file of a format to `target`."""
     target.write_bytes(gzip.decompress(file_of(version).read_bytes()))
+    target.chmod(0o600)
     return target
 
 

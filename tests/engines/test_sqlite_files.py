@@ -243,6 +243,7 @@ async def test_several_processes_can_migrate_a_file_at_once(path: Path) -> None:
 
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT count(*) FROM messages").fetchone() == (20,)
+    assert len(list(path.parent.glob("data.db.format-1-*"))) == 1
 
 
 async def test_notes_from_before_format_6_are_never_joined(path: Path) -> None:

@@ -1,0 +1,97 @@
+"""SIGKILL at each step of an upgrade and of a restore leaves the old file or the new one, whole."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from emulator.engines import open_engine
+from emulator.engines.base import NEVER, CastRequest, Key
+from emulator.engines.sqlite.files.facts import described
+from emulator.engines.sqlite.files.restore import restore
+from emulator.engines.sqlite.files.verification import verify_file
+from emulator.engines.sqlite.schema import VERSION
+from engines.aged_files import unpack
+from faults import dying_process
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")]
+OLDER = 3
+WRITES = 25
+
+
+def die_at_each_step(task: str, folder: Path) -> int:
+    """Run a task until it dies at its first step, its second and so on; return how often it died."""
+    command = [sys.executable, dying_process.__file__, task, str(folder)]
+    return int(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout) - 1
+
+
+def test_an_upgrade_that_is_killed_leaves_the_old_format_or_the_new(tmp_path: Path):
+    (tmp_path / "start").mkdir()
+    unpack(OLDER, tmp_path / "start" / "data.db")
+    counts = described(str(tmp_path / "start" / "data.db")).environments
+
+    deaths = die_at_each_step("upgrade", tmp_path)
+
+    found = set()
+    for step in range(1, deaths + 1):
+        file = tmp_path / str(step) / "data.db"
+        verified = verify_file(str(file))
+        assert [] == verified.findings, step
+        found.add(verified.format)
+        for kept in file.parent.glob("data.db.format-*"):
+            assert (OLDER, []) == verify_file(str(kept))[::2], step
+        dying_process.upgrade(file.parent)
+        assert (VERSION, []) == verify_file(str(file))[::2], step
+        assert counts == described(str(file)).environments, step
+        assert not list(file.parent.glob(".*.part")), step
+    assert (True, {OLDER, VERSION}) == (deaths > 50, found)
+
+
+def make_file_with_a_log(folder: Path) -> None:
+    """Write in a process that is killed, so that some of the data is only in the log beside the file."""
+    child = os.fork()
+    if not child:
+        asyncio.run(_write_and_die(folder / "data.db"))
+    os.waitpid(child, 0)
+    (folder / "data.db-shm").unlink()
+    assert (folder / "data.db-wal").stat().st_size
+
+
+async def _write_and_die(path: Path) -> None:
+    async with open_engine(f"sqlite://{path}", namespace="sandbox") as engine:
+        for number in range(WRITES):
+            key = Key("poll", "my-extension", f"late-{number}")
+            await engine.ballots.cast(key, CastRequest("U1", "a"), now=1, expires_at=NEVER)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_restore_that_is_killed_leaves_the_old_file_or_the_backup(tmp_path: Path):
+    start = tmp_path / "start"
+    start.mkdir()
+    unpack(VERSION, start / "backup.db")
+    unpack(VERSION, start / "data.db")
+    new = described(str(start / "backup.db")).environments["sandbox"]["poll"]
+    make_file_with_a_log(start)
+
+    deaths = die_at_each_step("restore", tmp_path)
+
+    found = set()
+    for step in range(1, deaths + 1):
+        file = tmp_path / str(step) / "data.db"
+        verified = verify_file(str(file))
+        assert [] == verified.findings, step
+        polls = described(str(file)).environments["sandbox"]["poll"]
+        found.add(polls)
+        if polls == new:
+            kept = file.with_name("data.db.before-restore-19700101T000000Z")
+            assert new + WRITES == described(str(kept)).environments["sandbox"]["poll"], step
+        restore(str(file.parent / "backup.db"), str(file), environments=("sandbox",), now=2_000)
+        assert new == described(str(file)).environments["sandbox"]["poll"], step
+        assert not list(file.parent.glob(".*.part")), step
+    assert (True, {new, new + WRITES}) == (deaths > 50, found)
