@@ -182,3 +182,34 @@ def test_info_describes_a_file_and_names_the_latest_backup(extcli, served, data:
     assert str(tmp_path / "copy.db") == facts["backup"]["file"]
     assert facts["oldest"] == facts["newest"] <= facts["backup"]["at"]
     assert ("0.1.0", ["sandbox"]) == (facts["version"], [each["name"] for each in facts["environments"]])
+
+
+def test_the_key_is_not_deleted_while_a_service_runs(extcli, served, data: Path):
+    refused = extcli("data", "forget-key", "--data", f"sqlite://{data}")
+    served.stop(signal.SIGTERM)
+
+    assert 2 == refused.exit_code
+    assert "in use by another extcli serve" in refused.stderr
+    assert f"deleted 1 signing keys from {data}\n" == extcli("data", "forget-key", "--data", f"sqlite://{data}").stderr
+    assert f"{data} has no signing key\n" == extcli("data", "forget-key", "--data", f"sqlite://{data}").stderr
+
+
+@pytest.mark.parametrize("verb", ["backup", "info", "verify"])
+def test_a_missing_file_is_named_and_not_created(extcli, live, tmp_path: Path, verb: str):
+    missing = tmp_path / "none.db"
+
+    result = (
+        extcli("data", verb, str(missing))
+        if verb != "backup"
+        else extcli("data", "backup", str(tmp_path / "copy.db"), "--data", f"sqlite://{missing}")
+    )
+
+    assert (2, f"extcli: cannot open {missing}: there is no such file\n") == (result.exit_code, result.stderr)
+    assert not list(tmp_path.glob("*.db"))
+
+
+def test_a_backup_into_a_missing_directory_is_a_usage_error(extcli, served, data: Path, tmp_path: Path):
+    result = extcli("data", "backup", str(tmp_path / "none" / "copy.db"), "--data", f"sqlite://{data}")
+
+    assert 2 == result.exit_code
+    assert "cannot write" in result.stderr

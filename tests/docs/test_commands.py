@@ -57,10 +57,7 @@ NOT_RUN = {
     "tar ": "unpacks what npm fetched",
     "python3 -m http.server": "serves pages until it is stopped; tests/browser opens them",
     "python benchmarks/": "takes minutes; CI does not measure",
-    "umask 077 && sqlite3 ": "tests/faults/test_backup.py makes a backup",
-    "sqlite3 ": "tests/docs/test_leak_drill.py deletes the key",
-    "mkdir damaged": "tests/faults/test_corrupt_file.py restores a backup",
-    "cp ": "tests/faults/test_corrupt_file.py restores a backup",
+    "extcli data ": "tests/cli/test_data_command.py runs each on its own files",
 }
 SERVE = re.compile(r"(\w+=\S+ )*extcli serve\b")
 DEFAULT_PLACE = "127.0.0.1:8282"

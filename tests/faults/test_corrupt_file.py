@@ -98,7 +98,7 @@ def test_a_start_after_a_crash_fails_if_a_page_is_corrupt(tmp_path: Path, worker
     error = failed_start(file, workers)
 
     assert error.startswith(f"extcli serve: cannot open {file}: it is corrupt (")
-    assert f"sqlite3 {file} .recover" in error
+    assert f"extcli data restore BACKUP --data sqlite://{file}" in error
 
 
 def test_a_service_that_meets_corruption_is_503_and_cannot_restart(tmp_path: Path):
@@ -115,7 +115,7 @@ def test_a_service_that_meets_corruption_is_503_and_cannot_restart(tmp_path: Pat
         _, log = served.process.communicate(timeout=5)
 
     assert 1 == log.count(f"{file} is corrupt (database disk image is malformed) and no longer used")
-    assert f"sqlite3 {file} .recover" in log
+    assert f"extcli data restore BACKUP --data sqlite://{file}" in log
     assert f"cannot open {file}: it is corrupt" in failed_start(file)
 
 

@@ -10,7 +10,9 @@ from emulator.engines.base import NEVER, Documents, Key
 from emulator.engines.records import DocumentRecord
 from emulator.ids import signing_key
 
-_KEY = Key("signing_key", "", "")
+KIND = "signing_key"
+"""The kind of the document with the key."""
+_KEY = Key(KIND, "", "")
 _log = logging.getLogger("emulator")
 
 

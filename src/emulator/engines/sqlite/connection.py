@@ -144,8 +144,8 @@ def corruption_message(found: str, path: str | None) -> str:
 
 def remedy(path: str | None) -> str:
     """Return what the operator can do about corruption."""
-    rescue = f"sqlite3 {path} .recover | sqlite3 rescued.db"
-    return f"restore a backup, or recover what is readable with the sqlite3 shell from sqlite.org: {rescue}"
+    url = f"sqlite://{os.path.abspath(path or '')}"
+    return f"restore a backup: extcli data restore BACKUP --data {url}"
 
 
 def _quotes_data(error: BaseException) -> bool:

@@ -130,6 +130,24 @@ def info(
     session.output.show_value({**facts_document(facts, path), "backup": latest_backup(path)}, FACTS)
 
 
+@command(app, "forget-key")
+def forget_key(session: Session, data: Url = None) -> None:
+    """Delete the key that signs tokens, after a leak. The service must not run.
+
+    The next start makes a new one. All links and issued tokens of all namespaces end.
+
+    Example: extcli data forget-key --data sqlite:///srv/extension.db
+    """
+    with _engine_errors():
+        from emulator.auth.signing_key import KIND
+        from emulator.config.environment import PRODUCTION, SANDBOX
+        from emulator.engines.sqlite.files.restore import forget
+
+        path = _file_of(data, "change", "`extcli reset` deletes all data of a sandbox")
+        count = forget(path, KIND, environments=(SANDBOX.name, PRODUCTION.name))
+    session.output.report(f"deleted {count} signing keys from {path}" if count else f"{path} has no signing key")
+
+
 def _file_of(url: str | None, verb: str, instead: str) -> str:
     """Return the file of a data URL. Raises `UsageError` for any other data."""
     from emulator.engines import file_of

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from emulator.engines.sqlite.connection import FAILURES, explain, is_busy
 from emulator.engines.sqlite.corruption import marker_path
 from emulator.engines.sqlite.files.copying import PART, copied, free_name, link, sync, timestamp
-from emulator.engines.sqlite.files.facts import Facts
+from emulator.engines.sqlite.files.facts import Facts, described
 from emulator.engines.sqlite.files.verification import Verified, verify
 from emulator.engines.sqlite.schema import UnusableDatabase
 from emulator.engines.sqlite.service_lock import service_lock
@@ -63,6 +63,22 @@ def restore(source: str, path: str, *, environments: Sequence[str], now: int) ->
             raise EngineError(f"cannot open {source}: {explain(error, source)}") from error
         except OSError as error:
             raise EngineError(f"cannot write {target}: {error.strerror}; nothing was replaced") from error
+
+
+def forget(path: str, kind: str, *, environments: Sequence[str]) -> int:
+    """Delete the documents of a kind in all namespaces, and return how many there were. Raises as `restore` does."""
+    target = Path(os.path.realpath(path))
+    if not target.exists():
+        raise EngineError(f"cannot open {path}: there is no such file")
+    described(path)  # it is a database that this version can use
+    with ExitStack() as stack:
+        for environment in environments:
+            stack.enter_context(service_lock(path, environment, advice="stop it first"))
+        try:
+            connection = stack.enter_context(closing(sqlite3.connect(target, isolation_level=None)))
+            return connection.execute("DELETE FROM documents WHERE shelf = ?", (kind,)).rowcount
+        except FAILURES as error:
+            raise EngineError(f"cannot write {path}: {explain(error, path)}") from error
 
 
 def _replace(copy: Path, target: Path, now: int) -> Path | None:
