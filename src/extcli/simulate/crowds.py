@@ -16,9 +16,9 @@ from extcli.simulate.conclusion import document, error_of
 from extcli.simulate.expectations import Expectation
 from extcli.simulate.figures import series
 from extcli.simulate.plan import Pace, Plan
-from extcli.simulate.pool import NO_ANSWER, NOT_SENT
 from extcli.simulate.run import Manner, Outcome
 from extcli.simulate.subjects import Buffer, Poll, Subject
+from extcli.simulate.work import NO_ANSWER, NOT_SENT
 
 _PER_VIEWER = 50
 """Requests per second of one viewer in production, half of what the service allows by default."""

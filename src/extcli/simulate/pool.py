@@ -8,70 +8,18 @@ wait for each other, because the last one counts.
 from __future__ import annotations
 
 import asyncio
-import ssl
-from array import array
 from collections import deque
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any
 
 from extcli import clock
 from extcli.errors import reason_of
-from extcli.simulate.answers import Head, body_of, head_of, is_complete
+from extcli.simulate.answers import Head, body_of
+from extcli.simulate.connection import Connection
+from extcli.simulate.work import NOT_SENT, Measured, Target, Work
 
-NO_ANSWER = 0
-"""The status of a request without an answer: it may have been applied."""
-NOT_SENT = 1
-"""The status of a request that found no connection."""
 _IDLE = 4.0
 """Seconds after which an unused connection is closed, before the service or a proxy closes it."""
 _SWEEP = 0.1
 _CONNECT = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Where requests go."""
-
-    host: str
-    port: int
-    tls: ssl.SSLContext | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """Requests, each with its sender and its planned instant in seconds from the start."""
-
-    requests: Sequence[bytes]
-    viewer: Sequence[int]
-    at: Sequence[float]
-    viewers: int
-    reopen_at: Sequence[tuple[float, float]] = ()
-    """When a connection is closed and opened again, and which: a share of the pool, 0 to 1."""
-
-
-@dataclass(slots=True)
-class Measured:
-    """What became of each request. Times are seconds from the start."""
-
-    status: array[int]
-    sent: array[float]
-    done: array[float]
-    reasons: dict[int, str] = field(default_factory=dict)
-    """Why requests were refused, by index."""
-    sendings: int = 0
-    """Requests sent, with repetitions."""
-    repeated: int = 0
-    """Answers 429 or 503 after which the request was sent again."""
-    repeats_at: array[float] = field(default_factory=lambda: array("d"))
-    reopened: int = 0
-    lag: float = 0.0
-    """The most seconds that this program itself was late in handling a request that was due."""
-
-    @classmethod
-    def of(cls, count: int) -> Measured:
-        return cls(array("H", bytes(2 * count)), array("d", bytes(8 * count)), array("d", bytes(8 * count)))
 
 
 class Pool:
@@ -101,8 +49,8 @@ class Pool:
         self._repeats = repeats
         self._pauses_all = pauses_all
         self._loop = asyncio.get_running_loop()
-        self._idle: list[_Connection] = []
-        self._all: set[_Connection] = set()
+        self._idle: list[Connection] = []
+        self._all: set[Connection] = set()
         self._opening = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._queue: deque[int] = deque()
@@ -233,13 +181,13 @@ class Pool:
 
     # Connections
 
-    def free(self, connection: _Connection, now: float) -> None:
+    def free(self, connection: Connection, now: float) -> None:
         """Take back a connection whose request is answered."""
         self._idle.append(connection)
         if self._queue:
             self._drain(now)
 
-    def lost(self, connection: _Connection) -> None:
+    def lost(self, connection: Connection) -> None:
         """Forget a connection that is closed."""
         self._all.discard(connection)
         if connection in self._idle:
@@ -266,7 +214,7 @@ class Pool:
         try:
             async with asyncio.timeout(_CONNECT):
                 _, connection = await self._loop.create_connection(
-                    lambda: _Connection(self), self._target.host, self._target.port, ssl=self._target.tls
+                    lambda: Connection(self), self._target.host, self._target.port, ssl=self._target.tls
                 )
         finally:
             self._opening -= 1
@@ -297,8 +245,7 @@ class Pool:
                     if now - connection.since > self._timeout:
                         connection.abandon()
                 elif now - connection.since > _IDLE:
-                    self._idle.remove(connection)
-                    connection.abandon()
+                    self._drop(connection)
             reopen = self._work.reopen_at
             while self._churned < len(reopen) and reopen[self._churned][0] <= now:
                 self._reopen(reopen[self._churned][1])
@@ -313,90 +260,12 @@ class Pool:
         self.measured.reopened += 1
         connection.closes = True
         if connection.index < 0:
-            self._idle.remove(connection)
-            connection.abandon()
+            self._drop(connection)
             task = self._loop.create_task(self._connect_for_queue())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-
-class _Connection(asyncio.Protocol):
-    """One connection, with at most one request at a time."""
-
-    __slots__ = ("_buffer", "_head", "_pool", "_transport", "closes", "index", "number", "since")
-    _count = 0
-
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
-        self._buffer = b""
-        self._head: Head | None = None
-        self.index = -1
-        """The request without an answer; -1 for none."""
-        self.since = pool.now()
-        """When the request was sent, or when the connection became idle."""
-        self.closes = False
-        _Connection._count += 1
-        self.number = _Connection._count
-
-    def connection_made(self, transport: Any) -> None:  # that of uvloop is no `asyncio.Transport`
-        self._transport: asyncio.Transport = transport
-
-    def send(self, index: int, now: float) -> None:
-        """Send a request."""
-        pool = self._pool
-        self.index = index
-        self.since = now
-        measured = pool.measured
-        if not measured.sent[index]:
-            measured.sent[index] = now
-        measured.sendings += 1
-        self._transport.write(pool.requests[index])
-
-    def data_received(self, data: bytes) -> None:
-        if self._buffer:
-            data = self._buffer + data
-        try:
-            head = head_of(data)
-            while head is not None and head.status < 200:
-                data = data[head.size :]
-                head = head_of(data)
-        except ValueError:
-            self.abandon()
-            return
-        if head is None or not is_complete(data, head):
-            self._buffer = data
-            return
-        self._answered(head, data)
-
-    def _answered(self, head: Head, data: bytes) -> None:
-        self._buffer = b""
-        index, self.index = self.index, -1
-        if index < 0:  # an answer to nothing
-            self._transport.abort()
-            return
-        pool = self._pool
-        self.since = now = pool.now()
-        if head.closes or self.closes:
-            self._transport.close()
-            pool.lost(self)
-        else:
-            pool.free(self, now)
-        pool.answered(index, head, data, now)
-
-    def eof_received(self) -> bool:
-        if self.index >= 0 and self._buffer:
-            with suppress(ValueError):
-                head = head_of(self._buffer)
-                if head is not None and is_complete(self._buffer, head, ended=True):
-                    self._answered(head, self._buffer)
-        return False
-
-    def connection_lost(self, error: Exception | None) -> None:
-        index, self.index = self.index, -1
-        self._pool.lost(self)
-        if index >= 0:
-            self._pool.settle(index, NO_ANSWER, self._pool.now())
-
-    def abandon(self) -> None:
-        """Close the connection at once; its request has no answer."""
-        self._transport.abort()
+    def _drop(self, connection: Connection) -> None:
+        """Close a connection that is idle, and forget it."""
+        self.lost(connection)
+        connection.abandon()

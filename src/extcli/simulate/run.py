@@ -24,9 +24,10 @@ from extcli.output.progress import DELAY_SECONDS
 from extcli.session import VIEWER, Session
 from extcli.simulate.figures import Tally, latencies
 from extcli.simulate.plan import Plan
-from extcli.simulate.pool import NO_ANSWER, NOT_SENT, Measured, Pool, Target, Work
+from extcli.simulate.pool import Pool
 from extcli.simulate.subjects import Subject
 from extcli.simulate.verdict import is_accepted
+from extcli.simulate.work import NO_ANSWER, NOT_SENT, Measured, Target, Work
 
 _REFRESH_SECONDS = 0.25
 _CLOSED = "closed"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from extcli.simulate.plan import Plan
-from extcli.simulate.pool import NO_ANSWER
+from extcli.simulate.work import NO_ANSWER
 
 ENTRIES = "entries"
 

@@ -1,0 +1,57 @@
+"""What a pool of connections has to do, and what it measures."""
+
+from __future__ import annotations
+
+import ssl
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+NO_ANSWER = 0
+"""The status of a request without an answer: it may have been applied."""
+NOT_SENT = 1
+"""The status of a request that found no connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where requests go."""
+
+    host: str
+    port: int
+    tls: ssl.SSLContext | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Requests, each with its sender and its planned instant in seconds from the start."""
+
+    requests: Sequence[bytes]
+    viewer: Sequence[int]
+    at: Sequence[float]
+    viewers: int
+    reopen_at: Sequence[tuple[float, float]] = ()
+    """When a connection is closed and opened again, and which: a share of the pool, 0 to 1."""
+
+
+@dataclass(slots=True)
+class Measured:
+    """What became of each request. Times are seconds from the start."""
+
+    status: array[int]
+    sent: array[float]
+    done: array[float]
+    reasons: dict[int, str] = field(default_factory=dict)
+    """Why requests were refused, by index."""
+    sendings: int = 0
+    """Requests sent, with repetitions."""
+    repeated: int = 0
+    """Answers 429 or 503 after which the request was sent again."""
+    repeats_at: array[float] = field(default_factory=lambda: array("d"))
+    reopened: int = 0
+    lag: float = 0.0
+    """The most seconds that this program itself was late in handling a request that was due."""
+
+    @classmethod
+    def of(cls, count: int) -> Measured:
+        return cls(array("H", bytes(2 * count)), array("d", bytes(8 * count)), array("d", bytes(8 * count)))
