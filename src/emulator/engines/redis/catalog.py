@@ -17,12 +17,15 @@ from emulator.engines.redis.scripts import CATALOG
 
 _PARSE: Final = {b"d": parse_user_last, b"b": parse_channel_last, b"l": parse_channel_last, b"p": parse_user_last}
 """By the first letter: documents, ballots, logs, pools."""
+_DOCUMENT: Final = b"d"
 _LISTED: Final = (b"b", b"l")
 
 
 class _Found(NamedTuple):
-    letter: bytes
-    thing: Thing
+    key: Key
+    ends: bytes
+    name: bytes
+    """The letter of its shape, and its key."""
 
 
 class RedisCatalog:
@@ -30,11 +33,11 @@ class RedisCatalog:
         self._pipeline = pipeline
 
     async def count(self, kinds: Sequence[str], *, now: int, most: int) -> dict[str, int]:
-        counted = Counter(found.thing.key.kind for found in await self._walk(kinds, now))
-        return {kind: min(most, counted[kind]) for kind in kinds}
+        counted = Counter(name[1:].partition(b"|")[0] for name in await self._walk(kinds, now))
+        return {kind: min(most, counted[_written(kind)]) for kind in kinds}
 
     async def owners(self, kind: str, *, now: int, limit: int, after: str = "") -> list[str]:
-        found = {thing.key.owner for letter, thing in await self._walk([kind], now) if letter in _LISTED}
+        found = {_key(name).owner for name in await self._walk([kind], now) if name[:1] in _LISTED}
         return sorted(owner for owner in found if owner > after)[:limit]
 
     async def things(
@@ -48,16 +51,20 @@ class RedisCatalog:
         matching: str = "",
         after: Key | None = None,
     ) -> list[Thing]:
-        found = [
-            thing
-            for letter, thing in await self._walk(kinds, now)
-            if letter not in _LISTED
-            and (after is None or after < thing.key)
-            and owner in (None, thing.key.owner)
-            and channel in (None, thing.key.channel)
-            and any(matching in (part or "") for part in thing.key[2:])
+        chosen = [
+            each
+            for each in (_Found(_key(name), ends, name) for name, ends in (await self._walk(kinds, now)).items())
+            if each.name[:1] not in _LISTED
+            and (after is None or after < each.key)
+            and owner in (None, each.key.owner)
+            and channel in (None, each.key.channel)
+            and any(matching in (part or "") for part in each.key[2:])
         ]
-        return sorted(found, key=lambda thing: thing.key)[:limit]
+        chosen = sorted(chosen)[:limit]
+        documents = [each.name for each in chosen if each.name[:1] == _DOCUMENT]
+        sizes = await self._pipeline.run(CATALOG, b"sizes", *(name[1:] for name in documents)) if documents else ()
+        size_of = dict(zip(documents, map(int, sizes), strict=True))
+        return [Thing(each.key, parse_expiry(each.ends), size_of.get(each.name, 0)) for each in chosen]
 
     async def upcoming(self, *, now: int) -> AsyncIterator[Sequence[Expired]]:
         # The index has the next expiry of a log at the latest purge: those of some logs may have passed.
@@ -85,17 +92,21 @@ class RedisCatalog:
             found += _ends(rows)
         return found
 
-    async def _walk(self, kinds: Sequence[str], now: int) -> list[_Found]:
-        """Return everything of these kinds that is alive and will expire, once each."""
-        found: dict[bytes, _Found] = {}
+    async def _walk(self, kinds: Sequence[str], now: int) -> dict[bytes, bytes]:
+        """Return everything of these kinds that is alive and will expire: letter and key, with the expiry."""
+        found: dict[bytes, bytes] = {}
         rank, is_last = 0, False
-        names = [kind.replace("%", "%25").replace("|", "%7C").encode() for kind in kinds]
+        names = [_written(kind) for kind in kinds]
         while not is_last:
             count, end, *rows = await self._pipeline.run(CATALOG, b"things", *_from(rank, now), *names)
             rank, is_last = rank + count, bool(end)
-            for name, ends, size in zip(rows[::3], rows[1::3], rows[2::3], strict=True):
-                found[name] = _Found(name[:1], Thing(_key(name), parse_expiry(ends), int(size)))
-        return list(found.values())
+            found.update(zip(rows[::2], rows[1::2], strict=True))
+        return found
+
+
+def _written(kind: str) -> bytes:
+    """Return a kind as keys have it."""
+    return kind.replace("%", "%25").replace("|", "%7C").encode()
 
 
 def _from(rank: int, now: int) -> tuple[bytes, ...]:

@@ -7,13 +7,13 @@ local function next_entry(key, now)
   return found[2]
 end
 
--- The letter, the key and the expiry of a document, ballot, log or pool that has not expired; nothing for other members.
+-- The expiry of a document, ballot, log or pool that has not expired; nothing for other members.
 local function live(member, ends, now)
-  local what, key = string.sub(member, 1, 1), string.sub(member, 2)
+  local what = string.sub(member, 1, 1)
   if not string.find('dblp', what, 1, true) then return nil end
-  if what == 'l' then ends = next_entry(key, now) end
+  if what == 'l' then ends = next_entry(string.sub(member, 2), now) end
   if not ends or tonumber(ends) <= tonumber(now) then return nil end
-  return what, key, ends
+  return ends
 end
 
 -- how many have expired or do so by then, and not yet: now → the rank of the first thing that has not expired
@@ -21,9 +21,8 @@ function ops.rank()
   return redis.call('ZCOUNT', prefix .. 'ends', '-inf', ARGV[2])
 end
 
--- rank, now, forever → how many were looked at, whether that was all, then (letter and key, expiry)… from this rank on of
--- those that will expire
-function ops.upcoming()
+-- The reply of `ops.upcoming`, of the things of the wanted kinds; of all for nil.
+local function step(wanted)
   local now, forever = ARGV[3], tonumber(ARGV[4])
   local some = redis.call('ZRANGE', prefix .. 'ends', ARGV[2], ARGV[2] + STEP - 1, 'WITHSCORES')
   local reply = {#some / 2, #some < 2 * STEP and 1 or 0}
@@ -32,30 +31,35 @@ function ops.upcoming()
       reply[2] = 1
       break
     end
-    local what, key, ends = live(some[i], some[i + 1], now)
-    if what and tonumber(ends) < forever then
-      reply[#reply + 1] = what .. key
-      reply[#reply + 1] = ends
+    -- The kind comes first: most members are of others, and to look at a log costs a command.
+    if not wanted or wanted[string.match(some[i], '^.([^|]*)')] then
+      local ends = live(some[i], some[i + 1], now)
+      if ends and tonumber(ends) < forever then
+        reply[#reply + 1] = some[i]
+        reply[#reply + 1] = ends
+      end
     end
   end
   return reply
 end
 
--- The same of the kinds that follow, each with the size of a document at the end, by `ops.things`
+-- rank, now, forever → how many were looked at, whether that was all, then (letter and key, expiry)… from this rank on of
+-- those that will expire
+function ops.upcoming()
+  return step(nil)
+end
+
+-- The same of the kinds that follow
 function ops.things()
-  local wanted, kinds = {}, {}
+  local wanted = {}
   for i = 5, #ARGV do wanted[ARGV[i]] = true end
-  local found = ops.upcoming()
-  local reply = {found[1], found[2]}
-  for i = 3, #found, 2 do
-    local what, key = string.sub(found[i], 1, 1), string.sub(found[i], 2)
-    if wanted[string.match(key, '^[^|]*')] then
-      local size = what == 'd' and redis.call('HSTRLEN', prefix .. 'd:' .. key, 'v') or 0
-      reply[#reply + 1] = found[i]
-      reply[#reply + 1] = found[i + 1]
-      reply[#reply + 1] = size
-    end
-  end
+  return step(wanted)
+end
+
+-- keys of documents → the size of each
+function ops.sizes()
+  local reply = {}
+  for i = 2, #ARGV do reply[i - 1] = redis.call('HSTRLEN', prefix .. 'd:' .. ARGV[i], 'v') end
   return reply
 end
 
