@@ -34,8 +34,9 @@ DELIVERY: Final = "delivery"
 """The kind of a message to the subscribers of a topic."""
 
 
-PROBE: Final = "probe-"
-"""How the id of a request begins that a tool makes for itself, beside what its user asked for."""
+def is_probe(request_id: str) -> bool:
+    """Return whether a request is a probe: one that a tool makes for itself, beside what its user asked for."""
+    return request_id.startswith("probe-")
 
 
 class Entry(Struct, gc=False):  # without references to other containers, the garbage collector need not visit them
@@ -89,7 +90,7 @@ class Entry(Struct, gc=False):  # without references to other containers, the ga
     @property
     def is_probe(self) -> bool:
         """Whether it is of a probe. Listings leave those out."""
-        return self.id.startswith(PROBE)
+        return is_probe(self.id)
 
 
 class Journal:

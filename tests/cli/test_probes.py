@@ -114,6 +114,12 @@ def test_the_stream_leaves_probes_out(live: LiveServer, viewer):
     assert ["GET /v1/e/vote"] == [each["endpoint"] for each in map(json.loads, lines) if "number" in each]
 
 
+def test_parity_does_not_count_probes(extcli):
+    extcli("token", "sandbox")
+
+    assert 0 == extcli("expect", "parity").exit_code
+
+
 def test_the_dashboard_shows_probes_on_request(live: LiveServer):
     httpx.get(f"{live.url}/v1/e/user_info", headers=PROBE)
     screen = f"{live.url}/_emulator/ui/requests"

@@ -65,6 +65,7 @@ CASES = [
      f"""accumulate add lunch '{{"a": 1}}' --as viewer:1 {PLACE}"""),
     ("codes?client_id=my-extension&channel_id=777", "redeem", {"user_id": "7", "body.prize:json": "2"},
      f"codes redeem 2 --as viewer:7 {PLACE}"),
+    ("codes?client_id=my-extension&channel_id=777", "redeem", {}, f"codes redeem 0 --as viewer:USER {PLACE}"),
     ("codes?client_id=my-extension&channel_id=777", "mark-list",
      {"body.users:json": '["U1", "U2"]', "body.prizes:json": "[0, 1]", "body.prize_limits:json": "[1, 3]"},
      f"codes mark-from-list U1 U2 --prize 0 --prize 1 --limit 0=1 --limit 1=3 {PLACE}"),

@@ -11,11 +11,11 @@ class Part(NamedTuple):
     """The words that one or two fields of a form stand for."""
 
     option: str
-    """The option before the value. With empty fields, both are left out; without an option, the words are `shown`."""
+    """The option before the value. With empty fields, both are left out, unless the first is required."""
     pieces: tuple[tuple[str, str, str], ...]
     """The text before, the name of the field, and the text after. A piece whose field is empty is left out."""
     shown: str
-    """What stands for the value without script."""
+    """What stands for the value without script, and for that of an empty field which is required or has no option."""
     kind: str = ""
     """How the value becomes words.
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from emulator.callers import Caller
 from emulator.errors import ServiceError
+from emulator.journal import is_probe
 
 REQUEST_ID: Final = b"x-request-id"
 MARK: Final = b"x-emulator-mark"
@@ -45,6 +46,11 @@ class RequestContext:
     """The faults that act on it: the header `X-Emulator-Fault`; empty for none."""
     is_inner: bool = False
     """Whether the service made the request itself, for `POST /_emulator/call`, with a token of its own."""
+
+    @property
+    def is_probe(self) -> bool:
+        """Whether a tool made the request for itself."""
+        return is_probe(self.id)
 
 
 current: Final[ContextVar[RequestContext | None]] = ContextVar("request_context", default=None)

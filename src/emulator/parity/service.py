@@ -69,10 +69,10 @@ class Parity:
         """Complete the verdict on a request, now that the sandbox has answered with `status`.
 
         `answered` is production's status, if that is not the rule's. Calls of the control API are not counted: tests
-        make them, and no extension does.
+        make them, and no extension does. Nor are probes, which are a tool's own.
         """
         verdict = context.production = settled(context.production, status, answered)
-        if verdict and is_counted:
+        if verdict and is_counted and not context.is_probe:
             example = Example(context.id, endpoint, self._clock.now())
             self.tally.count(verdict, example)
             self.total.count(verdict, example)

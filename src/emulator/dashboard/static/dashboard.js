@@ -89,7 +89,8 @@ function wordsOf(part, form) {
     const value = typed(name);
     return value && value.startsWith(only) ? `${before}${value.slice(only.length)}${after}` : "";
   }).join("");
-  return word ? named(word) : option || kind === "optional" ? [] : [shown];
+  if (word) return named(word);
+  return (option && !form.elements[pieces[0][1]]?.required) || kind === "optional" ? [] : named(shown);
 }
 
 /** Write what is typed into a form into the command beside it. */
