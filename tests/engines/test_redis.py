@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from functools import partial
+from importlib.metadata import version
 from itertools import count
 from typing import Any, TypeVar
 
@@ -20,6 +21,8 @@ from emulator.engines import open_engine
 from emulator.engines.base import NEVER, CastRequest, Key
 from emulator.engines.engine import Engine
 from emulator.engines.redis import cast_batch
+from emulator.engines.upgrades import Upgrades
+from emulator.errors import EngineError
 from engines.contract import EngineContract
 from engines.contract_dump import dumped, load
 from engines.contract_entries import VOTERS
@@ -359,6 +362,45 @@ async def test_what_an_earlier_version_handed_out_stays_spent(url: str, database
 
         assert ["new", None] == [await draw(each, "U2", key("later"), most=9) for each in (engine, other)]
         assert await draw(other, "U2", key("live")) is None
+
+
+@pytest.mark.parametrize("marker", [None, b"2", b"1 0.1.0"])
+async def test_an_older_format_is_refused_unless_it_may_be_raised(
+    url: str, database: redis.Redis, marker: bytes | None
+) -> None:
+    name = "{emulator|main}:format"
+    async with open_engine(url, namespace="main") as engine:
+        await write(engine, b"1")
+    current = database.get(name)
+    database.delete(name) if marker is None else database.set(name, marker)
+
+    with pytest.raises(EngineError, match=r"^Redis: the data has format \d, this version needs format 3, and --no-upg"):
+        async with open_engine(url, namespace="main", upgrades=Upgrades(allowed=False)):
+            pass
+
+    assert database.get(name) == marker
+    async with open_engine(url, namespace="main") as engine:
+        assert await read(engine) == b"1"
+    assert database.get(name) == current == f"3 {version('extcli')}".encode()
+
+
+async def test_a_new_namespace_is_created_without_an_upgrade(url: str) -> None:
+    for _ in range(2):
+        async with open_engine(url, namespace="main", upgrades=Upgrades(allowed=False)) as engine:
+            await engine.check()
+
+
+@pytest.mark.parametrize(("marker", "needed"), [(b"4 1.2.0", "1.2.0 or later"), (b"4", "of the version that wrote it")])
+async def test_a_newer_format_is_refused_with_the_version_that_it_needs(
+    url: str, database: redis.Redis, marker: bytes, needed: str
+) -> None:
+    database.set("{emulator|main}:format", marker)
+
+    with pytest.raises(EngineError, match=rf"newer version \(format 4; this one knows up to 3\); use extcli {needed}$"):
+        async with open_engine(url, namespace="main"):
+            pass
+
+    assert database.get("{emulator|main}:format") == marker
 
 
 async def test_an_assigned_list_begins_behind_its_spent_items(engine: Engine, database: redis.Redis) -> None:
