@@ -246,6 +246,15 @@ def test_a_backend_that_clears_all_channels_logs_their_number(live: LiveServer, 
     ] == lines.texts
 
 
+def test_a_definition_that_disables_a_poll_has_a_line(admin: Client, lines: Lines):
+    lines.records.clear()
+
+    for disabled in (False, True):
+        admin.post("vote_config?id=a", json={"config": {"disabled": disabled}}).raise_for_status()
+
+    assert [f"polls disabled: poll a; {WHO}"] == lines.texts
+
+
 def test_a_patch_of_many_viewers_logs_their_number(admin: Client, lines: Lines):
     lines.records.clear()
 

@@ -208,6 +208,16 @@ def test_the_sandbox_knows_no_retired_secrets():
 
 
 @pytest.mark.ruling("A5", "T3")
+def test_a_changed_registration_is_logged_without_its_secrets(rotating, caplog):
+    with caplog.at_level("INFO", "emulator.audit"):
+        register(rotating, *ONLY_OLD, tokens_not_before=rotating.service.clock.now() + 1)
+
+    lines = [each.getMessage() for each in caplog.records if each.name == "emulator.audit"]
+    assert "tokens revoked: extension my-extension; operator" in lines
+    assert "extension changed: extension my-extension, 1 secret; operator" in lines
+    assert not [line for line in lines for secret in ONLY_OLD if secret.decode() in line]
+
+
 def test_tokens_not_before_ends_issued_tokens_and_links_but_no_self_signed_token(rotating):
     held, other = Holding(rotating, OLD), Holding(rotating, OTHER_SECRET, client_id=OTHER_ID)
 
