@@ -186,7 +186,8 @@ def test_self_signed_tokens_follow_the_clock_of_the_service(crowd, extcli):
     assert 0 == crowd(env={"EXTCLI_SECRET": SECRET_BASE64}).exit_code
 
 
-def test_an_interrupted_crowd_says_how_far_it_came(shell, extcli):
+@pytest.mark.slow
+def test_an_interrupted_crowd_reports_how_far_it_came(shell, extcli):
     args = ("--viewers", "1000", "--poll", "lunch", *MIX, "--rate", "50/s")
     process = shell("simulate", "crowd", *args)
     wait_until(lambda: votes(extcli)["count"] > 5)
@@ -197,6 +198,7 @@ def test_an_interrupted_crowd_says_how_far_it_came(shell, extcli):
     assert re.search(rb"interrupted after \d+ of 1,000 votes; the result is not compared", stderr)
 
 
+@pytest.mark.slow
 def test_churned_connections_are_opened_again(crowd):
     ran = crowd("--churn", "30%/s", "--rate", "50/s", "--connections", "10", "-o", "json")
 

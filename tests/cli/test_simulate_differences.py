@@ -94,7 +94,7 @@ def test_a_service_that_loses_acknowledged_votes_is_found(crowd, faulty):
     assert "planned  found" in details[0]
 
 
-def test_refused_votes_are_told_from_lost_ones(crowd, faulty):
+def test_refused_and_lost_votes_are_distinguished(crowd, faulty):
     async def refuse(app: Any, scope: Any, receive: Any, send: Any) -> None:
         await answer(send, 403, b'{"reason":"no"}')
 
@@ -116,6 +116,7 @@ def test_late_votes_that_are_accepted_are_found(crowd, extcli, faulty):
     assert "1 late vote was accepted" in failed.stderr
 
 
+@pytest.mark.slow
 def test_a_vote_without_an_answer_leaves_the_result_undecided(crowd, faulty):
     faulty(every(25, stay_silent))
     failed = crowd("--timeout", "1s", "-o", "json")
@@ -126,6 +127,7 @@ def test_a_vote_without_an_answer_leaves_the_result_undecided(crowd, faulty):
     assert "is not decided: 2 users are undecided" in failed.stderr
 
 
+@pytest.mark.slow
 def test_a_vote_without_an_answer_that_was_recorded_is_as_planned(crowd, faulty):
     faulty(every(25, record_silently))
     ran = crowd("--timeout", "1s", "-o", "json")

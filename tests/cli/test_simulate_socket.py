@@ -10,6 +10,8 @@ import pytest
 
 from support.process import wait_until
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("kind", ["page", "game"])
 def test_every_connection_receives_every_broadcast(extcli, kind):

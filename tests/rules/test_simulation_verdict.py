@@ -48,7 +48,7 @@ def test_only_requests_without_an_answer_leave_a_difference_open(
     assert verdict == compare(TWO, status, {}, found, []).verdict
 
 
-def test_a_difference_that_the_service_acknowledged_is_told_from_a_loss():
+def test_acknowledged_differences_and_losses_are_distinguished():
     assert compare(TWO, (200, 200, 400), {}, {"a": 1, "b": 1}, []).is_as_acknowledged
     assert not compare(TWO, (200, 200, 200), {}, {"a": 1, "b": 1}, []).is_as_acknowledged
 

@@ -51,9 +51,10 @@ def simulate(session: Session, kind: str, subject: Subject, plan: Plan, options:
     for line in (promise(subject, plan), *plan.notes):
         session.output.report(line)
     if session.dry_run:
+        users = plan.users
         for index, viewer in enumerate(plan.viewer):
-            call, user = subject.call(plan, index), plan.users[viewer]
-            session.dry_run.show(session.resolver.url(), call, call.query, credentials, user=user)
+            call = subject.call(plan, index)
+            session.dry_run.show(session.resolver.url(), call, call.query, credentials, user=users[viewer])
         raise Withheld
     if isinstance(credentials, SelfSigned):
         # A later token would be refused in the middle of the run.

@@ -144,15 +144,15 @@ def entries_plan(viewers: int, entries: int, pace: Pace, seed: int) -> Plan:
 
 
 def _total(crowd: Crowd, in_time: int, changing: int) -> int:
-    asked = crowd.requests
+    given = crowd.requests
     least = in_time + changing
-    if asked is not None and asked < least:
+    if given is not None and given < least:
         changed = f" with {changing:,} changes of mind" if changing else ""
         raise UsageError(
-            f"{crowd.option}: {asked:,} are too few for {in_time:,} viewers{changed}",
+            f"{crowd.option}: {given:,} are too few for {in_time:,} viewers{changed}",
             fix=f"give at least {least:,}, or fewer viewers",
         )
-    return least if asked is None else asked
+    return least if given is None else given
 
 
 def _shuffle(items: list[int], random: Random) -> None:

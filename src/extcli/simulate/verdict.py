@@ -37,7 +37,7 @@ class Count:
 
     @property
     def is_possible(self) -> bool:
-        """Whether the service has what its answers said, as far as they said it."""
+        """Whether the service has what its answers acknowledge, as far as there are answers."""
         return self.acknowledged[0] <= self.found <= self.acknowledged[1]
 
     @property
@@ -66,7 +66,7 @@ class Comparison:
 
     @property
     def is_as_acknowledged(self) -> bool:
-        """Whether the service has what its answers said, so that a difference comes from refusals."""
+        """Whether the service has what its answers acknowledge, so that a difference comes from refusals."""
         return not self.faults and all(count.is_possible for count in self.counts)
 
 

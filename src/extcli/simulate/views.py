@@ -29,7 +29,7 @@ def _table(found: Mapping[str, Any]) -> RenderableType:
     if figures["late"]:
         facts.add_row("late", f"{figures['late']:,} refused, as planned")
     if figures["repeated"]:
-        facts.add_row("repeated", f"{figures['repeated']:,} after 429 or 503, as Retry-After asks")
+        facts.add_row("repeated", f"{figures['repeated']:,} after 429 or 503, as Retry-After demands")
     facts.add_row("rate", f"{figures['rate']:,.1f}/s")
     if latencies:
         facts.add_row("latency", ", ".join(f"{name} {value:,.1f} ms" for name, value in latencies.items()))
