@@ -167,6 +167,16 @@ def test_writes_of_a_failed_rule_are_removed(extcli, live):
     assert (7, 0) == (result.exit_code, contents(live)["polls"])
 
 
+@pytest.mark.parametrize(("effect", "members"), [("drop", {}), ("status", {"status": 503})])
+def test_what_cannot_be_removed_is_reported(extcli, live, effect, members):
+    add_fault(live, "DELETE /v1/e/vote", effect, **members)
+
+    result = extcli("conform", "--writes", "--only", "voting.own-vote")
+
+    assert (0, True) == (result.exit_code, "not removed, and left to expire: poll conform-" in result.stderr)
+    assert 1 == contents(live)["polls"]
+
+
 def test_writes_are_removed_after_ctrl_c(shell, live):
     add_fault(live, "GET /v1/e/vote_logs", "stall")
     process = shell("conform", "--writes", "--only", "P3.order-of-the-log")

@@ -16,6 +16,8 @@ from extcli.conform.target import Target
 READS = ("GET", "HEAD", "OPTIONS")
 SENDING = ("broadcast", "extension_broadcast", "broadcast_extension", "whisper_self")
 """Paths that send a message, also with GET."""
+EXTENSION_WIDE = ("codes", "extension_", "config/extension")
+"""How paths begin whose data belongs to the whole extension. It is removed only if the probe certainly wrote it."""
 NOTHING: Any = object()
 _LONGEST_WAIT = 70.0
 """The longest `Retry-After` in seconds that a probe waits for."""
@@ -116,10 +118,14 @@ class Caller:
         deadline = clock.elapsed() + _LONGEST_WAIT
         while True:
             at.target.pace.take(self.authorization or "")
-            with at.target.http.stream(
-                method, full, body=body, authorization=self.authorization, extra=headers
-            ) as answer:
-                answer.read()
+            try:
+                with at.target.http.stream(
+                    method, full, body=body, authorization=self.authorization, extra=headers
+                ) as answer:
+                    answer.read()
+            except BaseException:  # also Ctrl-C: the service may have taken the write
+                self._note_write(method, path, query, body, is_certain=False)
+                raise
             after = answer.headers.get("retry-after", "")
             seconds = float(after) if after.isdecimal() else 1.0
             if answer.status_code != 429 or not repeat or clock.elapsed() + seconds > deadline:
@@ -138,9 +144,15 @@ class Caller:
                 request_id=answer.headers.get("x-request-id", ""),
             )
         )
-        if reply.status < 300 and method not in READS:
-            at.wrote(self, path, query, None if body is None else _decoded(body))
+        if reply.status < 300:
+            self._note_write(method, path, query, body, is_certain=True)
         return reply
+
+    def _note_write(
+        self, method: str, path: str, query: Mapping[str, Any], body: bytes | None, *, is_certain: bool
+    ) -> None:
+        if method not in READS and (is_certain or not path.startswith(EXTENSION_WIDE)):
+            self._at.wrote(self, path, query, None if body is None else _decoded(body))
 
     def _check_may_write(self, method: str, path: str) -> None:
         """Rules that write must say so, because without --writes they are skipped."""

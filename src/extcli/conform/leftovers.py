@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
 
-from extcli.conform.calls import Caller
+from extcli.conform.calls import Caller, Reply
 from extcli.conform.target import PREFIX
 from extcli.errors import CliError
 
@@ -17,6 +17,9 @@ STORES = {
 VIEWER_STORES = ("viewer_state", "extension_viewer_state")
 CHANNEL_STORES = ("channel_state", "channel_config")
 EXTENSION_STORES = ("extension_state", "extension_config", "extension_hidden_state")
+
+_GONE = (200, 404)
+"""The statuses of a removal after which nothing is left."""
 
 
 class Callers(Protocol):
@@ -35,11 +38,11 @@ class Leftovers:
 
     def __init__(self, at: Callers) -> None:
         self._at = at
-        self._removals: dict[tuple[str, str], Callable[[], Any]] = {}
+        self._removals: dict[tuple[str, str], Callable[[], Reply]] = {}
         self._is_removing = False
 
     def wrote(self, caller: Caller, path: str, query: Mapping[str, Any], body: Any) -> None:
-        """Note a call that has succeeded."""
+        """Note a call that has succeeded, or may have."""
         where = urlsplit(path)
         name = where.path.strip("/").removeprefix("v1/e/")
         in_path = {name: values[0] for name, values in parse_qs(where.query).items()}
@@ -67,7 +70,7 @@ class Leftovers:
                 self._add(name, lambda: self._at.extension_admin.post(name, {}))
 
     def wrote_over_socket(self, action: str, target: str, data: Mapping[str, Any]) -> None:
-        """Note a request of a game that has succeeded."""
+        """Note a request of a game that has succeeded, or may have."""
         if action == "create" and target == "poll":
             self.poll(str(data.get("poll_id", "default")))
             self.store("channel_state")
@@ -88,12 +91,12 @@ class Leftovers:
         """Note that the channel was linked."""
         self._add("links", lambda: self._at.broadcaster.delete("pin"))
 
-    def _clear(self, path: str, id: str) -> None:
+    def _clear(self, path: str, id: str) -> Reply:
         """Delete in all channels what only this probe can have made; an id that others use, in its own channel only."""
         own = id.removeprefix("global-").startswith(PREFIX)
-        (self._at.extension_admin if own else self._at.admin).delete(path, id=id)
+        return (self._at.extension_admin if own else self._at.admin).delete(path, id=id)
 
-    def _add(self, what: str, removal: Callable[[], Any], owner: str = "") -> None:
+    def _add(self, what: str, removal: Callable[[], Reply], owner: str = "") -> None:
         if not self._is_removing:
             self._removals[what, owner] = removal
 
@@ -103,8 +106,10 @@ class Leftovers:
         failed = []
         for (what, _), removal in reversed(self._removals.items()):
             try:
-                removal()
+                is_gone = removal().status in _GONE
             except CliError:
+                is_gone = False
+            if not is_gone:
                 failed.append(what)
         self._removals.clear()
         return failed

@@ -51,8 +51,12 @@ class Socket:
 
     def request(self, action: str, target: str = "", data: Any = None) -> Json:
         """Send a request and return the whole reply, which must have its id."""
-        number = self.send(action, target, data)
-        reply = self.reply()
+        try:
+            number = self.send(action, target, data)
+            reply = self.reply()
+        except BaseException:  # also Ctrl-C: the service may have taken the write
+            self._at.wrote_over_socket(action, target, data if isinstance(data, dict) else {})
+            raise
         name = f"{action} {target}".strip()
         errors = reply.get("errors")
         status = errors[0].get("status", 0) if isinstance(errors, list) and errors else 200
