@@ -42,6 +42,7 @@ def test_an_entry_has_the_request_its_caller_and_the_answer(live: LiveServer, vi
         "detail": "",
         "rule": "",
         "next_step": "",
+        "fault": "",
         "recipients": [],
         "delivered": 0,
         "dropped": 0,
