@@ -99,10 +99,18 @@ def test_a_deployment_that_differs_from_a_ruling_is_unknown(extcli):
 
 
 def test_a_deployment_that_differs_from_the_specification_fails(extcli):
-    with live_server(wrap=lambda app: Deployed(Changed(app, "/v1/e/all_state", status=402))) as live:
+    with live_server(wrap=lambda app: Deployed(Changed(app, "/v1/e/all_state", status=200))) as live:
         result = extcli("conform", "--only", "authentication", "--url", live.url, "-o", "json")
 
     assert (7, "fail") == (result.exit_code, by_name(result)["authentication.no-credential"]["status"])
+
+
+def test_a_deployment_that_refuses_with_another_status_is_unknown(extcli):
+    with live_server(wrap=lambda app: Deployed(Changed(app, "/v1/e/all_state", status=402))) as live:
+        result = extcli("conform", "--only", "authentication", "--url", live.url, "-o", "json")
+
+    found = by_name(result)["authentication.no-credential"]
+    assert (0, "unknown", "402") == (result.exit_code, found["status"], found["seen"])
 
 
 def test_a_skipped_rule_says_why(extcli, monkeypatch, live):

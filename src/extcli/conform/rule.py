@@ -83,14 +83,22 @@ class Unknown(Differs):
     """The specification allows both: `expected` is the answer of `extcli serve`, `seen` that of this service."""
 
 
+class Unspecified(Differs):
+    """The service refuses the call, as it must, with another status. The specification names no status of REST."""
+
+
 class Skipped(Exception):
     """The probe cannot run here. The message says why."""
 
 
 def expect(what: str, expected: object, seen: object) -> None:
-    """Raise `Differs` unless both are equal. `true` and `1` are not equal, as in JSON."""
+    """Raise `Differs` unless both are equal. `true` and `1` are not equal, as in JSON.
+
+    For a status, raise `Unspecified` if both are refusals (400 to 499).
+    """
     if not same(expected, seen):
-        raise Differs(what, expected, seen)
+        are_refusals = all(isinstance(each, int) and 400 <= each < 500 for each in (expected, seen))
+        raise (Unspecified if are_refusals and what.startswith("the status") else Differs)(what, expected, seen)
 
 
 def expect_one_of(what: str, allowed: Sequence[object], seen: object) -> None:

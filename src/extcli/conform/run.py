@@ -10,7 +10,7 @@ from typing import Any
 from extcli.api.websocket import Closed
 from extcli.conform.deployment import Deployment
 from extcli.conform.exchanges import Exchange
-from extcli.conform.rule import Differs, Rule, Skipped, Unknown
+from extcli.conform.rule import Differs, Rule, Skipped, Unknown, Unspecified
 from extcli.conform.target import Target
 from extcli.errors import CliError, Refused, ServerError
 
@@ -56,14 +56,15 @@ def probe(rule: Rule, target: Target) -> Result:
     """Probe one rule. Raises `Unreachable` if the service does not answer."""
     at = Deployment(target, rule)
     try:
-        result = _outcome(rule, at, silent=not target.is_emulator and not rule.specified)
+        result = _outcome(rule, at, is_own=target.is_emulator)
         result.exchanges, result.names = list(at.exchanges), at.names
     finally:
         target.left += at.close()
     return result
 
 
-def _outcome(rule: Rule, at: Deployment, *, silent: bool) -> Result:
+def _outcome(rule: Rule, at: Deployment, *, is_own: bool) -> Result:
+    """Probe a rule. The specification is silent where a ruling decided, and about the status of a refusal."""
     try:
         rule.probe(at)
     except Skipped as skipped:
@@ -83,7 +84,9 @@ def _outcome(rule: Rule, at: Deployment, *, silent: bool) -> Result:
         found = Differs("the connection", "it stays open", _text(error))
     else:
         return Result(rule, Status.PASS)
-    status = Status.UNKNOWN if silent or isinstance(found, Unknown) else Status.FAIL
+    silent = not rule.specified or isinstance(found, Unspecified)
+    is_unknown = isinstance(found, Unknown) or (silent and not is_own)
+    status = Status.UNKNOWN if is_unknown else Status.FAIL
     return Result(rule, status, what=found.what, expected=found.expected, seen=found.seen, request_id=at.request_id)
 
 
