@@ -20,7 +20,7 @@ from emulator.engines.sqlite.schema import VERSION
 from engines.aged_files import unpack
 from faults import dying_process
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")]
+pytestmark = pytest.mark.slow
 OLDER = 3
 WRITES = 25
 
