@@ -40,8 +40,8 @@ MEANINGS = {
     ExitCode.REFUSED: "The service refuses the request (4xx), or some lines of a file",
     ExitCode.SERVICE_FAILED: "The service fails (5xx)",
     ExitCode.EXPECTATION_NOT_MET: (
-        "An expectation is not met: `wait`, `expect`, `doctor`, `conform`, a difference between snapshots, damaged data, "
-        "no such service, no code to redeem, too few events, a simulation that differs, an unset key"
+        "An expectation is not met: `wait`, `expect`, `doctor`, `conform`, a difference between snapshots, "
+        "damaged data, no such service, no code to redeem, too few events, a simulation that differs, an unset key"
     ),
     ExitCode.INTERRUPTED: "Interrupted",
 }
