@@ -125,6 +125,28 @@ async def test_a_connection_that_ends_early_leaves_no_answer(answer: bytes | Non
     assert [NO_ANSWER] * 3 == list(measured.status)
 
 
+@pytest.mark.parametrize("chunks", [b"zz\r\nhello", b"-4\r\n0", b"ff\r\nbusy", b"\r\n\r\n1"])
+async def test_a_refusal_in_broken_chunks_is_a_refusal(chunks: bytes):
+    head = b"HTTP/1.1 400 Bad Request\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+    measured, _ = await sent(always(head + chunks + b"\r\n0\r\n\r\n"))
+
+    assert [400] * 3 == list(measured.status)
+
+
+async def test_an_endless_answer_is_no_answer_long_before_the_timeout():
+    async def endless(number: int, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        while True:
+            writer.write(b"10000\r\n" + bytes(0x10000) + b"\r\n")
+            await writer.drain()
+
+    measured, _ = await sent(endless, timeout=20)
+
+    assert [NO_ANSWER] * 3 == list(measured.status)
+    assert max(measured.done) < 10
+
+
 async def test_one_lost_connection_costs_one_request():
     async def lose_second(number: int, writer: asyncio.StreamWriter) -> None:
         await always(ENDS if number == 2 else OK)(number, writer)

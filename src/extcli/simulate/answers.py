@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 _END = b"\r\n\r\n"
 _LENGTH = b"\r\ncontent-length:"
 _LARGEST_HEAD = 1 << 16
+_LARGEST = 1 << 20
+"""Bytes of an answer. Those to a crowd are short."""
 _LAST_CHUNK = b"\r\n0\r\n\r\n"
+_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[^\r\n]*\r\n")
 
 
 class Head(NamedTuple):
@@ -34,6 +38,8 @@ def head_of(data: bytes) -> Head | None:
         return None
     head = data[:end].lower()
     status = int(head[9:12])
+    if status < 100:
+        raise ValueError("not a status")
     body_at = end + 4
     closes = b"\r\nconnection: close" in head or head.startswith(b"http/1.0")
     start = head.find(_LENGTH)
@@ -51,20 +57,25 @@ def head_of(data: bytes) -> Head | None:
 
 
 def is_complete(data: bytes, head: Head, *, ended: bool = False) -> bool:
-    """Return whether an answer ends here. `ended` says that the service has closed the connection."""
+    """Return whether an answer ends here. `ended` says that the service has closed the connection.
+
+    Raises `ValueError` for an answer that is too large.
+    """
+    if max(len(data), head.size) > _LARGEST:
+        raise ValueError("the answer is too large")
     if head.size == -1:
         return data.endswith(_LAST_CHUNK) or data[head.body_at :] == _LAST_CHUNK[2:]
     return ended if head.size == -2 else len(data) >= head.size
 
 
 def body_of(data: bytes, head: Head) -> bytes:
-    """Return the body of a complete answer; that of chunks with their sizes, which is enough to show a reason."""
+    """Return the body of a complete answer; up to the first chunk that is not valid."""
     if head.size != -1:
         return data[head.body_at :]
     parts, at = [], head.body_at
-    while size := int(data[at : (line := data.index(b"\r\n", at))].partition(b";")[0], 16):
-        parts.append(data[line + 2 : line + 2 + size])
-        at = line + 2 + size + 2
+    while (found := _CHUNK.match(data, at)) and (size := int(found[1], 16)):
+        parts.append(data[found.end() : found.end() + size])
+        at = found.end() + size + 2
     return b"".join(parts)
 
 

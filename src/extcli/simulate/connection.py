@@ -71,10 +71,11 @@ class Connection(asyncio.Protocol):
             while head is not None and head.status < 200:
                 data = data[head.size :]
                 head = head_of(data)
+            is_whole = head is not None and is_complete(data, head)
         except ValueError:
             self.abandon()
             return
-        if head is None or not is_complete(data, head):
+        if head is None or not is_whole:
             self._buffer = data
             return
         self._answered(head, data)
