@@ -213,3 +213,33 @@ def test_a_backup_into_a_missing_directory_is_a_usage_error(extcli, served, data
 
     assert 2 == result.exit_code
     assert "cannot write" in result.stderr
+
+
+@pytest.mark.parametrize("words", ["backup {} --force --data sqlite://{data}", "restore {copy} --data sqlite://{}",
+                                   "verify {}", "info {}", "forget-key --data sqlite://{}"])  # fmt: skip
+def test_a_pipe_or_device_is_neither_read_nor_replaced(extcli, served, data: Path, tmp_path: Path, words: str):
+    pipe, copy = tmp_path / "pipe", tmp_path / "copy.db"
+    os.mkfifo(pipe)
+    assert 0 == extcli("data", "backup", str(copy), "--data", f"sqlite://{data}").exit_code
+
+    result = extcli("data", *words.format(pipe, data=data, copy=copy).split())
+
+    assert (2, f"extcli: {pipe} is not a regular file; give the name of a file\n") == (result.exit_code, result.stderr)
+    assert pipe.is_fifo()
+
+
+def test_a_name_that_is_too_long_is_a_usage_error(extcli, served, data: Path, tmp_path: Path):
+    result = extcli("data", "backup", str(tmp_path / ("x" * 300)), "--data", f"sqlite://{data}")
+
+    assert 2 == result.exit_code, result.stderr
+    assert "File name too long" in result.stderr
+
+
+@pytest.mark.parametrize("note", ["[]", "{}", '{"at": null, "file": 1}', '{"at": 1e999, "file": ""}', "[" * 100_000])
+def test_info_ignores_a_broken_note_of_the_latest_backup(extcli, served, data: Path, note: str):
+    Path(f"{data}-backup").write_text(note)
+
+    result = extcli("data", "info", "--data", f"sqlite://{data}", "-o", "json")
+
+    assert 0 == result.exit_code, result.stderr
+    assert result.json["backup"] is None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from emulator.engines.sqlite.connection import FAILURES, explain
-from emulator.engines.sqlite.files.copying import DamagedCopy, copied, open_read_only, put
+from emulator.engines.sqlite.files.copying import DamagedCopy, check_regular, copied, open_read_only, put
 from emulator.engines.sqlite.files.facts import Facts, facts_of
 from emulator.errors import EngineError
 
@@ -26,9 +26,11 @@ def back_up(path: str, target: Path, *, now: int, replace: bool) -> Backup:
 
     The copy has everything that was committed when this began. An existing file is only replaced with `replace`.
     """
-    if target.exists() and not replace:
+    check_regular(path, target)
+    is_there = os.path.exists(target)
+    if is_there and not replace:
         raise EngineError(f"{target} exists already; give another name, or --force to replace it")
-    if target.exists() and os.path.samefile(path, target):
+    if is_there and os.path.samefile(path, target):
         raise EngineError(f"{target} is the data itself; give another name")
     if not os.path.exists(path):
         raise EngineError(f"cannot open {path}: there is no such file")
@@ -54,9 +56,14 @@ def note_path(path: str) -> str:
 
 def latest_backup(path: str) -> dict[str, Any] | None:
     """Return the `file` of the latest backup and when it was made (`at`, Unix ms); `None` if that is unknown."""
-    with suppress(OSError, ValueError), open(note_path(path), encoding="utf-8") as file:
-        note = json.load(file)
-        return {"at": int(note["at"]), "file": str(note["file"])}
+    try:
+        with open(note_path(path), "rb") as file:
+            note = json.load(file)
+    except (OSError, ValueError, RecursionError):
+        return None
+    match note:
+        case {"at": int(at), "file": str(name)}:
+            return {"at": at, "file": name}
     return None
 
 

@@ -9,6 +9,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from tempfile import mkstemp
 
+from emulator.errors import EngineError
+
 STEP = 256
 """Pages that are copied between two waits for the processor: a quarter of a MiB."""
 PART = ".part"
@@ -17,6 +19,13 @@ PART = ".part"
 
 class DamagedCopy(Exception):
     """The source is corrupt, so its copy is too."""
+
+
+def check_regular(*paths: str | Path) -> None:
+    """Raise `EngineError` for a directory, a device or a pipe. A file that does not exist is allowed."""
+    for path in paths:
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise EngineError(f"{path} is not a regular file; give the name of a file")
 
 
 def open_read_only(path: str) -> sqlite3.Connection:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from emulator.engines.sqlite.connection import FAILURES, explain, is_busy
 from emulator.engines.sqlite.corruption import marker_path
-from emulator.engines.sqlite.files.copying import PART, copied, free_name, link, sync, timestamp
+from emulator.engines.sqlite.files.copying import PART, check_regular, copied, free_name, link, sync, timestamp
 from emulator.engines.sqlite.files.facts import Facts, described
 from emulator.engines.sqlite.files.verification import Verified, verify
 from emulator.engines.sqlite.schema import UnusableDatabase
@@ -39,9 +39,10 @@ def restore(source: str, path: str, *, environments: Sequence[str], now: int) ->
     file, or if `source` is no database that this version can use.
     """
     target = Path(os.path.realpath(path))
+    check_regular(source, target)
     if not os.path.exists(source):
         raise EngineError(f"cannot open {source}: there is no such file")
-    if target.exists() and os.path.samefile(source, target):
+    if os.path.exists(target) and os.path.samefile(source, target):
         raise EngineError(f"{source} is the data itself")
     if not target.parent.is_dir():
         raise EngineError(f"cannot open {path}: there is no directory {target.parent}")
@@ -68,7 +69,8 @@ def restore(source: str, path: str, *, environments: Sequence[str], now: int) ->
 def forget(path: str, kind: str, *, environments: Sequence[str]) -> int:
     """Delete the documents of a kind in all namespaces, and return how many there were. Raises as `restore` does."""
     target = Path(os.path.realpath(path))
-    if not target.exists():
+    check_regular(target)
+    if not os.path.exists(target):
         raise EngineError(f"cannot open {path}: there is no such file")
     described(path)  # it is a database that this version can use
     with ExitStack() as stack:
