@@ -127,7 +127,7 @@ def test_an_invalid_filter_is_reported(extcli):
     result = extcli("logs", "--status", "many")
 
     assert 4 == result.exit_code
-    assert "status: 'many' is not a status such as 403 or 4xx" in result.stderr
+    assert "status: 'many' is not a status such as 403, 4xx or none" in result.stderr
 
 
 def test_production_has_no_journal(extcli, production: LiveServer):

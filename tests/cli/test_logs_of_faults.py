@@ -51,6 +51,12 @@ def test_logs_say_which_fault_acted(extcli, faulty):
     assert "docs: Faults: fault first gave no answer" in shown[2]
 
 
+def test_logs_select_requests_without_an_answer(extcli, faulty):
+    (line,) = extcli("logs", "--status", "none", "-o", "plain").stdout.splitlines()
+
+    assert "fault first gave no answer" in line
+
+
 def test_one_entry_names_its_fault(extcli, live: LiveServer, faulty):
     (late,) = entries_of(live, path="/v1/e/vote", status="200")
 

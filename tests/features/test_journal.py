@@ -150,6 +150,8 @@ def selected(service: LiveServer, **query: object) -> list[str]:
         ({"status": "403"}, ["fourth"]),
         ({"status": "400,403"}, ["second", "fourth"]),
         ({"status": "5xx"}, []),
+        ({"status": "none"}, []),
+        ({"status": "none,403"}, ["fourth"]),
         ({"path": "/v1/e/vote"}, ["first", "second", "fifth"]),
         ({"path": "id=b"}, ["second"]),
         ({"method": "get"}, ["fifth"]),
@@ -176,7 +178,7 @@ def test_a_query_selects_entries(filled: LiveServer, query: dict[str, str], name
 @pytest.mark.parametrize(
     ("query", "info"),
     [
-        ("status=40", "status: '40' is not a status such as 403 or 4xx"),
+        ("status=40", "status: '40' is not a status such as 403, 4xx or none"),
         ("status=", None),
         ("role=owner", "role: 'owner' is not one of viewer, broadcaster, admin, backend"),
         ("kind=socket", "kind: 'socket' is not one of request, frame, delivery"),

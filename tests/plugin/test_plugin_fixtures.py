@@ -324,7 +324,19 @@ def test_a_failed_test_shows_the_requests_that_were_refused(tmp_path: Path):
     run = run_pytest(tmp_path, files={"test": test})
     shown = run.output.partition("- extcli refused requests of test_fails-")[2]
 
-    assert re.search(r"403 GET /v1/e/vote_logs +viewer:7@1001 .*the role viewer may not do this", shown)
+    assert re.search(r"403 GET /v1/e/vote_logs .*\n +viewer:7@1001 .*the role viewer may not do this; allowed", shown)
+
+
+def test_a_failed_test_shows_the_fault_that_prevented_an_answer(tmp_path: Path):
+    test = """
+        def test_fails(extcli):
+            extcli.faults.add("POST /v1/e/vote", drop=True)
+            extcli.viewer("7").vote("boss", 1)
+    """
+    run = run_pytest(tmp_path, files={"test": test})
+    shown = run.output.partition("- extcli refused requests of test_fails-")[2]
+
+    assert "fault f1 gave no answer; remove it with `extcli fault rm f1`" in shown
 
 
 def test_failed_namespaces_are_kept_on_request(live: LiveServer, tmp_path: Path):

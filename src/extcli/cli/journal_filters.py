@@ -18,7 +18,12 @@ Since = Annotated[
 
 def filters(
     status: Annotated[
-        str | None, typer.Option("--status", metavar="4xx|403", help="These statuses; join several with commas.")
+        str | None,
+        typer.Option(
+            "--status",
+            metavar="4xx|403",
+            help="These statuses; join several with commas. none: no answer, because of a fault.",
+        ),
     ] = None,
     path: Annotated[str | None, typer.Option("--path", metavar="TEXT", help="A part of path, action or topic.")] = None,
     method: Annotated[str | None, typer.Option("--method", metavar="METHOD", help="This method.")] = None,

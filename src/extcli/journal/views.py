@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from shutil import get_terminal_size
 from typing import Any
 
@@ -69,10 +69,9 @@ def _cells(entry: Json) -> list[str]:
     ]
 
 
-def _table(document: Json) -> str:
-    """Return two lines for each entry, cut to the width of the terminal: the request, then its caller and a note."""
-    rows = [_cells(entry) for entry in document["entries"]]
-    total = get_terminal_size().columns
+def lines_of(entries: Iterable[Json], total: int) -> str:
+    """Return two lines for each entry, cut to `total` columns: the request, then its caller and a note."""
+    rows = [_cells(entry) for entry in entries]
     ids = max((len(id) for *_, id, _ in rows if len(id) <= _LONGEST_ID), default=0)
     times_taken = max((len(took) for *_, took, _, _ in rows), default=0)
     around = _INDENT + times_taken + len(" ") + len(" ms ") + ids
@@ -83,7 +82,7 @@ def _table(document: Json) -> str:
         first = f"{time} {status:<3} {_cut(request, width):<{width}} {took:>{times_taken}} ms {beside}"
         lines.append(_cut(first.rstrip(), total))
         lines.append(_cut(f"{'':<{_INDENT}}{below}{caller:<18} {note}".rstrip(), total))
-    return "\n".join(lines) or "no entries"
+    return "\n".join(lines)
 
 
 def _cut(text: str, width: int) -> str:
@@ -99,7 +98,7 @@ def _row(entry: Json) -> list[str]:
 
 
 ENTRIES = View(
-    table=_table,
+    table=lambda document: lines_of(document["entries"], get_terminal_size().columns) or "no entries",
     rows=lambda document: map(_row, document["entries"]),
     items=lambda document: document["entries"],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -55,15 +56,19 @@ class Reports:
 
 
 def _refusals(space: Space) -> str:
-    """Return a line for each of the latest requests and frames that were refused, with the reason; empty if none."""
-    from extcli.journal.views import line_of
+    """Return the latest requests and frames that were refused or not answered, with the reason; empty if none.
 
+    Lines are not cut: many reports are read in a CI log.
+    """
+    from extcli.journal.views import lines_of
+
+    path = f"/_ns/{space.name}/_emulator/journal?status=4xx,5xx,none&limit={_LISTED}"
     try:
-        answer = space.server.http.send("GET", f"/_ns/{space.name}/_emulator/journal?status=4xx,5xx&limit={_LISTED}")
+        answer = space.server.http.send("GET", path)
     except CliError:
         return ""
     entries = json.loads(answer.content)["entries"] if answer.status_code == 200 else []
-    return "\n".join(map(line_of, reversed(entries)))
+    return lines_of(reversed(entries), sys.maxsize)
 
 
 def _where(space: Space) -> str:

@@ -13,7 +13,10 @@ from emulator.web.endpoint import Audience, JsonLines, Parameter, Streamed, Text
 _SINCE = Parameter("since", "A number: only later entries.", "integer")
 _TIMEOUT = Parameter("timeout", "Real ms after which the stream ends; it stays open when absent.", "integer")
 _FILTERS = (
-    Parameter("status", "A status such as 403 or 4xx, or several, joined with commas."),
+    Parameter(
+        "status",
+        "A status such as 403 or 4xx, `none` for no answer because of a fault, or several, joined with commas.",
+    ),
     Parameter("path", "A part of the path, or of the action or topic."),
     Parameter("method", "A method."),
     Parameter("role", "A role of the caller."),

@@ -26,7 +26,7 @@ ANY: Final = "any"
 _MAX_LENGTH: Final = 1_024
 """Characters in a value."""
 _NUMBER: Final = re.compile("[0-9]{1,15}")
-_STATUS: Final = re.compile("[1-5]xx|[1-9][0-9]{2,3}")
+_STATUS: Final = re.compile("[1-5]xx|[1-9][0-9]{2,3}|none")
 
 Matches = Callable[[Entry], bool]
 
@@ -97,10 +97,19 @@ def _status(text: str) -> Matches:
     wanted = text.split(",")
     for each in wanted:
         if not _STATUS.fullmatch(each):
-            raise _invalid("status", f"{each[:40]!r} is not a status such as 403 or 4xx; join several with commas")
+            raise _invalid(
+                "status", f"{each[:40]!r} is not a status such as 403, 4xx or none; join several with commas"
+            )
     classes = {int(each[0]) for each in wanted if each.endswith("xx")}
-    single = {int(each) for each in wanted if not each.endswith("xx")}
-    return lambda entry: entry.status in single or (entry.status < 1_000 and entry.status // 100 in classes)
+    single = {int(each) for each in wanted if each.isdigit()}
+    selects_unanswered = "none" in wanted
+
+    def matches(entry: Entry) -> bool:
+        if entry.status == 0:
+            return selects_unanswered and entry.kind != DELIVERY
+        return entry.status in single or (entry.status < 1_000 and entry.status // 100 in classes)
+
+    return matches
 
 
 def _path(text: str) -> Matches:
