@@ -59,6 +59,9 @@ def test_a_recording_is_json_without_secrets_and_random_texts(recording):
         ("[]", "is not a recording"),
         ('{"rules": {}}', "is not a recording"),
         ('{"extcli_conform": 2, "rules": {}}', "has version 2 of the format; this extcli reads version 1"),
+        ('{"extcli_conform": 1, "rules": {"W3": 5}}', "rule W3: `answers` is not a list of objects"),
+        ('{"extcli_conform": 1, "rules": {"W3": {"answers": null}}}', "`answers` is not a list of objects"),
+        ('{"extcli_conform": 1, "rules": {"W3": {"answers": [{}, 5]}}}', "`answers` is not a list of objects"),
     ],
 )
 def test_another_file_is_no_recording(extcli, file, content, reason):

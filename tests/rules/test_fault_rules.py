@@ -62,6 +62,7 @@ def test_a_match_selects_subjects(match: str, matched: Subject, spared: Subject)
         ({"match": "SOCKET conect"}, "did you mean SOCKET connect"),
         ({"match": "SOCKET set state now"}, "is not 'SOCKET <action> <target>'"),
         ({"match": "BROADCAST"}, "match: must name an event after BROADCAST, or '*'"),
+        ({"match": f"BROADCAST {'x' * 247}"}, "match: has 257 characters; the limit is 256"),
         ({"effect": "explode"}, "effect: 'explode' is not one of status, delay, drop, reset, truncate, stall, close"),
         ({"effect": "close"}, "effect: 'close' is not one of status, delay, drop, reset, truncate, stall, the effects"),
         ({"effect": "close"}, "on requests such as 'POST /v1/e/vote'"),

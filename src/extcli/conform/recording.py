@@ -74,6 +74,13 @@ def read(path: Path) -> Mapping[str, Any]:
             fix="make it again with `extcli conform --record`",
         )
     rules: Mapping[str, Any] = document["rules"]
+    for name, rule in rules.items():
+        answers = rule.get("answers") if isinstance(rule, dict) else None
+        if not isinstance(answers, list) or not all(isinstance(each, dict) for each in answers):
+            raise UsageError(
+                f"{path}: rule {shortened(name)}: `answers` is not a list of objects",
+                fix="make it again with `extcli conform --record`",
+            )
     return rules
 
 
@@ -82,9 +89,9 @@ def compare(result: Result, rules: Mapping[str, Any]) -> str:
     if result.status is Status.SKIPPED:
         return ""
     old = rules.get(result.rule.name)
-    if not isinstance(old, dict):
+    if old is None:
         return NOT_RECORDED
-    return next(_differences(old.get("answers", []), recorded(result)["answers"]), SAME)
+    return next(_differences(old["answers"], recorded(result)["answers"]), SAME)
 
 
 def _differences(old: Sequence[Any], new: Sequence[Any]) -> Iterator[str]:

@@ -78,7 +78,7 @@ _RANGES: Final = {
     "seed": (-(1 << 63), (1 << 63) - 1),
 }
 _LONGEST: Final = 256
-"""Characters in a condition."""
+"""Characters in a match or a condition."""
 
 
 class Fault(Struct, forbid_unknown_fields=True):
@@ -184,6 +184,8 @@ def checked(fault: Fault, known: Known) -> Pattern:
 
 def pattern_of(match: str, known: Known) -> Pattern:
     """Return the pattern of a `match`. Raises `BadRequest` for one that nothing can match."""
+    if len(match) > _LONGEST:
+        raise _invalid("match", f"has {len(match)} characters; the limit is {_LONGEST}")
     words = match.split()
     if not words:
         raise _invalid("match", "must not be empty; use 'POST /v1/e/vote', 'SOCKET set state' or 'BROADCAST *'")
