@@ -1,4 +1,4 @@
-"""Simulations at length: hundreds of thousands of votes, and a pause of the service.
+"""Simulations at length: hundreds of thousands of votes, and a pause or the end of the service.
 
 `SIMULATION_RATE=4000 pytest tests/cli/test_simulate_load.py -s` sends 200,000 votes of 5,000 viewers at this rate, and
 prints the figures.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -78,3 +79,13 @@ def test_a_pause_of_the_service_counts_in_the_latency_of_all_that_was_due(served
     assert found["latencies"]["p99"] >= 250
     slow = [point for point in found["series"] if point["max"] and point["max"] >= 50]
     assert sum(point["planned"] for point in slow) * found["series"][1]["at"] >= 120
+
+
+def test_a_crowd_says_what_was_sent_if_the_service_is_gone_at_the_end(served: ServerProcess):
+    crowd = started(served, "--viewers", "100", "--rate", "50/s", "--timeout", "2s")
+    wait_until(lambda: stats(served)["count"] > 5)
+    served.stop(signal.SIGKILL)
+    _, stderr = crowd.communicate(timeout=60)
+
+    assert 3 == crowd.returncode
+    assert re.search(rb"votes: \d+ sent, \d+ answered, 0 refused, \d+ failed; the result cannot be read:\n", stderr)

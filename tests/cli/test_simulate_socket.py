@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import signal
 import threading
 from typing import Any
 
 import httpx
 import pytest
 
+from support.journal import entries_of
 from support.process import wait_until
 
 pytestmark = pytest.mark.slow
@@ -66,6 +69,18 @@ def test_a_broadcast_without_an_answer_leaves_the_result_undecided(extcli, audie
 
     assert 3 == failed.exit_code
     assert "not decided" == failed.json["verdict"]
+    assert "is not decided: 10 deliveries are undecided" in failed.stderr
+    assert "without an answer, or with 5xx, may or may not have been applied" in failed.stderr
+
+
+def test_an_interrupted_audience_reports_how_far_it_came(shell, live):
+    process = shell("simulate", "socket", "--connections", "2", "--broadcasts", "1000", "--rate", "20/s")
+    wait_until(lambda: entries_of(live, path="broadcast", status="2xx"))
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=20)
+
+    assert 130 == process.returncode
+    assert re.search(rb"interrupted after \d+ of 1,000 broadcasts; the result is not compared", stderr)
 
 
 @pytest.mark.parametrize("kind", ["page", "game"])

@@ -61,8 +61,13 @@ def simulate(session: Session, audience: Audience, options: Options) -> None:
     if session.dry_run:
         sender.send(0)
         raise Withheld
-    with asyncio.Runner(loop_factory=run.loop_factory()) as runner:
-        listeners, sent = runner.run(sender.run())
+    try:
+        with asyncio.Runner(loop_factory=run.loop_factory()) as runner:
+            listeners, sent = runner.run(sender.run())
+    except KeyboardInterrupt:
+        done = f"{sender.finished:,} of {audience.broadcasts:,} broadcasts"
+        session.output.report(f"interrupted after {done}; the result is not compared")
+        raise
     comparison = _compare(audience, listeners, sent)
     due = [sent.planned[number] for each in listeners.received for number in each.numbers]
     done = [at for each in listeners.received for at in each.at]
@@ -95,6 +100,8 @@ class _Sender:
         self._instants = options.pace.instants(audience.broadcasts)
         self._service = session.service(BROADCASTER)
         self._method = session.resolver.broadcast_method(post=False)
+        self.finished = 0
+        """The number of broadcasts that have ended."""
 
     def send(self, number: int) -> None:
         """Send one broadcast. Raises `CliError`."""
@@ -120,8 +127,9 @@ class _Sender:
                 credentials = self._session.credentials(BROADCASTER, to=resolver.ws_url())
                 token = await asyncio.to_thread(credentials.token)
                 await listeners.open_games(audience.connections, token, timeout)
-            sent = await self._send_all(listeners)
-            await listeners.wait(timeout)
+            async with run.progress(self._session.output, audience.broadcasts, lambda: self.finished):
+                sent = await self._send_all(listeners)
+                await listeners.wait(timeout)
         finally:
             await listeners.close()
         return listeners, sent
@@ -151,6 +159,7 @@ class _Sender:
                     listeners.skip()
             except Unreachable:
                 sent.unknown += 1
+            self.finished = number + 1
         return sent
 
 

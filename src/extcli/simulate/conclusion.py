@@ -14,6 +14,8 @@ from extcli.simulate.verdict import Comparison, Verdict
 
 _SHOWN = 12
 """Rows of a table in an error."""
+_UNDECIDED = {"buffer": ("entry", "entries"), "event": ("delivery", "deliveries")}
+"""What is undecided, if not a user: singular and plural."""
 
 
 def document(
@@ -54,11 +56,12 @@ def error_of(found: Mapping[str, Any], comparison: Comparison) -> CliError | Non
         return NotAsPlanned("not as expected", _failed(failed))
     if comparison.verdict is Verdict.NOT_DECIDED:
         count = comparison.undecided
-        users = "users are" if count > 1 else "user is"
-        what = f"the result of {found['what']} {visible(found['id'])} is not decided: {count:,} {users} undecided"
+        one, many = _UNDECIDED.get(found["what"], ("user", "users"))
+        are = f"{many} are" if count > 1 else f"{one} is"
+        what = f"the result of {found['what']} {visible(found['id'])} is not decided: {count:,} {are} undecided"
         return NotAsPlanned(
             what,
-            [*_table(comparison), "requests without an answer may or may not have been applied"],
+            [*_table(comparison), "requests without an answer, or with 5xx, may or may not have been applied"],
             exit_code=ExitCode.UNREACHABLE,
         )
     return None

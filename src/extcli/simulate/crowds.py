@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from extcli.api.credentials import SelfSigned
-from extcli.errors import UsageError, Withheld
+from extcli.errors import CliError, UsageError, Withheld
 from extcli.output.sanitize import visible
 from extcli.session import Session
 from extcli.simulate import run, views
@@ -65,7 +65,13 @@ def simulate(session: Session, kind: str, subject: Subject, plan: Plan, options:
     url, client_id = session.resolver.url(), session.resolver.client_id()
     requests = run.requests_of(url, client_id, plan, tokens, lambda index: subject.call(plan, index))
     outcome = run.run(session, subject, plan, requests, options.manner, close=closing)
-    comparison = subject.compare(plan, outcome.measured.status, before, outcome.faults)
+    try:
+        comparison = subject.compare(plan, outcome.measured.status, before, outcome.faults)
+    except CliError:
+        tally = outcome.tally
+        done = f"{tally.sent:,} sent, {tally.answered:,} answered, {tally.refused:,} refused, {tally.failed:,} failed"
+        session.output.report(f"{subject.requests}: {done}; the result cannot be read:")
+        raise
     about = {
         "simulation": kind,
         "what": subject.what,

@@ -96,7 +96,7 @@ def _expectations(all: Sequence[Mapping[str, Any]]) -> str:
 def _reasons(reasons: Mapping[str, int]) -> str:
     if not reasons:
         return ""
-    return f"<h3>Refusals</h3>{_list([f'{count:,} times {reason}' for reason, count in reasons.items()])}"
+    return f"<h3>Refusals and failures</h3>{_list([f'{count:,} times {reason}' for reason, count in reasons.items()])}"
 
 
 def _charts(found: Mapping[str, Any]) -> str:

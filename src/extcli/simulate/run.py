@@ -154,7 +154,7 @@ class _Sending:
 
     async def run(self) -> Outcome:
         plan = self._plan
-        async with _progress(self._session.output, len(plan), lambda: self.finished):
+        async with progress(self._session.output, len(plan), lambda: self.finished):
             in_time = await self._send(slice(0, plan.late_from))
             first = self._first_instant
             late, offset = Measured.of(0), 0.0
@@ -271,7 +271,7 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 @asynccontextmanager
-async def _progress(output: Output, total: int, finished: Callable[[], int]) -> AsyncIterator[None]:
+async def progress(output: Output, total: int, finished: Callable[[], int]) -> AsyncIterator[None]:
     """Show a progress bar on a terminal, unless the run is short."""
     if not sys.stderr.isatty() or output.quiet:
         yield
@@ -280,14 +280,14 @@ async def _progress(output: Output, total: int, finished: Callable[[], int]) -> 
     from rich.progress import BarColumn, Progress, TextColumn
 
     columns = (BarColumn(), TextColumn("{task.completed:,.0f} of {task.total:,.0f}"))
-    progress = Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True)
-    task = progress.add_task("", total=total)
+    shown = Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True)
+    task = shown.add_task("", total=total)
 
     async def refresh() -> None:
         await asyncio.sleep(DELAY_SECONDS)
-        progress.start()
+        shown.start()
         while True:
-            progress.update(task, completed=finished(), refresh=True)
+            shown.update(task, completed=finished(), refresh=True)
             await asyncio.sleep(_REFRESH_SECONDS)
 
     refreshing = asyncio.ensure_future(refresh())
@@ -295,5 +295,5 @@ async def _progress(output: Output, total: int, finished: Callable[[], int]) -> 
         yield
     finally:
         refreshing.cancel()
-        if progress.live.is_started:
-            progress.stop()
+        if shown.live.is_started:
+            shown.stop()

@@ -18,7 +18,7 @@ class Verdict(StrEnum):
     AS_PLANNED = "as planned"
     DIFFERS = "differs"
     NOT_DECIDED = "not decided"
-    """The difference may come from requests without an answer."""
+    """The difference may come from requests without an answer, or with 5xx."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ def _table(found: Mapping[str, Any]) -> RenderableType:
     if latencies:
         facts.add_row("latency", ", ".join(f"{name} {value:,.1f} ms" for name, value in latencies.items()))
     for reason, count in list(found["reasons"].items())[:5]:
-        facts.add_row("refused", f"{count:,} times {visible(reason)}")
+        facts.add_row("failed" if reason[:1] == "5" else "refused", f"{count:,} times {visible(reason)}")
     return stacked(counts, facts, f"result: {found['verdict']}")
 
 
