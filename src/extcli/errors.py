@@ -11,6 +11,7 @@ MARK = "x-emulator-mark"
 """The header by which an emulator in sandbox is known."""
 LOG = "the service's log has details"
 
+_HTML = "an HTML page"
 _ROLE = "(?:viewer|broadcaster|admin|backend)"
 _ALLOWED = f"allowed: ({_ROLE}(?:, {_ROLE})*)"
 
@@ -138,6 +139,8 @@ class ServerError(ErrorAnswer):
     def __init__(self, request: str, status: int, body: bytes, *, request_id: str = "", fix: str = "") -> None:
         log = f"{LOG} under request id {shortened(request_id)}" if request_id else LOG
         super().__init__(request, status, body, request_id=request_id, fix=fix or f"{log}; the request itself was fine")
+        if self.why == _HTML and not fix:
+            self.fix = "a proxy or another web server answered: check --url (EXTCLI_URL), and that the service runs"
 
 
 class UnexpectedAnswer(ServerError):
@@ -180,7 +183,7 @@ def reason_of(body: bytes) -> str:
 
     document = _readable(body)
     if isinstance(document, str) and document.lstrip()[:14].lower().startswith(("<!doctype html", "<html")):
-        return "an HTML page"
+        return _HTML
     if not isinstance(document, Mapping):
         return shortened(document if isinstance(document, str) else json.dumps(document))
     words = [_text(document.get("reason")), _text(document.get("info"))]

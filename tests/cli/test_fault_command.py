@@ -117,6 +117,7 @@ def test_reset_removes_faults(extcli):
         ((*VOTE, "--delay", "200"), "--delay: '200' is not a duration; write it like 500ms"),
         ((*VOTE, "--delay", "2s..1s"), "--delay: '2s..1s' is not a delay"),
         ((*VOTE, "--drop", "--for", "long"), "--for: 'long' is not a duration"),
+        ((*VOTE, "--drop", "--share", "half"), "--share: 'half' is not a share from 0% to 100%"),
         (("--drop",), "give --match, such as 'POST /v1/e/vote'"),
         (("--lose",), "give --match, such as 'BROADCAST *', or --event for the broadcasts of an event"),
         ((*VOTE, "--status", "x"), "'--status': 'x' is not a whole number"),
@@ -231,7 +232,7 @@ LONG_EVENT = "e" * 120
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_the_table_reads_well_at_any_width(extcli, columns):
     extcli("fault", "add", *VOTE, "--status", "503", "--times", "3", "--retry-after", "1", "--id", "i" * 64)
-    extcli("fault", "add", "--event", LONG_EVENT, "--lose", "--share", "0.25", "--for", "8d", "--role", "viewer")
+    extcli("fault", "add", "--event", LONG_EVENT, "--lose", "--share", "25%", "--for", "8d", "--role", "viewer")
 
     table = extcli("fault", "list", "-o", "table", env={"COLUMNS": str(columns)}).stdout
 
@@ -242,7 +243,7 @@ def test_the_table_reads_well_at_any_width(extcli, columns):
         assert "match" in table.splitlines()[0]
         assert "hits" in table.splitlines()[0]
         assert "3 of 3" in table
-        assert "25%" in table
+        assert "25% at random" in " ".join(table.split())
 
 
 def test_the_table_of_no_faults_says_so(extcli):

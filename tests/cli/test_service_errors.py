@@ -349,7 +349,7 @@ def test_a_403_of_the_service_names_the_roles_that_may(extcli, live, command, ad
             [
                 "failed in the service: 502 Bad Gateway",
                 "an HTML page",
-                "the service's log has details; the request itself was fine",
+                "a proxy or another web server answered: check --url (EXTCLI_URL), and that the service runs",
             ],
         ),
     ],

@@ -103,8 +103,8 @@ def test_an_effect_is_shown_with_its_parameters(fault: dict[str, Any], shown: st
     [
         ({}, ""),
         ({"times": 3, "left": 2}, "2 of 3"),
-        ({"share": 0.1}, "10%"),
-        ({"share": 0.005}, "0.5%"),
+        ({"share": 0.1}, "10% at random"),
+        ({"share": 0.005}, "0.5% at random"),
         ({"times": 3, "left": 0, "ends_at": 1_000}, "0 of 3, until 1970-01-01 00:00:01Z"),
     ],
 )

@@ -56,7 +56,7 @@ def test_a_match_selects_subjects(match: str, matched: Subject, spared: Subject)
         ({"match": "POST /v1/e/vot"}, "not an endpoint of the service; did you mean POST /v1/e/vote or GET /v1/e/vote"),
         ({"match": "PUT /v1/e/vote"}, "match: 'PUT /v1/e/vote' is not an endpoint of the service; did you mean"),
         ({"match": "GET /nothing*"}, "match: 'GET /nothing*' is not an endpoint of the service"),
-        ({"match": "GET /_emulator/clock"}, "match: 'GET /_emulator/clock' is not an endpoint of the service"),
+        ({"match": "GET /_emulator/clock"}, "match: 'GET /_emulator/clock': faults never act on the control API"),
         ({"match": "SOCKET"}, "match: 'SOCKET' is not 'SOCKET <action> <target>' or 'SOCKET connect'"),
         ({"match": "SOCKET set stat"}, "is not a message of the service; did you mean SOCKET set state"),
         ({"match": "SOCKET conect"}, "did you mean SOCKET connect"),

@@ -35,12 +35,12 @@ def effect_of(fault: dict[str, Any]) -> str:
 
 
 def left_of(fault: dict[str, Any]) -> str:
-    """Return how much longer a fault acts: `2 of 3`, `10%`, `until 20:15:00Z`; empty if nothing limits it."""
+    """Return how much longer a fault acts: `2 of 3`, `10% at random`, `until 20:15:00Z`; empty if nothing limits it."""
     parts = []
     if fault.get("left") is not None:
         parts.append(f"{fault['left']} of {fault['times']}")
     if fault.get("share") is not None:
-        parts.append(f"{fault['share'] * 100:.4g}%")
+        parts.append(f"{fault['share'] * 100:.4g}% at random")
     if fault.get("ends_at") is not None:
         parts.append(f"until {times.shown(fault['ends_at'] // 1000 * 1000)}")
     return ", ".join(parts)

@@ -65,8 +65,8 @@ def simulate(session: Session, audience: Audience, options: Options) -> None:
         with asyncio.Runner(loop_factory=run.loop_factory()) as runner:
             listeners, sent = runner.run(sender.run())
     except KeyboardInterrupt:
-        done = f"{sender.finished:,} of {audience.broadcasts:,} broadcasts"
-        session.output.report(f"interrupted after {done}; the result is not compared")
+        sent_so_far = f"{sender.finished:,} of {audience.broadcasts:,} broadcasts"
+        session.output.report(f"interrupted after {sent_so_far}; the result is not compared")
         raise
     comparison = _compare(audience, listeners, sent)
     due = [sent.planned[number] for each in listeners.received for number in each.numbers]

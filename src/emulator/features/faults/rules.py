@@ -219,6 +219,8 @@ def _request_pattern(match: str, words: list[str], known: Known) -> Pattern:
     method, path = words[0].upper(), words[1]
     pattern = Pattern(REQUEST, method, path if path.endswith(ANY) else known.normalize(path))
     if not any(pattern.matches(Subject(REQUEST, *each)) for each in known.endpoints):
+        if path.startswith("/_emulator"):
+            raise _invalid("match", f"{match[:80]!r}: faults never act on the control API and the dashboard")
         raise _unknown(match, "an endpoint", [" ".join(each) for each in known.endpoints])
     return pattern
 

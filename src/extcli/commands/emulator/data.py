@@ -71,8 +71,9 @@ def verify(session: Session, file: Annotated[Path, typer.Argument(metavar="FILE"
 
     session.output.show_value(findings_document(verified, str(file)), FINDINGS)
     if verified.findings:
+        count = len(verified.findings)
         raise ExpectationFailed(
-            f"{file} is damaged: {len(verified.findings):,} findings",
+            f"{file} is damaged: {count:,} finding{'s' if count > 1 else ''}",
             fix="restore a backup: extcli data restore BACKUP --data URL",
         )
     session.output.report(f"{file} is complete: format {verified.format}")

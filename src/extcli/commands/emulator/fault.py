@@ -46,7 +46,9 @@ Lose = Annotated[bool, typer.Option("--lose", help="Do not deliver the broadcast
 Double = Annotated[bool, typer.Option("--double", help="Deliver the broadcast twice.")]
 Reorder = Annotated[bool, typer.Option("--reorder", help="Deliver the broadcast after the next one.")]
 Times = Annotated[int | None, typer.Option("--times", metavar="N", help="Only the first N that match.")]
-Share = Annotated[float | None, typer.Option("--share", metavar="0..1", help="Only this share, chosen at random.")]
+Share = Annotated[
+    str | None, typer.Option("--share", metavar="SHARE", help="Only this share, chosen at random, such as 10% or 0.1.")
+]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Another choice of --share and --delay [0].")]
 For = Annotated[str | None, typer.Option("--for", metavar="TIME", help="Only so long, by the emulator's clock: 10s.")]
 
@@ -90,13 +92,15 @@ def add(
     """
     from extcli.faults.options import members, problems
     from extcli.faults.views import FAULT
+    from extcli.simulate.shares import share as share_of
 
     flags = session.resolver.flags
     values: dict[str, Any] = {
         "id": id, "match": match, "event": event, "role": role, "user": user, "channel": flags.channel,
         "client_id": flags.client_id, "status": status, "retry_after": retry_after, "delay": delay,
         "drop": drop or None, "reset": reset or None, "truncate": truncate, "stall": stall or None, "close": close,
-        "lose": lose or None, "double": double or None, "reorder": reorder or None, "times": times, "share": share,
+        "lose": lose or None, "double": double or None, "reorder": reorder or None, "times": times,
+        "share": None if share is None else float(share_of(share, "--share")),
         "seed": seed, "for": lasts,
     }  # fmt: skip
     options = {name: value for name, value in values.items() if value is not None}
