@@ -215,6 +215,31 @@ def test_dry_run_writes_nothing(extcli, live):
     assert {0} == set(contents(live).values())
 
 
+class Huge(Middleware):
+    """Answers to a path have 32 MiB."""
+
+    def __init__(self, app: Application, path: str) -> None:
+        super().__init__(app)
+        self._path = path
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http" or scope["path"] != self._path:
+            return await self._app(scope, receive, send)
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for left in reversed(range(32)):
+            await send({"type": "http.response.body", "body": bytes(1 << 20), "more_body": left > 0})
+
+
+def test_a_body_that_is_too_large_is_a_failure_and_the_run_goes_on(extcli):
+    with live_server(wrap=lambda app: Huge(app, "/v1/e/rank")) as live:
+        result = extcli("conform", "--only", "W3.empty-list", "--only", "W4", "--url", live.url, "-o", "json")
+
+    found = {each["rule"]: each for each in result.json["rules"]}
+    failed = found.pop("W3.empty-list")
+    assert (7, "fail", "at most 16,777,216 bytes") == (result.exit_code, failed["status"], failed["expected"])
+    assert "pass" in {each["status"] for each in found.values()}
+
+
 # No connection
 
 

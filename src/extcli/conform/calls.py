@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from extcli import clock
 from extcli.api.client import SERVICE, encoded
+from extcli.api.http import Answer, timed_out
 from extcli.conform.exchanges import CORS_HEADERS, HEADERS, Exchange
 from extcli.conform.rule import Differs, Rule
 from extcli.conform.target import Target
@@ -20,7 +21,9 @@ EXTENSION_WIDE = ("codes", "extension_", "config/extension")
 """How paths begin whose data belongs to the whole extension. It is removed only if the probe certainly wrote it."""
 NOTHING: Any = object()
 _LONGEST_WAIT = 70.0
-"""The longest `Retry-After` in seconds that a probe waits for."""
+"""The longest `Retry-After` in seconds that a probe waits for, and the longest time of an answer."""
+_LARGEST_BODY = 1 << 24
+"""In bytes. The answers to probes are short."""
 
 
 class Probing(Protocol):
@@ -122,7 +125,7 @@ class Caller:
                 with at.target.http.stream(
                     method, full, body=body, authorization=self.authorization, extra=headers
                 ) as answer:
-                    answer.read()
+                    received = self._body_of(answer, f"{method} {path}")
             except BaseException:  # also Ctrl-C: the service may have taken the write
                 self._note_write(method, path, query, body, is_certain=False)
                 raise
@@ -131,7 +134,7 @@ class Caller:
             if answer.status_code != 429 or not repeat or clock.elapsed() + seconds > deadline:
                 break
             clock.sleep(seconds)
-        reply = Reply(f"{method} {path}{_query(path, query)}", answer.status_code, answer.headers, answer.content)
+        reply = Reply(f"{method} {path}{_query(path, query)}", answer.status_code, answer.headers, received)
         noted = (*HEADERS, *CORS_HEADERS) if "origin" in (headers or {}) else HEADERS
         at.note(
             Exchange(
@@ -147,6 +150,18 @@ class Caller:
         if reply.status < 300:
             self._note_write(method, path, query, body, is_certain=True)
         return reply
+
+    def _body_of(self, answer: Answer, request: str) -> bytes:
+        """Read a body. Raises `Differs` if it is too large, and `Unreachable` if it does not end."""
+        body = bytearray()
+        deadline = clock.elapsed() + _LONGEST_WAIT
+        for part in answer.iter_bytes():
+            body += part
+            if len(body) > _LARGEST_BODY:
+                raise Differs(f"the body of {request}", f"at most {_LARGEST_BODY:,} bytes", "more")
+            if clock.elapsed() > deadline:
+                raise timed_out(self._at.target.http.url)
+        return bytes(body)
 
     def _note_write(
         self, method: str, path: str, query: Mapping[str, Any], body: bytes | None, *, is_certain: bool
