@@ -145,3 +145,21 @@ def test_a_refused_vote_comes_again_when_retry_after_says_so(crowd, faulty):
 
     assert 0 == ran.exit_code
     assert (55, 5, 5) == tuple(ran.json["figures"][name] for name in ("sent", "repeated", "refused"))
+
+
+@pytest.mark.parametrize("kind", [["crowd", "--mix", "0:1"], ["rank", "--mix", "a:1"], ["accumulate"]], ids=str)
+@pytest.mark.parametrize(
+    "body",
+    [b"<html>", b"[]", b"null", b'{"stats": 5, "data": 5}', b"[" * 100_000, b'{"stats": {}, "data": [1]}',
+     b'{"stats": {"count": "1", "specific": 1}, "data": [{"key": 1, "score": "x"}]}'],
+    ids=range(7),
+)  # fmt: skip
+def test_a_result_that_cannot_be_read_is_an_unexpected_answer(extcli, answering, kind: list[str], body: bytes):
+    token, page = (
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(each), each)
+        for each in (b'{"token": "e30.e30.x"}', body)
+    )
+
+    result = extcli("simulate", *kind, "--viewers", "2", "--url", answering(token, page))
+
+    assert (5, True) == (result.exit_code, "returned an unexpected answer" in result.stderr), result.stderr

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from math import isclose, sqrt
 from typing import Any, Protocol
 
 from extcli.api.client import Call, answer_submission, buffer_addition, encoded, vote_cast
-from extcli.errors import Refused, UsageError
+from extcli.errors import Answered, Refused, UnexpectedAnswer, UsageError
+from extcli.output.printer import SHAPE_ERRORS
 from extcli.output.sanitize import visible
 from extcli.session import BACKEND, BROADCASTER, VIEWER, Session, is_global
 from extcli.simulate.plan import Plan
@@ -32,7 +34,7 @@ class Subject(Protocol):
     """The statuses after which a request may be sent again, because it changed nothing or does no harm twice."""
 
     def read(self) -> Mapping[str, int]:
-        """Return the counts that the service has."""
+        """Return the counts that the service has. Raises `UnexpectedAnswer`."""
 
     def call(self, plan: Plan, index: int) -> Call:
         """Return a request of the plan."""
@@ -68,11 +70,14 @@ class Poll:
     def read_definition(self) -> None:
         """Read the definition, if there is one. Raises `UsageError` if the poll takes no votes, or several per user."""
         try:
-            found = self._session.service(VIEWER).read_poll_definition(self.name).json()
+            answer = self._session.service(VIEWER).read_poll_definition(self.name)
         except Refused as error:
             if error.status != 404:
                 raise
             return
+        with _readable(answer):
+            found = dict(answer.json())
+            self.closes_at = int(found.get("endsAt") or 0) * 1000
         name = visible(self.name)
         if found.get("totalVotesPerUser", 1) != 1:
             raise UsageError(f"votes of poll {name} add up", why="a crowd needs a poll with one vote per user")
@@ -81,7 +86,6 @@ class Poll:
             fix = f"`extcli vote config {name}` shows its times; `extcli vote edit` changes them"
             raise UsageError(f"poll {name} is {state}, so it refuses every vote", fix=fix)
         self._definition = found
-        self.closes_at = int(found.get("endsAt") or 0) * 1000
 
     def check_closing(self) -> None:
         """Raise `UsageError` if the poll cannot close, so that no vote can be late."""
@@ -103,12 +107,18 @@ class Poll:
         return counts_of(self._stats())
 
     def _stats(self) -> Mapping[str, Any]:
-        stats: Mapping[str, Any] = self._session.service(VIEWER).read_poll(self.name).json()["stats"]
+        answer = self._session.service(VIEWER).read_poll(self.name)
+        with _readable(answer):
+            stats = dict(answer.json()["stats"])
+            _check_counts([stats["count"], *stats["specific"]])
+            wrong_statistics(stats)
         return stats
 
     def has_voted(self, token: str) -> bool:
         """Return whether the user of a token has a vote."""
-        return "vote" in self._session.service_with(token).read_poll(self.name).json()
+        answer = self._session.service_with(token).read_poll(self.name)
+        with _readable(answer):
+            return "vote" in answer.json()
 
     def call(self, plan: Plan, index: int) -> Call:
         return vote_cast(int(plan.choices[plan.choice[index]]), poll=self.name)
@@ -160,7 +170,11 @@ class Ranking:
 
     def read(self) -> Mapping[str, int]:
         owner = self._session.service(BACKEND if is_global(self.name) else BROADCASTER)
-        return {each["key"]: each["score"] for each in owner.read_ranking(self.name).json()["data"]}
+        answer = owner.read_ranking(self.name)
+        with _readable(answer):
+            scores = {str(each["key"]): each["score"] for each in answer.json()["data"]}
+            _check_counts(scores.values())
+        return scores
 
     def call(self, plan: Plan, index: int) -> Call:
         return answer_submission(plan.choices[plan.choice[index]], ranking=self.name)
@@ -183,7 +197,7 @@ class Buffer:
         self.name = name
 
     def read(self) -> Mapping[str, int]:
-        return {ENTRIES: count} if (count := sum(1 for _ in self._entries())) else {}
+        return {ENTRIES: count} if (count := len(self._entries())) else {}
 
     def call(self, plan: Plan, index: int) -> Call:
         return buffer_addition(encoded({"simulation": plan.seed, "number": index}), buffer=self.name)
@@ -193,8 +207,7 @@ class Buffer:
     ) -> Comparison:
         """Count each entry of the plan once; those that are there more often count as `doubled`."""
         seen, doubled, others = bytearray(len(plan)), 0, 0
-        for entry in self._entries():
-            data = entry["data"]
+        for data in self._entries():
             number = data.get("number") if isinstance(data, dict) and data.get("simulation") == plan.seed else None
             if not isinstance(number, int) or not 0 <= number < len(plan):
                 others += 1
@@ -207,11 +220,23 @@ class Buffer:
 
     def has_entries(self, seed: int) -> bool:
         """Return whether a crowd with this seed has added entries before."""
-        return any(
-            isinstance(each["data"], dict) and each["data"].get("simulation") == seed for each in self._entries()
-        )
+        return any(isinstance(each, dict) and each.get("simulation") == seed for each in self._entries())
 
-    def _entries(self) -> Any:
-        with self._session.service(BROADCASTER).read_buffer(self.name) as answer:
+    def _entries(self) -> list[Any]:
+        with self._session.service(BROADCASTER).read_buffer(self.name) as answer, _readable(answer):
             answer.read()
-            return json.loads(answer.content)["data"]
+            return [each["data"] for each in json.loads(answer.content)["data"]]
+
+
+@contextmanager
+def _readable(answer: Answered) -> Iterator[None]:
+    """Raise `UnexpectedAnswer` if the block cannot read the answer."""
+    try:
+        yield
+    except (*SHAPE_ERRORS, OverflowError, RecursionError) as error:
+        raise UnexpectedAnswer(answer) from error
+
+
+def _check_counts(counts: Iterable[object]) -> None:
+    if not all(isinstance(each, int) for each in counts):
+        raise TypeError("a count is not a whole number")
