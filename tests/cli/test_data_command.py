@@ -56,6 +56,31 @@ def test_a_backup_replaces_a_file_only_with_force(extcli, served, data: Path, tm
     assert 0 == extcli("data", "verify", str(copy)).exit_code
 
 
+@pytest.fixture
+def full_disk(monkeypatch) -> None:
+    """Let copies of databases have no more than five pages."""
+    connect = sqlite3.connect
+
+    def limited(path, *args, **settings) -> sqlite3.Connection:
+        connection = connect(path, *args, **settings)
+        if str(path).endswith(".part"):
+            connection.execute("PRAGMA max_page_count = 5")
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", limited)
+
+
+def test_a_full_disk_names_the_file_that_has_no_space(extcli, served, data: Path, tmp_path: Path, full_disk):
+    copy, new = tmp_path / "copy.db", tmp_path / "new.db"
+    backup = extcli("data", "backup", str(copy), "--data", f"sqlite://{data}")
+    restore = extcli("data", "restore", str(data), "--data", f"sqlite://{new}")
+
+    assert (2, f"extcli: cannot write {copy}: No space left on device\n") == (backup.exit_code, backup.stderr)
+    expected = f"extcli: cannot write {new}: No space left on device; nothing was replaced\n"
+    assert (2, expected) == (restore.exit_code, restore.stderr)
+    assert [] == [path for path in (copy, new, *tmp_path.glob("*.part")) if path.exists()]
+
+
 def test_a_backup_never_replaces_the_data_itself(extcli, served, data: Path):
     result = extcli("data", "backup", str(data), "--data", f"sqlite://{data}", "--force")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -53,8 +54,8 @@ def copied(source: str, beside: Path, *, checked: bool = True) -> Iterator[Path]
     """Copy a database to a new file in the directory of `beside`, on the disk; yield its path.
 
     The copy has all that was committed when this began, and is one file without a log. Writers go on meanwhile. The
-    file is deleted at the end of the block unless it was moved. Raises `sqlite3.Error` or `OSError`; if `checked` and
-    corrupt, `DamagedCopy`.
+    file is deleted at the end of the block unless it was moved. Raises `sqlite3.Error`, or `OSError` if the copy cannot
+    be written; if `checked` and corrupt, `DamagedCopy`.
     """
     descriptor, name = mkstemp(prefix=f".{beside.name}-", suffix=PART, dir=beside.parent)  # with mode 0600
     os.close(descriptor)
@@ -70,6 +71,10 @@ def copied(source: str, beside: Path, *, checked: bool = True) -> Iterator[Path]
             raise DamagedCopy(found)
         sync(name)
         yield Path(name)
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_FULL:  # the disk of the copy: nothing else is written
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
+        raise
     finally:
         for each in (name, f"{name}-journal", f"{name}-wal", f"{name}-shm"):
             with suppress(FileNotFoundError):
