@@ -268,3 +268,29 @@ def test_info_ignores_a_broken_note_of_the_latest_backup(extcli, served, data: P
 
     assert 0 == result.exit_code, result.stderr
     assert result.json["backup"] is None
+
+
+def test_a_file_without_its_last_byte_is_damaged(extcli, served, data: Path, tmp_path: Path):
+    copy = tmp_path / "copy.db"
+    extcli("data", "backup", str(copy), "--data", f"sqlite://{data}")
+    served.stop(signal.SIGTERM)
+    os.truncate(copy, size := copy.stat().st_size - 1)
+    before = data.read_bytes()
+
+    verified = extcli("data", "verify", str(copy))
+    restored = extcli("data", "restore", str(copy), "--data", f"sqlite://{data}")
+
+    assert (7, 7, before) == (verified.exit_code, restored.exit_code, data.read_bytes())
+    for each in (verified, restored):
+        assert each.rows[0][2].startswith(f"the file has {size:,} bytes, but its ")
+
+
+def test_a_backup_removes_what_a_killed_one_has_left(extcli, served, data: Path, tmp_path: Path):
+    old, new = tmp_path / ".copy.db-aaaa.part", tmp_path / ".copy.db-bbbb.part"
+    for each in (old, new):
+        each.write_bytes(b"SQLite")
+    os.utime(old, (1_000_000_000, 1_000_000_000))
+
+    assert 0 == extcli("data", "backup", str(tmp_path / "copy.db"), "--data", f"sqlite://{data}").exit_code
+
+    assert (False, True) == (old.exists(), new.exists()), "the other may belong to a backup that runs"

@@ -11,9 +11,18 @@ from typing import NamedTuple
 
 from emulator.engines.sqlite.connection import FAILURES, explain, is_busy
 from emulator.engines.sqlite.corruption import marker_path
-from emulator.engines.sqlite.files.copying import PART, check_regular, copied, free_name, link, sync, timestamp
+from emulator.engines.sqlite.files.copying import (
+    PART,
+    check_regular,
+    copied,
+    free_name,
+    link,
+    open_read_only,
+    sync,
+    timestamp,
+)
 from emulator.engines.sqlite.files.facts import Facts, described
-from emulator.engines.sqlite.files.verification import Verified, verify
+from emulator.engines.sqlite.files.verification import Verified, cut_end, verify
 from emulator.engines.sqlite.schema import UnusableDatabase
 from emulator.engines.sqlite.service_lock import service_lock
 from emulator.errors import EngineError
@@ -55,8 +64,10 @@ def restore(source: str, path: str, *, environments: Sequence[str], now: int) ->
         try:
             copy = stack.enter_context(copied(source, target, checked=False))
             verified = verify(str(copy))
-            if verified.findings:
-                return Restored(None, verified.facts, verified)
+            with closing(open_read_only(source)) as reading:  # the copy has zeros for what the source lacks
+                findings = [*cut_end(reading, source), *verified.findings]
+            if findings:
+                return Restored(None, None, verified._replace(facts=None, findings=findings))
             return Restored(_replace(copy, target, now), verified.facts)
         except UnusableDatabase as error:
             raise EngineError(f"cannot restore {source}: {error}") from None

@@ -69,8 +69,16 @@ def verify(path: str) -> Verified:
     with closing(connection):
         connection.execute("BEGIN")  # one state, while a service goes on writing
         version = _format(connection)
-        findings = list(_findings(connection, version))
+        findings = [*cut_end(connection, path), *_findings(connection, version)]
         return Verified(version, None if findings else facts_of(connection, path), findings)
+
+
+def cut_end(connection: sqlite3.Connection, path: str) -> Iterator[Finding]:
+    """Yield whether the end of the last page is missing: SQLite reads zeros there, which may be values."""
+    (size,), (count,) = (connection.execute(f"PRAGMA {name}").fetchone() for name in ("page_size", "page_count"))
+    found = os.path.getsize(path)
+    if found < size * count and not os.path.exists(f"{path}-wal"):  # the log may have the last pages
+        yield Finding("", "", f"the file has {found:,} bytes, but its {count:,} pages have {size * count:,}")
 
 
 def _format(connection: sqlite3.Connection) -> int:
