@@ -69,6 +69,19 @@ def test_a_healthy_sandbox_passes_all_checks(doctor, extcli):
     assert {"secret": "skipped"} == {check: status for check, (status, _) in found.items() if status != "ok"}
 
 
+def test_faults_that_still_act_are_a_note(doctor, extcli):
+    for id, *limit in (("acts",), ("once", "--times", "1"), ("ended", "--for", "1s")):
+        extcli("fault", "add", "--match", "GET /v1/e/rank", "--status", "500", "--id", id, *limit)
+    extcli("fault", "add", "--match", "GET /v1/e/vote", "--drop", "--times", "1", "--id", "used")
+    extcli("vote", "get")
+    extcli("clock", "advance", "1s")
+
+    status, text = doctor()["faults"]
+
+    assert "note" == status
+    assert "by faults: acts, once `extcli fault list`" in text
+
+
 def test_the_exit_code_and_the_last_line_name_the_failed_checks(extcli, closed_port: int):
     result = extcli("doctor", "--url", f"http://127.0.0.1:{closed_port}")
 

@@ -32,7 +32,7 @@ def listed(extcli, *options: str) -> list[str]:
         ),
         ("vote list", ["GET /v1/e/polls?cursor=0"], {"authtoken"}),
         ("token sandbox", [], {"authtoken"}),
-        ("doctor", [], {"clock", "authtoken", "polls?cursor=0"}),
+        ("doctor", [], {"clock", "authtoken", "polls?cursor=0", "faults"}),
     ],
 )
 def test_logs_lists_what_the_user_asked_for(extcli, command: str, asked: list[str], probes: set[str]):

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from extcli.api import tokens
+from extcli.api.client import CONTROL
 from extcli.api.credentials import SandboxTokens
 from extcli.api.http import is_loopback
 from extcli.config import secret_lookup
@@ -18,6 +19,7 @@ from extcli.doctor.probe import Kind, Probe, probe
 from extcli.doctor.service_rules import NOT_OURS, PollAge
 from extcli.errors import CliError, ErrorAnswer, UnexpectedAnswer, shortened
 from extcli.output.printer import SHAPE_ERRORS
+from extcli.output.sanitize import visible
 from extcli.session import BACKEND, Session
 
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
@@ -36,6 +38,7 @@ def findings(session: Session, poll: str | None) -> Iterator[Finding]:
     yield from _machine(session, found)
     yield _secret(session)
     yield from _token_and_polls(session, found, poll)
+    yield from _faults(session, found)
 
 
 def _reachable(session: Session, found: Probe) -> Finding:
@@ -111,6 +114,22 @@ def localhost(host: str, port: int, *, in_url: bool) -> Finding:
     """Check that a name of this machine leads to what listens on the port."""
     addresses, accepting = machine.addresses_of(host), machine.accepting(port)
     return machine_rules.localhost(host, port, addresses, accepting, in_url=in_url)
+
+
+def _faults(session: Session, found: Probe) -> Iterator[Finding]:
+    """Note the faults that still act, if there are any: errors on purpose look like those of a broken service."""
+    if found.clock is None:
+        return
+    try:
+        answer = session.http.send("GET", f"{CONTROL}faults")
+        faults = json.loads(answer.content)["faults"] if answer.status_code == 200 else []
+        acting = service_rules.acting(faults, found.now)
+    except (CliError, *SHAPE_ERRORS):
+        return
+    if acting:
+        names = shortened(visible(", ".join(acting)), 120)
+        action = "`extcli fault list` shows what they do, `extcli fault clear` removes them"
+        yield Finding("faults", Status.NOTE, f"the service fails on purpose, by faults: {names}", action)
 
 
 def _secret(session: Session) -> Finding:

@@ -140,3 +140,10 @@ def polls(found: Sequence[PollAge], *, now: int, named: str | None) -> Finding:
 
 def _counted(number: int) -> str:
     return "1 poll" if number == 1 else f"{number} polls"
+
+
+def acting(faults: Sequence[Mapping[str, Any]], now: int) -> list[str]:
+    """Return the ids of the faults that have hits left and have not ended at `now`, in Unix ms."""
+    return [
+        str(each["id"]) for each in faults if each["left"] != 0 and (each["ends_at"] is None or each["ends_at"] > now)
+    ]
