@@ -123,6 +123,14 @@ def test_a_skipped_rule_says_why(extcli, monkeypatch, live):
     assert "the given token is of a viewer" in found["W3.empty-list"]["reason"]
 
 
+def test_a_token_that_is_no_jwt_is_an_error_before_any_rule(extcli, monkeypatch):
+    monkeypatch.setenv("EXTCLI_TOKEN", "abc")
+    result = extcli("conform", "--only", "A1")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "extcli: the given token is not a JWT\n  check it with" in result.stderr
+
+
 def test_only_selects_rules_by_name_source_and_pattern(extcli):
     names = {
         text: {each["rule"] for each in extcli("conform", "--only", text, "-o", "json").json["rules"]}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from extcli import clock
+from extcli.api import tokens
 from extcli.api.client import SERVICE, encoded
 from extcli.api.credentials import service_time
 from extcli.api.http import is_loopback
@@ -14,14 +15,14 @@ from extcli.config import secret_lookup
 from extcli.conform.pacing import Pace
 from extcli.conform.target import Target, fresh
 from extcli.doctor.probe import Kind, Probe, probe
-from extcli.errors import ExpectationFailed, Unreachable, shortened
+from extcli.errors import ExpectationFailed, Unreachable, UsageError, shortened
 
 if TYPE_CHECKING:
     from extcli.session import Session
 
 
 def target_of(session: Session, *, writes: bool, whole_extension: bool) -> Target:
-    """Return the service at the URL. Raises `Unreachable`, or `ExpectationFailed` for another program."""
+    """Return the service at the URL. Raises `Unreachable`, `ExpectationFailed` for another program, or `UsageError`."""
     found = probe(session.http)
     url = session.resolver.url()
     if found.error:
@@ -53,6 +54,9 @@ def target_of(session: Session, *, writes: bool, whole_extension: bool) -> Targe
     )
     if target.secret is None or session.resolver.flags.token_file:
         target.token = secret_lookup.token(session.resolver, url)
+    if target.token is not None and not tokens.claims_in(target.token):
+        fix = "check it with `extcli token inspect`, or unset EXTCLI_TOKEN (--token-file)"
+        raise UsageError("the given token is not a JWT", fix=fix)
     if is_emulator and environment == "sandbox" and target.token is None:
         _use_own_extension(target)
     return target
