@@ -41,8 +41,9 @@ def running_live() -> Iterator[LiveServer]:
 
 @pytest.fixture
 def live(running_live: LiveServer) -> LiveServer:
-    """The sandbox service, without data."""
+    """The sandbox service, without data and namespaces."""
     running_live.reset()
+    running_live.drop_namespaces()
     return running_live
 
 

@@ -284,16 +284,16 @@ def test_a_seed_logs_what_it_holds_and_not_its_calls(stranger: Client, lines: Li
 
 def test_namespaces_that_are_created_forked_and_dropped_are_logged(live: LiveServer, lines: Lines):
     with Client(base_url=live.url) as client:
-        client.post("/_ns/blue").raise_for_status()
-        client.post("/_ns/red?from=blue").raise_for_status()
-        for name in ("blue", "red"):
+        client.post("/_ns/audited").raise_for_status()
+        client.post("/_ns/audited-fork?from=audited").raise_for_status()
+        for name in ("audited", "audited-fork"):
             client.delete(f"/_ns/{name}").raise_for_status()
 
     assert [
-        "namespace created: named blue; operator",
-        "namespace created: named red, source blue; operator",
-        "namespace dropped: named blue; operator",
-        "namespace dropped: named red; operator",
+        "namespace created: named audited; operator",
+        "namespace created: named audited-fork, source audited; operator",
+        "namespace dropped: named audited; operator",
+        "namespace dropped: named audited-fork; operator",
     ] == lines.texts
 
 

@@ -96,7 +96,7 @@ def crowd(
     \b
     Examples:
       extcli simulate crowd --viewers 300 --poll final --mix 0:60,1:30,2:10
-      extcli simulate crowd --viewers 50 --poll duel --mix 0:1,1:1 --burst 1s --expect 'p99<2s'
+      extcli simulate crowd --viewers 50 --poll p --mix 0:1,1:1 --expect 'p99<2s'
     """
     from extcli.simulate import crowds, shares
     from extcli.simulate.plan import Crowd, crowd_plan
@@ -142,7 +142,7 @@ def rank(
     report: Report = None,
     yes: Yes = False,
 ) -> None:
-    """Let a crowd type answers for a ranking, and check its scores exactly.
+    """Let a crowd answer a ranking, and check its scores exactly.
 
     Exits 7 if the result differs from the plan, and 3 if requests without an answer leave it
     open. The service must show the ranking to the broadcaster.
@@ -181,7 +181,7 @@ def accumulate(
     report: Report = None,
     yes: Yes = False,
 ) -> None:
-    """Let a crowd add entries to a buffer, and check that each is there once.
+    """Let a crowd fill a buffer, and check that no entry is lost.
 
     Exits 7 if entries are missing or doubled, and 3 if requests without an answer leave that
     open.
@@ -216,7 +216,7 @@ def socket(
     report: Report = None,
     yes: Yes = False,
 ) -> None:
-    """Let pages or games listen, send broadcasts, and check that each receives each once.
+    """Let pages or games listen, and check what each receives.
 
     Latencies count from the instant at which a broadcast was planned until it arrives. Exits 7
     if deliveries are missing, doubled or out of order. With --churn, connections are opened

@@ -114,7 +114,7 @@ def info(
     file: Annotated[Path | None, typer.Argument(metavar="FILE", help="A data file or a backup.")] = None,
     data: Url = None,
 ) -> None:
-    """Describe a data file: format, size, what it holds, the latest backup.
+    """Describe a data file: format, size, content, latest backup.
 
     The service may run. Plain output is `name<TAB>value`, then `kind<TAB>count`.
 
