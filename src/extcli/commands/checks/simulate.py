@@ -225,7 +225,7 @@ def socket(
     \b
     Examples:
       extcli simulate socket --connections 50 --broadcasts 5
-      extcli simulate socket --connections 20 --kind game --rate 20/s --expect 'max<5s'
+      extcli simulate socket --connections 20 --kind game --expect 'max<5s'
     """
     from extcli.realtime.login import own_channel
     from extcli.simulate import audience
