@@ -193,12 +193,13 @@ def test_what_cannot_be_removed_is_reported(extcli, live, effect, members):
     assert 1 == contents(live)["polls"]
 
 
-def test_writes_are_removed_after_ctrl_c(shell, live):
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_writes_are_removed_after_an_interruption(shell, live, sent: signal.Signals):
     add_fault(live, "GET /v1/e/vote_logs", "stall")
     process = shell("conform", "--writes", "--only", "P3.order-of-the-log")
     wait_until(lambda: contents(live)["polls"] == 1)
 
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sent)
     process.communicate(timeout=20)
 
     assert (130, 0) == (process.returncode, contents(live)["polls"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -68,6 +69,8 @@ def conform(
     target = target_of(session, writes=writes, whole_extension=whole_extension)
     if writes and not yes:
         _confirm(session, target)
+    if writes:  # a runner that cancels a job must not leave what the probes wrote
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     found: list[Result] = []
     try:
         for result in results(rules, target):
