@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,13 +15,11 @@ from support.authentication import authenticate
 from support.codes import eligible, redeem
 from support.pins import token_exists
 from support.records import records
-from support.service import CHANNEL, CLIENT_ID, OTHER_ID, Client, LiveServer, live_server
+from support.seeds import CHRISTMAS, CHRISTMAS_MS, PLACE, apply, details
+from support.service import CHANNEL, OTHER_ID, Client, LiveServer, live_server
 from support.socket_client import linked_game
 from support.socket_polls import subscribe
 
-PLACE = {"extcli": 1, "client_id": CLIENT_ID, "channel": CHANNEL}
-CHRISTMAS = "2026-12-24T18:00:00Z"
-CHRISTMAS_MS = 1_798_135_200_000
 EVERYTHING = {
     "clock": {"at": CHRISTMAS, "frozen": True},
     "polls": [
@@ -46,20 +43,6 @@ EVERYTHING = {
     "links": [{}, {"channel": "888"}],
 }  # fmt: skip
 """A seed with something of every kind."""
-
-
-def apply(live: LiveServer, **parts: Any) -> dict[str, Any]:
-    """Apply a seed and return the answer."""
-    with Client(base_url=live.url) as client:
-        return dict(client.put("/_emulator/seed", json=PLACE | parts).raise_for_status().json())
-
-
-def details(live: LiveServer, document: object) -> list[str]:
-    """Apply a seed that must be refused with 400, and return the details of the errors."""
-    with Client(base_url=live.url) as client:
-        answer = client.put("/_emulator/seed", json=document)
-    assert 400 == answer.status_code, answer.text
-    return [error["detail"] for error in answer.json()["errors"]]
 
 
 @pytest.fixture(scope="module", params=["memory", "file", "redis"])
@@ -372,104 +355,6 @@ def test_a_seed_goes_into_its_namespace_only(live: LiveServer, viewer):
 
     assert 0 == viewer().get("vote?id=lunch").json()["count"]
     assert live.now() != CHRISTMAS_MS
-
-
-# Faults
-
-REFUSED_VOTES = {"match": "POST /v1/e/vote", "effect": "status", "status": 503, "times": 3}
-LOST_ROUND = {"match": "BROADCAST round-over", "effect": "lose", "lasts": 10_000, "id": "lost"}
-
-
-def faults(live: LiveServer, path: str = "") -> list[dict[str, Any]]:
-    with Client(base_url=live.url) as client:
-        return list(client.get(f"{path}/_emulator/faults").raise_for_status().json()["faults"])
-
-
-def test_faults_of_a_seed_act_once_the_data_are_in(live: LiveServer, viewer):
-    answer = apply(live, faults=[REFUSED_VOTES, LOST_ROUND], polls=[{"id": "lunch", "votes": {"U1": 0}}])
-
-    assert 2 == answer["counts"]["faults"]
-    assert ["seed-1", "lost"] == [each["id"] for each in faults(live)]
-    assert [503, 503, 503, 200] == [viewer().post("vote", json={"value": 1}).status_code for _ in range(4)]
-    assert 1 == viewer().get("vote", params={"id": "lunch"}).json()["count"]
-
-
-def test_a_seed_applied_twice_leaves_the_same_faults_without_hits(live: LiveServer, viewer):
-    apply(live, faults=[REFUSED_VOTES, LOST_ROUND])
-    viewer().post("vote", json={"value": 1})
-    assert [1, 0] == [each["hits"] for each in faults(live)]
-
-    apply(live, faults=[REFUSED_VOTES, LOST_ROUND])
-
-    assert [("seed-1", 0), ("lost", 0)] == [(each["id"], each["hits"]) for each in faults(live)]
-
-
-def test_other_faults_stay_when_a_seed_is_applied(live: LiveServer):
-    with Client(base_url=live.url) as client:
-        client.post("/_emulator/faults", json=LOST_ROUND | {"id": "mine"}).raise_for_status()
-
-    apply(live, faults=[REFUSED_VOTES])
-    apply(live)
-
-    assert ["mine", "seed-1"] == [each["id"] for each in faults(live)]
-
-
-def test_a_seeded_fault_lasts_by_the_clock_of_the_seed(live: LiveServer):
-    apply(live, clock={"at": CHRISTMAS, "frozen": True}, faults=[LOST_ROUND])
-
-    assert CHRISTMAS_MS + 10_000 == faults(live)[0]["ends_at"]
-
-
-def test_faults_of_a_seed_go_into_its_namespace_only(live: LiveServer):
-    with Client(base_url=live.url) as client:
-        client.put("/_ns/blue/_emulator/seed", json=PLACE | {"faults": [REFUSED_VOTES]}).raise_for_status()
-
-    assert ([], ["seed-1"]) == (faults(live), [each["id"] for each in faults(live, "/_ns/blue")])
-
-
-@pytest.mark.parametrize(
-    ("wrong", "detail"),
-    [
-        ({"match": "POST /v1/e/vot"}, "faults[1].match: "),
-        ({"effect": "lose"}, "faults[1].effect: 'lose' is not one of"),
-        ({"status": 200}, "faults[1].status: 200 is not within 400 to 599"),
-        ({"status": "503"}, "faults[1].status: expected"),
-        ({"colour": 1}, "faults[1]: object contains unknown field `colour`"),
-        ({"id": "lost"}, "faults[1].id: 'lost' is not unique"),
-        ({"id": "a b"}, "faults[1].id: "),
-    ],
-)
-def test_a_wrong_fault_refuses_the_whole_seed(live: LiveServer, wrong: dict[str, Any], detail: str):
-    before = records(live)
-    seed = PLACE | {"faults": [LOST_ROUND, REFUSED_VOTES | wrong], "polls": [{"id": "lunch", "votes": {"U1": 0}}]}
-
-    (found,) = details(live, seed)
-
-    assert found.startswith(detail), found
-    assert (before, []) == (records(live), faults(live))
-
-
-def test_a_refused_seed_adds_no_fault(live: LiveServer):
-    details(live, PLACE | {"faults": [LOST_ROUND], "polls": [{"id": "lunch", "votes": {"U1": 900}}]})
-
-    assert [] == faults(live)
-
-
-def test_a_seed_holds_no_more_faults_than_the_service(live: LiveServer):
-    with Client(base_url=live.url) as client:
-        client.post("/_emulator/faults", json=LOST_ROUND | {"id": "mine"}).raise_for_status()
-
-    assert ["faults: with those of the service, there are more than 100; remove some first"] == details(
-        live, PLACE | {"faults": [REFUSED_VOTES] * 100}
-    )
-
-
-def test_several_processes_take_no_seed_with_faults():
-    with live_server(Settings(has_peers=True)) as live, Client(base_url=live.url) as client:
-        apply(live)
-        answer = client.put("/_emulator/seed", json=PLACE | {"faults": [LOST_ROUND]})
-
-    assert (409, "No faults") == (answer.status_code, answer.json()["reason"])
 
 
 def test_production_has_no_seeds(production: LiveServer):

@@ -94,3 +94,8 @@ class RawClient:
         finally:
             self.socket.settimeout(TIMEOUT)
         return False
+
+
+def status_of_vote(client: Client, value: int = 1) -> int:
+    """Vote in the poll `rps`, and return the status of the answer."""
+    return client.post("vote", params={"id": "rps"}, json={"value": value}).status_code
