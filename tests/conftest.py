@@ -42,8 +42,8 @@ def running_live() -> Iterator[LiveServer]:
 @pytest.fixture
 def live(running_live: LiveServer) -> LiveServer:
     """The sandbox service, without data and namespaces."""
-    running_live.reset()
     running_live.drop_namespaces()
+    running_live.reset()
     return running_live
 
 
