@@ -62,4 +62,6 @@ def refuses(port: int) -> bool:
         socket.create_connection(("127.0.0.1", port), 1).close()
     except ConnectionRefusedError:
         return True
+    except ConnectionResetError:  # the listener was closed while this connected
+        pass
     return False
