@@ -1,11 +1,11 @@
-"""A browser for all tests of a file."""
+"""A browser for all tests of a file, and a page of it for each test."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 
 from support.pages import chromium
 
@@ -14,3 +14,10 @@ from support.pages import chromium
 def browser() -> Iterator[Browser]:
     with chromium() as browser:
         yield browser
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    page = browser.new_page()
+    yield page
+    page.close()

@@ -4,32 +4,18 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-from collections.abc import Iterator
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from support.broadcasts import subscribed_game
-from support.pages import chromium, main_of
+from support.pages import main_of
 from support.program import PROGRAM
 from support.service import CLIENT_ID, LiveServer
 
 OF_LUNCH = "id=lunch&client_id=my-extension&channel_id=777"
 PLACE = "--client-id my-extension --channel 777"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    page = browser.new_page()
-    yield page
-    page.close()
 
 
 def shown(page: Page, form: str) -> str:

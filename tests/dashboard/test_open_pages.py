@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from support.pages import chromium
 from support.process import wait_until
 from support.service import Client, LiveServer
 
@@ -16,19 +13,6 @@ pytestmark = pytest.mark.slow
 
 HIDE = """Object.defineProperty(document, 'hidden', {value: %s, configurable: true});
 document.dispatchEvent(new Event('visibilitychange'))"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    page = browser.new_page()
-    yield page
-    page.close()
 
 
 def opened(page: Page, url: str) -> None:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from emulator.callers import Caller
 from emulator.journal import HIDDEN, MAX_BODY
+from emulator.observability.redaction import TOKEN
 
 EVERYTHING: Final = "*"
 """As the name of a secret member: the whole body is secret."""
@@ -29,8 +30,7 @@ _ESCAPE: Final = rb"\\u00[2-7]"
 _MEMBER: Final = re.compile(rb'"' + _NAME + rb'\\*"|' + rb"'" + _NAME + rb"'\s*[:=]|" + _ESCAPE, re.IGNORECASE)
 _SUSPECT: Final = re.compile(rb"eyJ|ZXlK|" + _MEMBER.pattern, re.IGNORECASE)
 """Matches if there may be a secret. The name may be in JSON inside a JSON string, or in single quotes as in Python."""
-_TOKEN: Final = re.compile(rb"eyJ[\w-]{8,}(?:\.[\w-]*)*|ZXlK[\w+/-]{8,}")
-"""A JWT, or the beginning of one: base64 that starts with `{"`. Or the base64 of that."""
+_TOKEN: Final = re.compile(TOKEN.pattern.encode())
 _LARGEST_READ: Final = 65 * 1024
 """Bytes of a body that is decoded to hide its members."""
 _LONGEST_START: Final = 64

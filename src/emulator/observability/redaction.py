@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Iterator
 from typing import Final
 
-_TOKEN: Final = re.compile(r"eyJ[\w-]{8,}(?:\.[\w-]*)*|ZXlK[\w+/-]{8,}")
+TOKEN: Final = re.compile(r"eyJ[\w-]{8,}(?:\.[\w-]*)*|ZXlK[\w+/-]{8,}")
 """A JWT, or a truncated one: base64 that starts with `{"`. Or the base64 of that."""
 _USER_INFO: Final = re.compile(r"""(?<=://)[^/\s'"]*@""")
 
@@ -18,7 +18,7 @@ _ARGUMENTS: Final = re.compile(r"(?<=with args beginning with: ).*", re.DOTALL)
 
 def redact(text: str) -> str:
     """Return `text` without tokens, credentials in URLs, and arguments of Redis commands."""
-    return _ARGUMENTS.sub("…", _USER_INFO.sub("…@", _TOKEN.sub("…", text)))
+    return _ARGUMENTS.sub("…", _USER_INFO.sub("…@", TOKEN.sub("…", text)))
 
 
 def safe_traceback(error: BaseException) -> str:

@@ -31,7 +31,7 @@ class Listener:
         self._connected_at = -inf
         self._outage_since = inf
         self._identity = ""
-        """Whom it listens as, in words. Without a chosen identity that changes once a link is stored."""
+        """The identity that it listens as, in words. Unless chosen, it changes once a link is stored."""
 
     def begin(self) -> str:
         """Authenticate and subscribe. Returns the identity in words."""

@@ -22,9 +22,9 @@ def listen(
 ) -> None:
     """Print events when they arrive, one per line. Acts as broadcaster of a stored link, else as viewer:U1.
 
-    Standard error says `ready` when listening starts, and as whom. A lost connection is
-    retried for up to two minutes: `lost` has the close code and reason, `gap` says how
-    long it was lost, and `now` as whom it listens if that changed. --quiet hides them.
+    Standard error says `ready` with the identity when listening starts. A lost connection
+    is retried for up to two minutes: `lost` has the close code and reason, `gap` the time
+    without it, and `now` the identity if that changed. --quiet hides them.
 
     Ends after --count events, or --timeout after `ready`. Exits 7 if there were fewer
     than --count events, 3 if the service was unreachable at the end. Plain output is

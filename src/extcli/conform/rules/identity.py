@@ -1,4 +1,4 @@
-"""Tokens: which are accepted, and whom they stand for."""
+"""Tokens: which are accepted, and which caller each names."""
 
 from __future__ import annotations
 
