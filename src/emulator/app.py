@@ -101,75 +101,105 @@ class Service:
         self.settings = settings
         self.extensions = extensions
         self.engine = engine
-        self.is_dropped = False
+        self.clock = clock
+        self.key = key
         self.name = namespace.get() or DEFAULT
         """The name of the namespace."""
         self.namespaces: Namespaces | None = None
         """All namespaces of the process, for the dashboard; `None` in production."""
-        self.clock = clock
-        self.key = key
+        self.is_dropped = False
+        self._new_id = new_id
+        self._build_foundation(verdicts or Tally())
+        self._build_features()
+        self._build_control()
+        self._build_entrances()
+        self._subscribe_to_control()
+
+    def _build_foundation(self, verdicts: Tally) -> None:
+        """What all features stand on: the record of changes, verdicts, messages, faults, tokens, ids and limits."""
+        settings, clock = self.settings, self.clock
+        has_changes = settings.environment.has_control and not settings.has_peers
         self.scheduler = Scheduler(clock)
-        self.changes = changes = (
-            Changes(clock.now) if settings.environment.has_control and not settings.has_peers else NO_CHANGES
-        )
-        self.journal = Journal(settings.journal, clock) if changes is not NO_CHANGES else NO_JOURNAL
-        self.explanations = Explanations(self.journal)
-        self.journals = Journals(self.journal, self.name, self.explanations.explain)
-        self.parity = Parity(
-            clock, _absent_in(settings.production), verdicts or Tally(), is_on=settings.environment.has_control
-        )
-        self.hub = Hub(changes, self.journal)
-        self.publisher = Publisher(engine.relay, self.hub, clock)
+        self.changes = Changes(clock.now) if has_changes else NO_CHANGES
+        self.journal = Journal(settings.journal, clock) if has_changes else NO_JOURNAL
+        self.parity = Parity(clock, _absent_in(settings.production), verdicts, is_on=settings.environment.has_control)
+        self._lapses = _lapses(settings)
+        self.hub = Hub(self.changes, self.journal)
+        self.publisher = Publisher(self.engine.relay, self.hub, clock)
         self.faults = FaultPlan(clock, self._faulty, is_alone=self.publisher.is_single_node and not settings.has_peers)
         self.late = FaultyBroadcasts(self.faults)
-        self.tokens = Tokens(settings, extensions, clock, key)
+        self.tokens = Tokens(settings, self.extensions, clock, self.key)
+        self._directory = Directory(self.engine.documents, clock)
+        self._id_quota = IdQuota(self.engine.documents, clock, settings.limits.ids)
+        self._rate_limits = _rate_limits(settings, clock)
+
+    def _build_features(self) -> None:
+        """The features of the specification."""
+        settings, clock, engine = self.settings, self.clock, self.engine
+        changes, directory, id_quota = self.changes, self._directory, self._id_quota
+        pages = PageEvents(
+            self.publisher,
+            self.hub,
+            settings.environment,
+            admits=self.extensions.admits,
+            enabled=settings.page_events,
+        )
         self.pins = Pins(
             engine.documents,
             clock,
             self.tokens,
             settings,
-            extensions,
+            self.extensions,
             self.publisher,
-            key,
+            self.key,
             self._caller,
             changes,
             engine.catalog,
-            new_id,
+            self._new_id,
         )
-        directory = self._directory = Directory(engine.documents, clock)
-        self.identities = Identities(directory, clock, self.tokens, extensions, self.pins.linked_caller)
-        pages = PageEvents(
-            self.publisher,
-            self.hub,
-            settings.environment,
-            admits=extensions.admits,
-            enabled=settings.page_events,
-        )
-        lapses = _lapses(settings)
-        self.stores = Stores(engine.documents, clock, settings, self.publisher, directory, pages, changes, lapses)
-        id_quota = IdQuota(engine.documents, clock, settings.limits.ids)
+        self.identities = Identities(directory, clock, self.tokens, self.extensions, self.pins.linked_caller)
+        self.stores = Stores(engine.documents, clock, settings, self.publisher, directory, pages, changes, self._lapses)
         self.polls = Polls(
             engine.ballots, clock, id_quota, self.publisher, self.scheduler, self.stores, directory, pages, changes
         )
         self.rankings = Rankings(engine.ballots, clock, id_quota, changes)
         self.buffers = Buffers(engine.logs, clock, id_quota, changes)
         self.broadcasts = Broadcasts(self.publisher, directory, settings.environment, changes, self.late.send)
-        self.code_sets = CodeSets(engine.pools, engine.rosters, engine.documents, clock, self.polls, directory, new_id)
+        self.code_sets = CodeSets(
+            engine.pools, engine.rosters, engine.documents, clock, self.polls, directory, self._new_id
+        )
         self.transactions = Transactions(
             engine.documents, clock, self.tokens, self.publisher, settings.environment, directory
         )
         self.datastream = Datastream(clock, self.publisher)
-        self.trivia = Trivia(engine.documents, clock, settings.environment, lapses)
+        self.trivia = Trivia(engine.documents, clock, settings.environment, self._lapses)
         self.json_stores = JsonStores(engine.documents, clock, id_quota, pages, changes)
-        self.contents = contents_of(engine, clock, settings.environment)
+
+    def _build_control(self) -> None:
+        """The features of the control API, by which tests and tools read and steer the service."""
+        settings, clock, engine = self.settings, self.clock, self.engine
         self.metrics = Metrics(
             settings.environment.name,
             version("extcli"),
             sockets=lambda: self.gateway.admission,
             held=lambda: len(self.dispatcher.held),
         )
+        self.control = Control(engine, self.key, clock, settings, version("extcli"), self.metrics)
+        self.undo = Undo(
+            self.control,
+            clock,
+            lambda: open_engine(settings.data, namespace=f"{settings.environment.name}/{self.name}:undo"),
+            can_copy=engine.can_copy and not settings.has_peers,
+            ended=self.changes.wake_all,
+        )
+        self.snapshots = Snapshots(engine, self.key, clock, settings, version("extcli"), self.control)
+        self.seeds = Seeds(clock, self._scratch, self._load, self.faults.prepare)
+        self.contents = contents_of(engine, clock, settings.environment)
+        self.connections = Sockets(
+            lambda: self.gateway.admission.games, lambda: self.gateway.admission.pages, self.changes
+        )
         self.waits = Waits(
-            changes,
+            self.changes,
             self.polls,
             self.rankings,
             self.buffers,
@@ -181,55 +211,26 @@ class Service:
             has_peers=settings.has_peers,
             is_alone=self.publisher.is_single_node,
         )
-        self.connections = Sockets(lambda: self.gateway.admission.games, lambda: self.gateway.admission.pages, changes)
-        self.control = Control(engine, key, clock, settings, version("extcli"), self.metrics)
-        self.undo = Undo(
-            self.control,
-            clock,
-            lambda: open_engine(settings.data, namespace=f"{settings.environment.name}/{self.name}:undo"),
-            can_copy=engine.can_copy and not settings.has_peers,
-            ended=changes.wake_all,
-        )
-        self.snapshots = Snapshots(engine, key, clock, settings, version("extcli"), self.control)
-        rate_limits = _rate_limits(settings, clock)
-        updates = self.polls.updates
-        for clear in (
-            rate_limits.clear,
-            self.pins.attempt_limit.clear,
-            id_quota.clear,
-            directory.forget,
-            self.tokens.forget,
-            self.scheduler.clear,
-            updates.forget,
-            changes.forget,
-            self.journal.clear,
-            self.connections.release_all,
-            self.parity.tally.clear,
-            lapses.clear,
-        ):
-            self.control.on_reset(clear)
-        for reloaded in (updates.reloaded, changes.forget):
-            self.control.on_load(reloaded)
-        self.control.on_wipe(self.faults.clear)
-        self.control.on_expiry(lapses.expired)
-        self.publisher.on_notice(RESET, lambda _: self._replaced())
-        for clock_moved in (self.scheduler.clock_moved, updates.clock_moved, self.faults.clock_moved):
-            self.control.on_move(clock_moved)
+        self.explanations = Explanations(self.journal)
+        self.journals = Journals(self.journal, self.name, self.explanations.explain)
         self.calls = Calls(self.tokens, partial(answer_inside, lambda: self.dispatcher))
-        self.seeds: Seeds = Seeds(clock, self._scratch, self._load, self.faults.prepare)
+
+    def _build_entrances(self) -> None:
+        """Where requests and sockets come in: they check the caller, and lead to the features that are offered."""
+        settings = self.settings
         offered = [feature for feature in FEATURES if feature.is_offered(settings.environment)]
         self.dispatcher: Dispatcher = Dispatcher(
             [endpoint.bind(feature.service(self)) for feature in offered for endpoint in feature.endpoints],
             cached_caller=self.tokens.cached_caller,
             authenticate=self.identities.authenticate,
-            identify=directory.identify,
+            identify=self._directory.identify,
             check_registered=self.tokens.check_registered,
             control_gate=(gate := ControlGate(settings.control_hosts)),
             page_gate=gate.page,
             limits=settings.limits,
-            rate_limits=rate_limits,
+            rate_limits=self._rate_limits,
             recorder=self.metrics,
-            changes=changes,
+            changes=self.changes,
             parity=self.parity,
             journal=self.journal,
             faults=self.faults,
@@ -238,19 +239,49 @@ class Service:
             (action.bind(feature.service(self)) for feature in offered for action in feature.actions),
             (feed.bind(feature.service(self)) for feature in offered for feed in feature.feeds),
             broadcast_actions.event_topics.bind(self.broadcasts),
-            identify=directory.identify,
+            identify=self._directory.identify,
             hub=self.hub,
-            clock=clock,
+            clock=self.clock,
             limits=settings.limits,
             anonymous=settings.anonymous,
-            rate_limits=rate_limits,
+            rate_limits=self._rate_limits,
             parity=self.parity,
             recorder=self.metrics,
             faults=self.faults,
             log_requests=settings.logs.requests,
         )
-        self.control.on_move(self.gateway.clock_moved)
-        self.control.on_move(changes.clock_moved)
+
+    def _subscribe_to_control(self) -> None:
+        """What each part does when data is reset, loaded, wiped or expires, and when the clock moves: in this order."""
+        control, updates = self.control, self.polls.updates
+        for clear in (
+            self._rate_limits.clear,
+            self.pins.attempt_limit.clear,
+            self._id_quota.clear,
+            self._directory.forget,
+            self.tokens.forget,
+            self.scheduler.clear,
+            updates.forget,
+            self.changes.forget,
+            self.journal.clear,
+            self.connections.release_all,
+            self.parity.tally.clear,
+            self._lapses.clear,
+        ):
+            control.on_reset(clear)
+        for reloaded in (updates.reloaded, self.changes.forget):
+            control.on_load(reloaded)
+        control.on_wipe(self.faults.clear)
+        control.on_expiry(self._lapses.expired)
+        for clock_moved in (
+            self.scheduler.clock_moved,
+            updates.clock_moved,
+            self.faults.clock_moved,
+            self.gateway.clock_moved,
+            self.changes.clock_moved,
+        ):
+            control.on_move(clock_moved)
+        self.publisher.on_notice(RESET, lambda _: self._replaced())
 
     async def reset(self) -> None:
         await self.control.reset()
