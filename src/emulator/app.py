@@ -62,7 +62,7 @@ from emulator.ids import NewId, token_id
 from emulator.journal import NO_JOURNAL, Journal
 from emulator.limits.id_quota import IdQuota
 from emulator.limits.rate_limit import RateLimits
-from emulator.namespaces import DEFAULT, Namespaces
+from emulator.namespaces.registry import DEFAULT, Registry
 from emulator.observability.audit import audit, without_audit
 from emulator.observability.request_context import namespace
 from emulator.parity.lapses import Lapses
@@ -105,7 +105,7 @@ class Service:
         self.key = key
         self.name = namespace.get() or DEFAULT
         """The name of the namespace."""
-        self.namespaces: Namespaces | None = None
+        self.namespaces: Registry | None = None
         """All namespaces of the process, for the dashboard; `None` in production."""
         self.is_dropped = False
         self._new_id = new_id

@@ -21,7 +21,8 @@ from emulator.feature_list import FEATURES
 from emulator.features.control.gate import ControlGate
 from emulator.features.control.metrics import Metrics
 from emulator.features.control.service import Control
-from emulator.namespaces import Namespaces
+from emulator.namespaces.registry import Registry
+from emulator.namespaces.routing import Namespaces
 from emulator.parity.tally import Tally
 from emulator.web.front import HOT, Front
 from emulator.web.routes import build_routes
@@ -56,11 +57,11 @@ async def open_app(
             yield front, service
             return
         gate = ControlGate(settings.control_hosts)
-        namespaces = Namespaces(front, open_front, gate, settings.limits.namespaces, settings.namespace_idle)
+        namespaces = Registry(front, open_front, settings.limits.namespaces, settings.namespace_idle)
         service.namespaces = namespaces
         namespaces.start()
         try:
-            yield namespaces, service
+            yield Namespaces(namespaces, gate), service
         finally:
             await namespaces.close()
 

@@ -161,8 +161,7 @@ def test_the_list_shows_data_age_last_use_and_sockets(spaces: Namespaces):
 def dropping() -> Iterator[tuple[Namespaces, Callable[[float], None]]]:
     """Namespaces, and a function that drops those that were idle for some seconds."""
     with live_server() as live:
-        app = live.application
-        yield Namespaces(live), lambda idle: live.run(app.drop_idle(idle))
+        yield Namespaces(live), lambda idle: live.run(live.service.namespaces.drop_idle(idle))
 
 
 def test_an_idle_namespace_is_dropped_and_logged(dropping, caplog: pytest.LogCaptureFixture):

@@ -54,7 +54,7 @@ class Spaces:
 
     def records(self, name: str) -> list[Record]:
         async def collect() -> list[Record]:
-            service = (await self._live.application._front(name))._service
+            service = (await self._live.service.namespaces.front(name))._service
             return [record async for page in service.engine.dump(now=service.clock.now()) for record in page]
 
         return self._live.run(collect())

@@ -210,14 +210,15 @@ async def test_a_namespace_that_opens_during_a_drop_keeps_its_data(tmp_path: Pat
         await go_on.wait()
 
     async def vote() -> None:
-        new = await app._front("blue")
+        new = await namespaces.front("blue")
         await new._service.engine.ballots.cast(poll, CastRequest("U1", "1"), now=1, expires_at=NEVER)
 
-    async with open_app(settings) as (app, _):
-        await app._front("blue")
-        tenant = app._tenants["blue"]
+    async with open_app(settings) as (_, service):
+        namespaces = service.namespaces
+        await namespaces.front("blue")
+        tenant = namespaces._tenants["blue"]
         tenant.stack.push_async_callback(pause)  # runs before the service is closed
-        dropping = asyncio.create_task(app.drop("blue"))
+        dropping = asyncio.create_task(namespaces.drop("blue"))
         await closing.wait()
         using = asyncio.create_task(vote())
         while not (using.done() or tenant.opening._waiters):  # noqa: ASYNC110 - a lock has no event for a waiter
@@ -225,6 +226,6 @@ async def test_a_namespace_that_opens_during_a_drop_keeps_its_data(tmp_path: Pat
         go_on.set()
         await asyncio.gather(dropping, using)
 
-    async with open_app(settings) as (app, _):
-        tally = await (await app._front("blue"))._service.engine.ballots.tally(poll, now=1)
+    async with open_app(settings) as (_, service):
+        tally = await (await service.namespaces.front("blue"))._service.engine.ballots.tally(poll, now=1)
         assert (("1", 1),) == tally.counts

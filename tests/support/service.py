@@ -97,10 +97,8 @@ class RunningService:
 class LiveServer(RunningService):
     """A service in a thread of this process."""
 
-    def __init__(self, url: str, service: Service, loop: asyncio.AbstractEventLoop, application: Any = None) -> None:
+    def __init__(self, url: str, service: Service, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(url)
-        self.application = application
-        """What the port serves: `Namespaces` in the sandbox."""
         self.service = service
         self._loop = loop
 
@@ -136,7 +134,7 @@ def live_server(
                 timeout=chosen.limits.request_timeout,
                 prepare=partial(prepared, service, lambda _: prepare(url)) if prepare else None,
             )
-            started.append((LiveServer(url, service, asyncio.get_running_loop(), app), server))
+            started.append((LiveServer(url, service, asyncio.get_running_loop()), server))
             await server.serve([listener])
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)

@@ -20,7 +20,7 @@ from emulator.features.faults.service import FaultPlan
 from emulator.features.journal.service import Journals
 from emulator.features.sockets.service import Sockets
 from emulator.journal import Journal
-from emulator.namespaces import Namespaces
+from emulator.namespaces.registry import Registry
 from emulator.parity.service import Parity
 from emulator.web.dispatch import Dispatcher
 
@@ -46,7 +46,7 @@ class Service(Protocol):
     faults: FaultPlan
     parity: Parity
     dispatcher: Dispatcher
-    namespaces: Namespaces | None
+    namespaces: Registry | None
     undo: Undo
 
     @property

@@ -1,0 +1,165 @@
+"""Routes `/_ns/<name>/…` to the service of that name, on the same port, and answers requests about namespaces
+(`operations.md`, Namespaces)."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+from litestar.enums import ScopeType
+from litestar.types import HTTPScope, Receive, Scope, Send
+from msgspec import Struct
+
+from emulator.config.settings import Limits
+from emulator.errors import EngineError, ServiceError, Unavailable
+from emulator.journal import Entry
+from emulator.namespaces.registry import Listing, Registry
+from emulator.observability.request_context import PRODUCTION, bind_context, context_of
+from emulator.parity.rules import ENDPOINT
+from emulator.realtime.websocket import Peer, WebSocket
+from emulator.web.dispatch import Gate
+from emulator.web.forms import fields_of
+from emulator.web.front import HotPath
+from emulator.web.response import JSON, Reply, error_reply
+from emulator.wire import json_codec
+
+_PREFIX: Final = "/_ns"
+_ABSENT_IN_PRODUCTION: Final = ((PRODUCTION, ENDPOINT.encode()),)
+_ADDRESS: Final = re.compile(r"/+_ns/+(?P<name>[^/]*)(?P<path>(?:/.*)?)", re.DOTALL)
+_log = logging.getLogger("emulator")
+
+
+class Created(Struct):
+    """The answer to a new namespace."""
+
+    namespace: str
+
+
+class Namespaces:
+    """An ASGI application that leads to the service of each namespace."""
+
+    def __init__(self, registry: Registry, gate: Gate) -> None:
+        """`gate` decides who may list, create and drop namespaces."""
+        self._registry = registry
+        self._default = registry.default
+        self._gate = gate
+
+    @property
+    def limits(self) -> Limits:
+        return self._default.limits
+
+    @property
+    def hot_path(self) -> HotPath | None:
+        """The hot path of the default namespace."""
+        return self._default.hot_path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if _PREFIX not in scope["path"] or scope["type"] != ScopeType.HTTP:
+            await self._default(scope, receive, send)
+            return
+        if scope["path"].strip("/") == _PREFIX[1:] and scope["method"] in ("GET", "POST"):
+            work = self._list if scope["method"] == "GET" else partial(self._change, receive)
+            await self._answer(scope, send, work)
+            return
+        found = _ADDRESS.fullmatch(scope["path"])
+        if found is None:
+            await self._default(scope, receive, send)
+        elif found["path"] in ("", "/") and scope["method"] in ("DELETE", "POST"):
+            await self._answer(scope, send, self._drop if scope["method"] == "DELETE" else self._create)
+        else:
+            await self._lead(found["name"], found["path"], scope, receive, send)
+
+    async def _lead(self, name: str, path: str, scope: HTTPScope, receive: Receive, send: Send) -> None:
+        """Let the service of a namespace answer."""
+        bind_context(scope)
+        try:
+            front = await self._registry.front(name)
+        except ServiceError as error:
+            self.refused(error)
+            await self._refuse(scope, send, error, cors=path.startswith("/v1/"))
+            return
+        except EngineError as error:
+            _log.error("storage failed in opening the namespace %s: %s", name[:64], error)
+            await self._refuse(scope, send, Unavailable(), cors=path.startswith("/v1/"))
+            return
+        inner: Any = {**scope, "path": path or "/", "raw_path": (path or "/").encode()}
+        with self._registry.in_use(name):
+            await front(inner, receive, send)
+
+    async def _answer(self, scope: HTTPScope, send: Send, work: Callable[[HTTPScope], Awaitable[object]]) -> None:
+        """Answer a request about namespaces, of a caller who may control the service."""
+        context = bind_context(scope)
+        try:
+            self._gate(scope)
+            body = json_codec.encode(await work(scope))
+        except ServiceError as error:
+            self.refused(error)
+            await self._refuse(scope, send, error)
+        except EngineError as error:
+            _log.error("storage failed in %s %s: %s", scope["method"], scope["path"][:80], error)
+            await self._refuse(scope, send, Unavailable())
+        else:
+            reply = Reply(200, body, cors=False, content_type=JSON, more=_ABSENT_IN_PRODUCTION)
+            self._default.record_answer(context, scope["method"], scope["path"], reply)
+            await reply(send)
+
+    async def _refuse(self, scope: HTTPScope, send: Send, error: ServiceError, *, cors: bool = False) -> None:
+        reply = error_reply(error, cors=cors)
+        self._default.record_answer(context_of(scope), scope["method"], scope["path"], reply, error)
+        await reply(send)
+
+    async def _list(self, scope: HTTPScope) -> Listing:
+        return await self._registry.listing()
+
+    async def _drop(self, scope: HTTPScope) -> dict[str, str]:
+        await self._registry.drop(_name_in(scope))
+        return {}
+
+    async def _create(self, scope: HTTPScope) -> Created:
+        return Created(await self._registry.create(_name_in(scope), _source_in(scope)))
+
+    async def _change(self, receive: Receive, scope: HTTPScope) -> Created | dict[str, str]:
+        """Create a namespace, or drop that in the field `drop` of a form; `name` and `from` are fields, too."""
+        fields = await fields_of(scope, receive)
+        if name := fields.get("drop"):
+            await self._registry.drop(name)
+            return {}
+        return Created(await self._registry.create(fields.get("name", ""), fields.get("from") or _source_in(scope)))
+
+    def refused(self, error: ServiceError) -> None:
+        """Count a request rejected before dispatch, in the default namespace."""
+        self._default.refused(error)
+
+    def record(self, path: str, entry: Callable[[str], Entry]) -> None:
+        """Add an answer that no endpoint gave to the journal of its namespace, or else of the default one."""
+        found = _ADDRESS.fullmatch(path)
+        front = self._registry.find(found["name"]) if found else None
+        if found and front is not None:
+            front.record(found["path"], entry)
+        else:
+            self._default.record(path, entry)
+
+    async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
+        found = _ADDRESS.fullmatch(path)
+        if found is None:
+            return await self._default.open_peer(path, query, connection)
+        front = await self._registry.front(found["name"])
+        return await front.open_peer(found["path"], query, connection)
+
+    def end_held(self) -> None:
+        """End the requests that wait for something, in all namespaces: the service stops."""
+        self._registry.end_held()
+
+
+def _source_in(scope: HTTPScope) -> str:
+    query = scope["query_string"].decode("latin-1")
+    return parse_qs(query).get("from", [""])[0]
+
+
+def _name_in(scope: HTTPScope) -> str:
+    found = _ADDRESS.fullmatch(scope["path"])
+    return found["name"] if found else ""
