@@ -57,6 +57,17 @@ def test_a_share_with_a_seed_makes_the_same_choices_again(live: LiveServer, view
     assert 8 <= runs[0].count(503) <= 28
 
 
+def test_a_fault_with_a_share_and_times_ends_after_so_many_hits(live: LiveServer, viewer):
+    voter, runs = viewer(), []
+    for limit in ({}, {"times": 3}):
+        add_fault(live, VOTE, "status", share=0.3, seed=7, id="some", **limit)
+        runs.append([status_of_vote(voter) for _ in range(40)])
+
+    hits = [at for at, status in enumerate(runs[0]) if status == 503]
+    assert hits[:3] == [at for at, status in enumerate(runs[1]) if status == 503] < hits
+    assert [(3, 0)] == [(fault["hits"], fault["left"]) for fault in faults_of(live)]
+
+
 def test_a_fault_ends_by_the_clock_of_the_service(live: LiveServer, viewer):
     live.freeze()
     add_fault(live, VOTE, "status", lasts=1_000)

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from extcli.faults.options import delays, members, problems
+from emulator.faults import BROADCAST, CONNECT, MESSAGE, REQUEST
+from emulator.features.faults import rules
+from extcli.faults.options import EFFECTS, delays, members, problems
 from extcli.faults.views import conditions_of, effect_of, left_of
 
 VOTE = "POST /v1/e/vote"
@@ -27,8 +29,7 @@ def of(**options: Any) -> dict[str, Any]:
         (of(reset=True), {"effect": "reset"}),
         (of(truncate=50), {"effect": "truncate", "bytes": 50}),
         (of(stall=True), {"effect": "stall"}),
-        (of(close=1012), {"effect": "close", "code": 1012}),
-        (of(drop=True, share=0.1, seed=3), {"effect": "drop", "share": 0.1, "seed": 3}),
+        (of(drop=True, times=5, share=0.1, seed=3), {"effect": "drop", "times": 5, "share": 0.1, "seed": 3}),
         (of(drop=True, **{"for": "1m30s"}), {"effect": "drop", "lasts": 90_000}),
         (
             of(drop=True, id="a", role="viewer", channel="1", user="U1", client_id="x"),
@@ -40,6 +41,31 @@ def of(**options: Any) -> dict[str, Any]:
 def test_options_become_members_of_the_api(options: dict[str, Any], expected: dict[str, Any]):
     assert [] == list(problems(options, str))
     assert {"match": VOTE, **expected} == members(options)
+
+
+def test_a_close_code_is_a_member_of_its_own():
+    options = {"match": "SOCKET set state", "close": 1012}
+
+    assert [] == list(problems(options, str))
+    assert {"match": "SOCKET set state", "effect": "close", "code": 1012} == members(options)
+
+
+VALUES = {"status": 503, "delay": "1s", "truncate": 5, "close": 1012}
+MATCHES = {REQUEST: VOTE, MESSAGE: "SOCKET set state", CONNECT: "SOCKET connect", BROADCAST: "BROADCAST *"}
+
+
+@pytest.mark.parametrize("kind", MATCHES)
+def test_an_effect_or_condition_is_allowed_exactly_if_the_service_allows_it(kind: str):
+    effects = [
+        name for name in EFFECTS if not list(problems({"match": MATCHES[kind], name: VALUES.get(name, True)}, str))
+    ]
+    conditions = [
+        name
+        for name in rules.CONDITIONS[BROADCAST]
+        if not list(problems({"match": MATCHES[kind], "delay": "1s", name: "x"}, str))
+    ]
+
+    assert (list(rules.EFFECTS[kind]), list(rules.CONDITIONS[kind])) == (effects, conditions)
 
 
 @pytest.mark.parametrize("effect", ["lose", "double", "reorder"])
@@ -65,7 +91,15 @@ def test_an_event_beside_a_match_is_a_condition():
         (of(drop=True, retry_after=1), "retry_after"),
         (of(drop=True, seed=1), "seed"),
         (of(delay="1s", seed=1), "seed"),
-        (of(drop=True, times=1, share=0.5), "share"),
+        (of(lose=True), "lose"),
+        (of(close=1012), "close"),
+        (of(match="SOCKET set state", truncate=5), "truncate"),
+        (of(match="SOCKET set state", close=1005), "close"),
+        (of(match="SOCKET connect", close=1012), "close"),
+        (of(match="SOCKET connect", drop=True, role="viewer"), "role"),
+        (of(match="BROADCAST *", status=503), "status"),
+        (of(drop=True, event="news"), "event"),
+        ({"event": "news", "drop": True}, "drop"),
         ({"drop": True}, "match"),
         (of(delay="1"), "delay"),
         (of(delay="2s..1s"), "delay"),

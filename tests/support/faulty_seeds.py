@@ -178,7 +178,14 @@ FAULTY: list[tuple[str, list[str]]] = [
     (FAULT + "drop = false", ["5:1: faults[0].drop: must be true, or left out"]),
     (FAULT + "drop = true\nretry_after = 1", ["6:1: faults[0].retry_after: is for status only"]),
     (FAULT + "drop = true\nseed = 1", ["6:1: faults[0].seed: is for share, or a range of delay, only"]),
-    (FAULT + "drop = true\ntimes = 1\nshare = 0.5", ["7:1: faults[0].share: give times or share, not both"]),
+    (
+        FAULT + "lose = true",
+        ["5:1: faults[0].lose: does not act on requests; use status, delay, drop, reset, truncate or stall"],
+    ),
+    (
+        FAULT + "drop = true\nevent = 'news'",
+        ["6:1: faults[0].event: must be absent: requests have only the conditions role, channel, user, client_id"],
+    ),
     (FAULT + "drop = true\nshare = 2", ["6:1: faults[0].share: must be a number over 0, at most 1"]),
     (
         FAULT + "delay = 200",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Any, Final
 
 from extcli.errors import UsageError
@@ -14,7 +17,8 @@ EFFECTS: Final = ("status", "delay", "drop", "reset", "truncate", "stall", "clos
 _BROADCASTS: Final = ("lose", "double", "reorder")
 _PARAMETERS: Final = {"status": "status", "truncate": "bytes", "close": "code"}
 """The members that hold the value of an effect."""
-_UNCHANGED: Final = ("id", "role", "channel", "user", "client_id", "event", "retry_after", "times", "share", "seed")
+_CONDITIONS: Final = ("role", "channel", "user", "client_id", "event")
+_UNCHANGED: Final = ("id", *_CONDITIONS, "retry_after", "times", "share", "seed")
 _OPTIONS: Final = {"bytes": "truncate", "code": "close", "lasts": "for", "delay_max": "delay"}
 _MEMBER: Final = re.compile(r"faults\[(\d+)\]\.(\w+)")
 
@@ -33,19 +37,48 @@ def problems(options: Mapping[str, Any], named: Named) -> Iterator[tuple[str, st
         yield "retry_after", f"is for {named('status')} only"
     if "seed" in options and "share" not in options and ".." not in options.get("delay", ""):
         yield "seed", f"is for {named('share')}, or a range of {named('delay')}, only"
-    if "times" in options and "share" in options:
-        yield "share", f"give {named('times')} or {named('share')}, not both"
     if "match" not in options and "event" not in options:
         broadcasts = effects and effects[0] in _BROADCASTS
         example = "BROADCAST *" if broadcasts else "POST /v1/e/vote"
         also = f", or {named('event')} for the broadcasts of an event" if broadcasts else ""
         yield "match", f"give {named('match')}, such as '{example}'{also}"
+    elif len(effects) == 1:
+        yield from _not_allowed(effects[0], options, named)
     for name, read in (("delay", delays), ("for", times.duration)):
         try:
             if name in options:
                 read(options[name])
         except UsageError as error:
             yield name, f"{error.what}; {error.fix or error.why}"
+
+
+def _not_allowed(effect: str, options: Mapping[str, Any], named: Named) -> Iterator[tuple[str, str]]:
+    """Yield the effect, the conditions and the close code that what the fault matches cannot have."""
+    kind = _allowed()["matches"][_kind_of(options.get("match", "BROADCAST"))]
+    if effect not in kind["effects"]:
+        yield effect, f"does not act on {kind['name']}; use {_listed(kind['effects'], named)}"
+    for name in _CONDITIONS:
+        if name in options and name not in kind["conditions"]:
+            only = ", ".join(map(named, kind["conditions"]))
+            yield name, f"must be absent: {kind['name']} have only the conditions {only}"
+    ranges = _allowed()["close_codes"]
+    if effect == "close" and not any(low <= options["close"] <= high for low, high in ranges):
+        allowed = ", ".join(f"{low} to {high}" for low, high in ranges)
+        yield "close", f"{options['close']} may not be sent; use {allowed}"
+
+
+def _kind_of(match: str) -> str:
+    """Return what a match is about, as a key of `matches`; the service checks the rest of it."""
+    words = match.split()
+    if words[:1] == ["SOCKET"]:
+        return "connect" if words[1:] == ["connect"] else "message"
+    return "broadcast" if words[:1] == ["BROADCAST"] else "request"
+
+
+@cache
+def _allowed() -> Any:
+    """Return what each kind of match can have, which the service's package ships as data."""
+    return json.loads((files("emulator") / "features" / "faults" / "allowed.json").read_text("utf-8"))
 
 
 def members(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -87,6 +120,6 @@ def delays(text: str) -> dict[str, int]:
     return found
 
 
-def _listed(names: tuple[str, ...], named: Named) -> str:
+def _listed(names: Sequence[str], named: Named) -> str:
     *others, last = map(named, names)
     return f"{', '.join(others)} or {last}"

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from msgspec import Struct
 
 from emulator.callers import Role
 from emulator.errors import BadRequest
-from emulator.faults import (
-    BROADCAST,
-    CLOSE,
-    CONNECT,
-    DELAY,
-    DOUBLE,
-    DROP,
-    LOSE,
-    MESSAGE,
-    REORDER,
-    REQUEST,
-    RESET,
-    STALL,
-    STATUS,
-    TRUNCATE,
-    Subject,
-)
+from emulator.faults import BROADCAST, CLOSE, CONNECT, DELAY, MESSAGE, REQUEST, STATUS, TRUNCATE, Subject
 
 MAX_FAULTS: Final = 100
 MAX_DELAY: Final = 600_000
@@ -35,19 +21,12 @@ DEFAULT_STATUS: Final = 503
 DEFAULT_CODE: Final = 1012
 """The close code for a service that restarts."""
 ANY: Final = "*"
-EFFECTS: Final[Mapping[str, tuple[str, ...]]] = {
-    REQUEST: (STATUS, DELAY, DROP, RESET, TRUNCATE, STALL),
-    MESSAGE: (STATUS, DELAY, DROP, RESET, STALL, CLOSE),
-    CONNECT: (STATUS, DELAY, DROP, RESET, STALL),
-    BROADCAST: (DELAY, LOSE, DOUBLE, REORDER),
-}
+_ALLOWED: Final = json.loads(Path(__file__).with_name("allowed.json").read_bytes())
+"""What each kind of match can have, and the close codes. `extcli` reads the same file."""
+_MATCHES: Final = _ALLOWED["matches"]
+EFFECTS: Final[Mapping[str, Sequence[str]]] = {kind: each["effects"] for kind, each in _MATCHES.items()}
 """The effects that each kind of match can have."""
-CONDITIONS: Final[Mapping[str, tuple[str, ...]]] = {
-    REQUEST: ("role", "channel", "user", "client_id"),
-    MESSAGE: ("role", "channel", "user", "client_id"),
-    CONNECT: ("client_id",),
-    BROADCAST: ("role", "channel", "user", "client_id", "event"),
-}
+CONDITIONS: Final[Mapping[str, Sequence[str]]] = {kind: each["conditions"] for kind, each in _MATCHES.items()}
 """The conditions that each kind of match can have."""
 _PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
     STATUS: ("status", "retry_after"),
@@ -55,17 +34,11 @@ _PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
     TRUNCATE: ("bytes",),
     CLOSE: ("code",),
 }
-_NAMES: Final = {
-    REQUEST: "requests",
-    MESSAGE: "messages of games",
-    CONNECT: "handshakes",
-    BROADCAST: "broadcasts",
-}
+_NAMES: Final[Mapping[str, str]] = {kind: each["name"] for kind, each in _MATCHES.items()}
 _SOCKET: Final = "SOCKET"
 _BROADCAST: Final = "BROADCAST"
 _EVERY_TARGET: Final = ("subscribe", "unsubscribe")
 """Actions that take the name of any event as their target."""
-_CODES: Final = frozenset({1000, 1001, 1002, 1003, *range(1007, 1015)})
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _RANGES: Final = {
     "status": (400, 599),
@@ -116,7 +89,7 @@ class Fault(Struct, forbid_unknown_fields=True):
     times: int | None = None
     """The number of hits after which the fault is over."""
     share: float | None = None
-    """The share of what matches that it hits, over 0 to 1."""
+    """The share of what matches that it hits, over 0 to 1. With `times`, only hits count."""
     seed: int = 0
     """Of `share` and of random delays: the same seed makes the same choices."""
     lasts: int | None = None
@@ -269,8 +242,9 @@ def _check_members(fault: Fault, kind: str) -> None:
             raise _invalid(name, f"{number} is not within {low} to {high}")
     if fault.share is not None and not 0 < fault.share <= 1:
         raise _invalid("share", f"{fault.share} must be over 0, and at most 1")
-    if fault.code is not None and fault.code not in _CODES and not 3000 <= fault.code <= 4999:
-        raise _invalid("code", f"{fault.code} may not be sent; use 1000 to 1003, 1007 to 1014 or 3000 to 4999")
+    if fault.code is not None and not any(low <= fault.code <= high for low, high in _ALLOWED["close_codes"]):
+        ranges = ", ".join(f"{low} to {high}" for low, high in _ALLOWED["close_codes"])
+        raise _invalid("code", f"{fault.code} may not be sent; use {ranges}")
 
 
 def _invalid(name: str, detail: str) -> BadRequest:

@@ -45,9 +45,9 @@ Close = Annotated[int | None, typer.Option("--close", metavar="CODE", help="Clos
 Lose = Annotated[bool, typer.Option("--lose", help="Do not deliver the broadcast.")]
 Double = Annotated[bool, typer.Option("--double", help="Deliver the broadcast twice.")]
 Reorder = Annotated[bool, typer.Option("--reorder", help="Deliver the broadcast after the next one.")]
-Times = Annotated[int | None, typer.Option("--times", metavar="N", help="Only the first N that match.")]
+Times = Annotated[int | None, typer.Option("--times", metavar="N", help="End after N hits.")]
 Share = Annotated[
-    str | None, typer.Option("--share", metavar="SHARE", help="Only this share, chosen at random, such as 10% or 0.1.")
+    str | None, typer.Option("--share", metavar="SHARE", help="Hit only this share, at random: 10% or 0.1.")
 ]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Another choice of --share and --delay [0].")]
 For = Annotated[str | None, typer.Option("--for", metavar="TIME", help="Only so long, by the emulator's clock: 10s.")]
