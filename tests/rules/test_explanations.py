@@ -151,11 +151,17 @@ def test_every_recommended_command_exists():
         command = load_noun(noun) if noun in NOUNS else None
         if words and hasattr(command, "commands"):
             command = command.commands.get(words[0], command if words[0].startswith("-") else None)
-        options = {name for each in getattr(command, "params", ()) for name in each.opts} | shared
+        visible = [each for each in getattr(command, "params", ()) if not getattr(each, "hidden", False)]
+        options = {name for each in visible for name in each.opts} | shared
         if command is None or any(word != "--help" and word.startswith("--") and word not in options for word in words):
             wrong.append(line)
 
     assert [] == wrong
+
+
+def test_no_recommended_command_has_a_pin_as_an_argument():
+    # `extcli` reads PINs from a prompt or a pipe only.
+    assert [] == [line for line in commands() if "PIN" in line.split()]
 
 
 @pytest.mark.parametrize(

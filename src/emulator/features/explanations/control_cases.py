@@ -19,7 +19,7 @@ CONTROL: Final = (
             (r"web pages of another origin", "W5", "A web page of another origin called the control API",
              "Call it from a program or from a page of the service itself.",
              "Origin or Sec-Fetch-Site of another site", "a request without them, or of the same origin"),
-            (r"--workers over 1", "docs: Control", "Several workers cannot do this", 
+            (r"--workers over 1", "docs: Control", "This does not work with several workers",
              "Start `extcli serve --workers 1`.",
              "several workers", "one worker"),
         ),
@@ -37,14 +37,14 @@ CONTROL: Final = (
         "Cannot undo",
         rows=(
             (r"", "docs: Control", "This service cannot keep the data for an undo",
-             "Leave undo out, or start `extcli serve --workers 1 --data sqlite://`.",
+             "Reset without undo, or start `extcli serve --workers 1 --data sqlite://`.",
              "data on Redis, or several workers", "one worker and data on SQLite"),
         ),
     ),
     *cases(
         "Fault",
         rows=(
-            (r"^fault (?P<fault>\S+) (?P<deed>.+); remove it", "docs: Faults", "A fault on purpose acted",
+            (r"^fault (?P<fault>\S+) (?P<deed>.+); remove it", "docs: Faults", "A fault that you added caused this",
              "Remove it: `extcli fault rm {fault}`.", "fault {fault}: it {deed}", "no fault that matches"),
         ),
     ),
@@ -58,7 +58,7 @@ CONTROL: Final = (
     *cases(
         "No faults",
         rows=(
-            (r"", "docs: Faults", "Several processes may serve this data, and faults act in one",
+            (r"", "docs: Faults", "Faults need a service with one process",
              "Start `extcli serve --workers 1` on SQLite.", "several workers, or data on Redis",
              "one worker and data on SQLite"),
         ),
@@ -66,25 +66,26 @@ CONTROL: Final = (
     *cases(
         "Too many faults",
         rows=(
-            (r"", "docs: Faults", "The service has as many faults as it may",
+            (r"", "docs: Faults", "There are too many faults",
              "Remove some: `extcli fault rm ID`.", "{detail}", "at most 100 faults"),
         ),
     ),
     *cases(
         "Nothing to undo",
         rows=(
-            (r"earlier reset", "docs: Control", "A later reset can be undone, this one no more",
-             "Undo the latest reset: `extcli reset --undo`.", "the token of an earlier reset", "that of the latest"),
+            (r"earlier reset", "docs: Control", "Only the latest reset can be undone",
+             "Undo the latest reset: `extcli reset --undo`.", "the token of an earlier reset",
+             "the token of the latest reset"),
             (r"", "docs: Control", "No reset can be undone now",
              "Keep the data at the next reset: `extcli reset --keep 1m`.",
-             "no reset that kept its data", "one within the time that it gave"),
+             "no reset that kept its data", "a reset that kept its data, not too long ago"),
         ),
     ),
     *cases(
         "No such namespace",
         rows=(
             (r"no namespace (?P<source>\S+) in use", "docs: Namespaces", "The source namespace is not in use",
-             "Fork one that is: `extcli ns list`.", "namespace {source}, not in use", "a namespace in use"),
+             "Fork a namespace that `extcli ns list` names.", "namespace {source}, not in use", "a namespace in use"),
         ),
     ),
     *cases(
@@ -113,8 +114,8 @@ CONTROL: Final = (
     *cases(
         "Too many waits",
         rows=(
-            (r"^(?P<limit>\d+) requests wait", "docs: Waits", "Too many requests wait",
-             "Repeat the request when one of them has ended.", "{limit} waiting requests", "fewer than {limit}"),
+            (r"^(?P<limit>\d+) requests wait", "docs: Waits", "Too many requests wait for a condition",
+             "Send the request again when one of them has ended.", "{limit} waiting requests", "fewer than {limit}"),
         ),
     ),
     *cases(
@@ -129,7 +130,7 @@ CONTROL: Final = (
         "No such entry",
         rows=(
             (r"^id: the journal has no (?P<id>.+?);", "docs: Journal", "The journal has no such entry",
-             "List what it has: `extcli logs`.", "id {id}", "an entry that is still kept"),
+             "List what it has: `extcli logs`.", "id {id}", "an entry that the journal still keeps"),
         ),
     ),
     *cases(
@@ -156,7 +157,7 @@ CONTROL: Final = (
         "Service Unavailable",
         rows=(
             (r"is starting", "docs: Restarts", "The service is starting",
-             "Wait until it is ready: `extcli wait --ready`.",
+             "Wait until it is ready: `extcli wait`.",
              "a service that is starting", "a service that is ready"),
             (r"wait ended early", "docs: Waits", "The wait ended early", "Wait again.",
              "a service that stops, or a dropped namespace", "a service that goes on"),
@@ -169,7 +170,8 @@ CONTROL: Final = (
         "Internal Service Error",
         rows=(
             (r"", "docs: Storage", "The service has a bug, or something outside it failed",
-             "Look into the service's log under the request id, and report it.", "an unexpected failure", "none"),
+             "Find the request id in the service's log, and report the traceback.", "an unexpected failure",
+             "a call without a failure"),
         ),
     ),
 )  # fmt: skip

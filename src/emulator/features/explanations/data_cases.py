@@ -9,7 +9,7 @@ from emulator.features.explanations.cases import cases
 DATA: Final = (
     *cases(
         "Value out of bounds",
-        rows=((r"", "P2", "The value is out of bounds", "Vote for an integer from -99 to 99: `extcli vote cast`."),),
+        rows=((r"", "P2", "The value is out of bounds", "Send an integer from -99 to 99."),),
     ),
     *cases(
         "poll is closed",
@@ -25,7 +25,7 @@ DATA: Final = (
             (r"votes per user", "P4", "The vote exceeds what the poll allows a user",
              "Vote less often, or raise the limits: `extcli vote edit`.",
              "a user without that many votes left", "votes within the limits of the definition"),
-            (r"share their identity", "P4", "The poll wants users who share their identity",
+            (r"share their identity", "P4", "Only users who share their identity may vote",
              "Use a token with user_id, or allow all users: `extcli vote edit`.",
              "a token without user_id", "a token with user_id"),
         ),
@@ -59,7 +59,7 @@ DATA: Final = (
              "Split the patch.", "{count} operations", "at most {limit} operations"),
             (r"must stay a JSON object", "S2", "The patch would replace the store",
              "Patch members of the store, or replace it: `extcli state set`.",
-             "a result that is no object", "a result that is a JSON object"),
+             "a result that is not an object", "a result that is a JSON object"),
             (r"^the patch of (?P<id>.+) has (?P<size>\d+) bytes; the limit is (?P<limit>\d+)", "W8",
              "The patch of a user is too large", "Patch less of this user at once.",
              "{size} bytes for {id}", "at most {limit} bytes"),
@@ -102,7 +102,7 @@ DATA: Final = (
             (r"there is no set at (?P<index>\S+); (?P<known>.+)", "C3", "There is no code set at this index",
              "Upload the set first: `extcli codes upload`; `extcli codes list` shows the indices.",
              "prize {index}", "a prize with a set; {known}"),
-            (r"", "C5", "The index is not one of a code set", "Redeem a prize from 0 to 9: `extcli codes redeem 0`."),
+            (r"", "C5", "Code sets have the indices 0 to 9", "Redeem a prize from 0 to 9: `extcli codes redeem 0`."),
         ),
     ),
     *cases(
@@ -129,7 +129,8 @@ DATA: Final = (
         "Too many questions", "Too many options", "Contest too large",
         rows=(
             (r"limit is (?P<limit>\d+.*?)(?:;|$)", "gaps: Trivia", "The contest is too large",
-             "Remove questions or options: `extcli trivia rm`.", "one too many, or too much text", "at most {limit}"),
+             "Remove some: `extcli trivia rm` or `extcli trivia rm-option`.", "one too many, or too much text",
+             "at most {limit}"),
         ),
     ),
     *cases(
@@ -140,7 +141,7 @@ DATA: Final = (
             (r"needs the id of the winning option", "gaps: Trivia", "The state needs a winner",
              "Name the option: `extcli trivia move QUESTION results --winner OPTION`.", "no winner",
              "the winning option"),
-            (r"", "gaps: Trivia", "There is no such state", "Choose one of these: `extcli trivia move`."),
+            (r"", "gaps: Trivia", "There is no such state", "Move it to one of the states: `extcli trivia move`."),
         ),
     ),
 )  # fmt: skip

@@ -40,7 +40,8 @@ SOCKETS: Final = (
             (r"unknown event (?P<event>.+);", "B1", "The page sent an unknown event",
              "Send events over REST: `extcli broadcast as-page`.",
              "event {event}", "pusher:subscribe, pusher:unsubscribe or pusher:ping"),
-            (r"", "X3", "The message is not of the Pusher protocol", "Send what a Pusher client sends.",
+            (r"", "X3", "The message is not one of the Pusher protocol",
+             "Use a client of the Pusher protocol, such as the published SDK.",
              "{held}", "{needed}"),
         ),
     ),
@@ -91,11 +92,11 @@ CLOSES: Final = (
     *cases(
         "",
         rows=(
-            (r"^the service stops$", "docs: Restarts", "The service stopped", "Reconnect when it is ready: "
-             "`extcli wait --ready`.", "an open connection", "a running service"),
-            (r"secret or link behind this connection has ended", "A1", "The secret or link has ended",
-             "Link again: `extcli pin request`, then `extcli pin login PIN`.",
-             "rights by a retired secret or an ended link", "rights by a secret that is registered"),
+            (r"^the service stops$", "docs: Restarts", "The service stopped",
+             "Connect again when it is ready: `extcli wait`.", "an open connection", "a running service"),
+            (r"secret or link behind this connection has ended", "A1", "The secret was retired, or the link has ended",
+             "Link the game again: `extcli pin request -o plain | extcli pin login`.",
+             "a retired secret, or a link that has ended", "a registered secret and a link that has not ended"),
             (r"^fault (?P<fault>\S+) closed the connection$", "docs: Faults", "A fault closed the connection",
              "Remove it: `extcli fault rm {fault}`.", "fault {fault}", "no fault that matches"),
             (r"^text frames only$", "X3", "A binary message closed the connection", "Send text.",
@@ -124,6 +125,6 @@ CLOSES: Final = (
 )  # fmt: skip
 """Why the service closes connections, by the reason in the close frame."""
 OTHER_CLOSE: Final = Case(
-    (), "", "X3", "The service closed the connection", "Send frames as RFC 6455 describes, and look at the close code.",
-    "{detail}", "frames as RFC 6455 describes",
+    (), "", "X3", "The service closed the connection", "Look up the close code in RFC 6455, and correct the frames.",
+    "{detail}", "frames as RFC 6455 describes them",
 )  # fmt: skip
