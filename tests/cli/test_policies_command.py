@@ -39,6 +39,14 @@ def test_without_a_service_the_rulings_are_listed_alone(extcli):
     assert (0, {""}) == (result.exit_code, {row[1] for row in result.rows})
 
 
+def test_the_list_has_the_first_sentence_of_each_ruling(extcli):
+    text = extcli("policies", "--url", "http://127.0.0.1:9", "-o", "table").stdout
+
+    assert "expired (decision 0004) " in text
+    assert "`authtoken` returns" not in text
+    assert "\\n" not in text
+
+
 def test_an_unknown_ruling_is_exit_code_2(extcli):
     result = extcli("policies", "Q9")
 

@@ -41,6 +41,7 @@ def _sections(text: str) -> Iterator[dict[str, str]]:
 
 def _plain(text: str) -> str:
     """Return Markdown without the targets of its links."""
+    text = re.sub(r"\[(\d{4})\]\(decisions/[^)]*\)", r"decision \1", text)
     return re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", text)
 
 

@@ -69,7 +69,8 @@ def _summary(ruling: dict[str, Any]) -> str:
 
 
 def _first(text: str) -> str:
-    return text.partition(". ")[0].rstrip(".")
+    """Return the first sentence of a text, without its full stop."""
+    return text.partition("\n")[0].partition(". ")[0].rstrip(".")
 
 
 def _table(document: dict[str, Any]) -> Any:
