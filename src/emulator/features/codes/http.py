@@ -8,8 +8,9 @@ from msgspec import UNSET, Struct, UnsetType
 
 from emulator.callers import ANYONE, EXTENSION_WRITERS
 from emulator.errors import BadRequest
+from emulator.features.codes.grants import Marked
 from emulator.features.codes.rules import MAX_CODE_LENGTH, GrantBody, NamesBody, PollGrantBody
-from emulator.features.codes.service import CodeSets, Marked
+from emulator.features.codes.service import CodeSets
 from emulator.web.call import Call
 from emulator.web.endpoint import Header, Nothing, Parameter, WithHeaders, endpoint, id_of
 from emulator.web.streaming_json import StreamReader
@@ -100,16 +101,10 @@ async def define_codes(code_sets: CodeSets, call: Call) -> Nothing:
     left out. A code that stands twice in the body is an error. An error lists the first 20 problems.
     """
     reader = StreamReader("codes", levels=2, longest=MAX_CODE_LENGTH)
-    upload = code_sets.new_upload(call.caller)
-    try:
+    async with code_sets.new_upload(call.caller) as upload:
         async for codes in reader.read(call.chunks, upload.restart):
-            await code_sets.add_codes(upload, codes.array, codes.at, codes.items)
+            await upload.add(codes.array, codes.at, codes.items)
         await code_sets.define(upload, json_codec.convert(reader.small, NamesBody, inside="body"), reader.arrays)
-    except BaseException:
-        await code_sets.discard(upload)
-        raise
-    finally:
-        upload.close()
     return Nothing()
 
 
@@ -157,10 +152,12 @@ async def mark_from_poll(code_sets: CodeSets, call: Call) -> WithHeaders:
 )
 async def mark_from_list(code_sets: CodeSets, call: Call) -> WithHeaders:
     """Make the listed users eligible for prizes. The body is streamed."""
-    reader, grant = StreamReader("users", levels=1, longest=_MAX_USER_LENGTH), code_sets.new_grant(call.caller)
-    async for users in reader.read(call.chunks, grant.restart):
-        await code_sets.add_users(grant, _checked_users(users.items, users.at))
-    marked = await code_sets.grant(grant, json_codec.convert(reader.small, GrantBody, inside="body"))
+    reader = StreamReader("users", levels=1, longest=_MAX_USER_LENGTH)
+    async with code_sets.new_grant(call.caller) as grant:
+        async for users in reader.read(call.chunks, grant.restart):
+            await grant.add(_checked_users(users.items, users.at))
+        body = json_codec.convert(reader.small, GrantBody, inside="body")
+        marked = await code_sets.grant(call.caller, grant, body)
     return _answer(marked)
 
 

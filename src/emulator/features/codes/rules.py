@@ -113,7 +113,7 @@ def check_codes(errors: ValidationErrors, array: int, at: int, codes: Sequence[A
 
 
 def checked_indices(errors: ValidationErrors, body: NamesBody, arrays: int) -> list[int]:
-    """The index of each set of a PUT. Adds what is wrong to `errors`."""
+    """The index of each set of a PUT. What is wrong with them or the names is added to `errors`."""
     if not 1 <= arrays <= MAX_SETS:
         errors.add(f"codes: {arrays} sets given; must be 1 to {MAX_SETS}")
     if len(body.names) != arrays:
@@ -127,10 +127,10 @@ def checked_indices(errors: ValidationErrors, body: NamesBody, arrays: int) -> l
     for position, index in enumerate(indices):
         if not 0 <= index < MAX_SETS:
             errors.add(f"indices[{position}]: {index} is not within 0 to {MAX_SETS - 1}")
-    for name in ("names", "indices"):
-        values = body.names if name == "names" else indices
-        if len(set(values)) != len(values):
-            errors.add(f"{name}: must be unique")
+    if len(set(body.names)) != len(body.names):
+        errors.add("names: must be unique")
+    if len(set(indices)) != len(indices):
+        errors.add("indices: must be unique")
     return indices
 
 
@@ -159,7 +159,7 @@ def grants_key(client_id: str) -> Key:
     return Key("marks", client_id, "")
 
 
-def prizes_by_set(body: GrantBody, sets: dict[int, CodeSet]) -> dict[str, tuple[int, int]]:
+def prizes_by_set(body: GrantBody, sets: Mapping[int, CodeSet]) -> dict[str, tuple[int, int]]:
     """The codes granted and the limit, per set id; raises `BadRequest` naming an invalid limit or an unknown prize."""
     if not body.prizes or len(body.prizes) > _MAX_PRIZES:
         raise BadRequest("Invalid body", f"prizes: must list 1 to {_MAX_PRIZES} set indices")

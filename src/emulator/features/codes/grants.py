@@ -1,0 +1,173 @@
+"""Grants: the users of each `mark_*` call, and how many codes they may redeem (rulings C3, C4)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Final, NamedTuple, Protocol
+
+import msgspec
+
+from emulator.callers import Caller, opaque_id_of
+from emulator.clock import Clock
+from emulator.engines.base import Documents, Key
+from emulator.engines.pools import Rosters
+from emulator.features.codes.rules import (
+    LIFETIME,
+    Allowances,
+    CodeGrant,
+    CodeSet,
+    GrantBody,
+    allowances,
+    gains,
+    grants_key,
+    live_grants,
+    prizes_by_set,
+    roster_key,
+)
+from emulator.ids import NewId
+from emulator.wire import json_codec
+
+_BATCH: Final = 1_000
+"""Users that one engine operation adds."""
+_MAX_LOOKUPS: Final = 20_000
+"""Pairs of a user and a roster that one engine operation looks up."""
+
+
+class Users(Protocol):
+    """The directory of users."""
+
+    async def names(self, caller: Caller) -> set[str]:
+        """Return all ids under which a list of users may contain the caller."""
+
+
+class Marked(NamedTuple):
+    """The outcome of a `mark_*` call."""
+
+    users: int
+    """The distinct users that the call names."""
+    gained: int
+    """How many of them may redeem more codes than before."""
+
+
+class PendingGrant:
+    """A `mark_*` call in progress. Its users are on a roster, which has no effect until `Grants.put_in_effect`."""
+
+    def __init__(
+        self, client_id: str, rosters: Rosters, clock: Clock, new_id: NewId, *, earlier: list[CodeGrant], until: int
+    ) -> None:
+        """`earlier` are the grants in effect, and `until` is when the roster expires, in Unix ms."""
+        self.client_id = client_id
+        self.roster = new_id()
+        self.users: Counter[Allowances] = Counter()
+        """The number of distinct users, by what they were granted earlier."""
+        self._rosters = rosters
+        self._clock = clock
+        self._new_id = new_id
+        self._earlier = earlier
+        self._until = until
+        self._abandoned: list[Key] = []
+
+    async def add(self, users: Sequence[str]) -> None:
+        """Add users, in any spelling."""
+        step = max(1, min(_BATCH, _MAX_LOOKUPS // len(self._earlier))) if self._earlier else _BATCH
+        for start in range(0, len(users), step):
+            # One spelling of `5` and `U5`, so that a user in both counts once.
+            spelled = (opaque_id_of(user) if user.isdigit() else user for user in users[start : start + step])
+            await self._add(list(dict.fromkeys(spelled)))
+
+    async def _add(self, users: list[str]) -> None:
+        key, now = roster_key(self.client_id, self.roster), self._clock.now()
+        if self._earlier:
+            rosters = await self._rosters.listing(key, users, now=now)
+            new = [user for user in users if self.roster not in rosters.get(user, ())]
+            for on, count in Counter(frozenset(rosters.get(user, ())) for user in new).items():
+                self.users[allowances([each for each in self._earlier if each.roster in on])] += count
+        added = await self._rosters.add_members(key, users, now=now, expires_at=self._until)
+        if not self._earlier:
+            self.users[()] += added
+
+    def restart(self) -> None:
+        """Forget the users read so far: the body repeats the member `users`, or is refused."""
+        self._abandoned.append(roster_key(self.client_id, self.roster))
+        self.roster = self._new_id()
+        self.users.clear()
+
+    async def close(self) -> None:
+        """Delete the rosters of before a restart."""
+        if self._abandoned:
+            await self._rosters.drop(self._abandoned, now=self._clock.now())
+
+
+class Grants:
+    """The grants of all extensions. They expire with the last set of their extension."""
+
+    def __init__(self, documents: Documents, rosters: Rosters, clock: Clock, users: Users, new_id: NewId) -> None:
+        self._documents = documents
+        self._rosters = rosters
+        self._clock = clock
+        self._users = users
+        self._new_id = new_id
+
+    @asynccontextmanager
+    async def begin(self, client_id: str, sets: Mapping[int, CodeSet]) -> AsyncIterator[PendingGrant]:
+        """Begin a `mark_*` call. If the block raises, its users are deleted."""
+        earlier = live_grants(await self._all(client_id), sets)
+        until = self._expires_at(sets)
+        pending = PendingGrant(client_id, self._rosters, self._clock, self._new_id, earlier=earlier, until=until)
+        try:
+            yield pending
+        except BaseException:
+            pending.restart()
+            raise
+        finally:
+            await pending.close()
+
+    async def put_in_effect(self, pending: PendingGrant, body: GrantBody, sets: Mapping[int, CodeSet]) -> Marked:
+        """Grant the codes to all users of the call at once. Raises `BadRequest` for an unknown prize."""
+        new = CodeGrant(pending.roster, prizes_by_set(body, sets))
+        key = grants_key(pending.client_id)
+
+        def add(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+            return {key: json_codec.encode([*live_grants(_decoded(found.get(key)), sets), new])}
+
+        await self._documents.update([key], add, now=self._clock.now(), expires_at=self._expires_at(sets))
+        gained = sum(count for before, count in pending.users.items() if gains(before, new))
+        return Marked(pending.users.total(), gained)
+
+    async def of(self, caller: Caller) -> list[CodeGrant]:
+        """Return the grants to the caller, oldest first."""
+        grants = await self._all(caller.client_id)
+        if not grants:
+            return []
+        names = sorted(await self._users.names(caller))
+        rosters = await self._rosters.listing(roster_key(caller.client_id, ""), names, now=self._clock.now())
+        on = {roster for each in rosters.values() for roster in each}
+        return [grant for grant in grants if grant.roster in on]
+
+    async def extend(self, client_id: str, sets: Mapping[int, CodeSet]) -> None:
+        """Move the expiry of all grants to that of the sets, after a PUT."""
+        key = grants_key(client_id)
+        now, until = self._clock.now(), self._expires_at(sets)
+        written = await self._documents.update([key], lambda found: found, now=now, expires_at=until)
+        for grant in _decoded(written.get(key)):
+            await self._rosters.add_members(roster_key(client_id, grant.roster), [], now=now, expires_at=until)
+
+    async def clear(self, client_id: str) -> None:
+        """Delete all grants."""
+        now, grants = self._clock.now(), await self._all(client_id)
+        await self._documents.drop([grants_key(client_id)], now=now)
+        await self._rosters.drop([roster_key(client_id, grant.roster) for grant in grants], now=now)
+
+    async def _all(self, client_id: str) -> list[CodeGrant]:
+        key = grants_key(client_id)
+        return _decoded((await self._documents.read([key], now=self._clock.now())).get(key))
+
+    def _expires_at(self, sets: Mapping[int, CodeSet]) -> int:
+        """Return when grants expire, in Unix ms: with the last set, even if the clock was set back since its PUT."""
+        return max([self._clock.now() + LIFETIME, *(each.until for each in sets.values())])
+
+
+def _decoded(text: bytes | None) -> list[CodeGrant]:
+    return [] if text is None else msgspec.json.decode(text, type=list[CodeGrant])

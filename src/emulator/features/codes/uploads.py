@@ -1,0 +1,79 @@
+"""A `PUT codes` in progress: the codes read so far, and what is wrong with them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from emulator.callers import Caller
+from emulator.clock import Clock
+from emulator.engines.base import Key
+from emulator.engines.pools import Pools
+from emulator.features.codes.duplicates import Duplicates
+from emulator.features.codes.rules import (
+    LIFETIME,
+    MAX_ERRORS,
+    MAX_SETS,
+    NamesBody,
+    ValidationErrors,
+    check_codes,
+    checked_indices,
+    list_key,
+)
+from emulator.ids import NewId
+
+
+class Upload:
+    """The codes of one PUT, in lists that no set uses until `CodeSets.define`. `close` must be awaited."""
+
+    def __init__(self, caller: Caller, pools: Pools, clock: Clock, new_id: NewId) -> None:
+        self.caller = caller
+        self.size = 0
+        """The number of its codes."""
+        self._pools = pools
+        self._clock = clock
+        self._new_id = new_id
+        self._errors = ValidationErrors()
+        self._duplicates = Duplicates()
+        self._lists: dict[int, Key] = {}
+        self._abandoned: list[Key] = []
+
+    async def add(self, array: int, at: int, codes: list[Any]) -> None:
+        """Add `codes[array][at:]` of the body. Errors are raised by `checked`, or at the 20th."""
+        check_codes(self._errors, array, at, codes)
+        if not self._errors and array < MAX_SETS:
+            self._duplicates.add((array, at), codes)
+            self.size += len(codes)
+            now = self._clock.now()
+            await self._pools.fill(self._list_of(array), codes, now=now, expires_at=now + LIFETIME)
+
+    def restart(self) -> None:
+        """Forget the codes read so far: the body repeats the member `codes`, or is refused."""
+        self._duplicates.close()
+        self._errors, self._duplicates, self.size = ValidationErrors(), Duplicates(), 0
+        self._abandoned += self._lists.values()
+        self._lists.clear()
+
+    async def checked(self, body: NamesBody, arrays: int) -> dict[int, Key]:
+        """Return the list of each set by its index. Raises `BadRequest` with the first 20 errors of the whole body."""
+        indices = checked_indices(self._errors, body, arrays)
+        self._errors.check()
+        for pair in self._duplicates.find(MAX_ERRORS):
+            if pair is None:
+                await asyncio.sleep(0)
+            else:
+                (one, first), (other, second) = pair
+                self._errors.add(f"codes[{one}][{first}] and codes[{other}][{second}]: are the same code")
+        self._errors.check()
+        return {index: self._list_of(array) for array, index in enumerate(indices)}
+
+    async def close(self) -> None:
+        """Delete the temporary files, and the lists of before a restart."""
+        self._duplicates.close()
+        if self._abandoned:
+            await self._pools.discard(self._abandoned, now=self._clock.now())
+
+    def _list_of(self, array: int) -> Key:
+        if array not in self._lists:
+            self._lists[array] = list_key(self.caller.client_id, self._new_id())
+        return self._lists[array]
