@@ -35,7 +35,18 @@ BASICS |= {"engines.records", "engines.record_checks"}
 SERVICE_IMPORTS = BASICS | {"auth", "config", "engines.engine", "ids", "limits", "scheduling"}
 SERVICE_IMPORTS |= {"observability.audit", "observability.recorder"}
 SERVICE_IMPORTS |= {"parity", "engines.records", "realtime.publisher", "realtime.hub", "realtime.pusher"}
-SERVICES = ("service", "attempt_limit", "grants", "links", "metrics", "page_events", "subscribers", "undo", "updates")
+SERVICES = (
+    "service",
+    "attempt_limit",
+    "grants",
+    "json_stores",
+    "links",
+    "metrics",
+    "page_events",
+    "subscribers",
+    "undo",
+    "updates",
+)
 SERVICES += ("uploads",)
 """Modules of features that import what services may. All but these, `http`, `actions` and `gate` are pure."""
 HTTP_IMPORTS = BASICS | {"ids", "parity.service", "parity.tally", "web.call", "web.endpoint", "web.streaming_json"}

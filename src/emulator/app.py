@@ -50,8 +50,9 @@ from emulator.features.seeds.service import Seeds
 from emulator.features.snapshots.service import Snapshots
 from emulator.features.sockets.service import Sockets
 from emulator.features.sockets.subscribers import Subscribers
+from emulator.features.stores.json_stores import JsonStores
 from emulator.features.stores.rules import STORES
-from emulator.features.stores.service import JsonStores, Stores
+from emulator.features.stores.service import Stores
 from emulator.features.transactions.service import Transactions
 from emulator.features.trivia.rules import CONTEST
 from emulator.features.trivia.service import Trivia

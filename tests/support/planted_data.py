@@ -14,7 +14,7 @@ from emulator.features.codes import http as codes_http
 from emulator.features.codes import rules as codes
 from emulator.features.codes import service as codes_service
 from emulator.features.stores import http as stores_http
-from emulator.features.stores import patches
+from emulator.features.stores import json_stores, patches
 from emulator.features.stores import rules as stores
 from emulator.features.stores import service as stores_service
 from emulator.features.transactions import service as transactions
@@ -111,7 +111,7 @@ def viewer_state_is_shared_by_all_viewers(patch: Patch) -> None:
 
 @planted("S5.size-of-a-json-store")
 def a_json_store_of_2_049_bytes_is_accepted(patch: Patch) -> None:
-    patch.setattr(stores_service, "JSON_STORE_MAX_BYTES", stores.JSON_STORE_MAX_BYTES + 1)
+    patch.setattr(json_stores, "JSON_STORE_MAX_BYTES", stores.JSON_STORE_MAX_BYTES + 1)
 
 
 @planted(
@@ -127,7 +127,7 @@ def an_absent_json_store_is_an_empty_object(patch: Patch) -> None:
         except NotFound:
             return b"{}"
 
-    wrap(patch, stores_service.JsonStores, "read", empty)
+    wrap(patch, json_stores.JsonStores, "read", empty)
 
 
 @planted("limits.length-of-a-code")

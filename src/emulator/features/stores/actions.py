@@ -10,8 +10,15 @@ from msgspec import UNSET, Struct, UnsetType
 from emulator.callers import Caller, role_error
 from emulator.engines.base import Key
 from emulator.errors import BadRequest
-from emulator.features.stores.rules import CHANNEL_CONFIG, CHANNEL_STATE, EXTENSION_CONFIG, EXTENSION_STATE, Store
-from emulator.features.stores.service import ALL_CONFIG, Stores
+from emulator.features.stores.rules import (
+    ALL_CONFIG,
+    CHANNEL_CONFIG,
+    CHANNEL_STATE,
+    EXTENSION_CONFIG,
+    EXTENSION_STATE,
+    Store,
+)
+from emulator.features.stores.service import Stores
 from emulator.realtime.action import Message, action, feed
 
 _STATES = {"channel": CHANNEL_STATE, "extension": EXTENSION_STATE}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import msgspec
 
 from emulator.callers import ANYONE, CHANNEL_WRITERS, Role
-from emulator.features.stores.rules import STORES, Store
-from emulator.features.stores.service import ALL_CONFIG, ALL_STATE, JsonStores, Stores
+from emulator.features.stores.json_stores import JsonStores
+from emulator.features.stores.rules import ALL_CONFIG, ALL_STATE, STORES, Store
+from emulator.features.stores.service import Stores
 from emulator.web.call import Call, checked_id
 from emulator.web.endpoint import CHANNEL, Endpoint, Nothing, Parameter, Streamed, endpoint, id_of
 from emulator.wire.json_codec import stream_array
@@ -37,38 +39,45 @@ class AllConfig(msgspec.Struct):
     channel: JsonObject
 
 
+async def _read(store: Store, stores: Stores, call: Call) -> object:
+    if store.per_viewer and call.text("user_ids"):
+        user_ids = [user_id for user_id in call.text("user_ids").split(",") if user_id]
+        pages = stores.read_users(store, call.caller, call.channel, user_ids)
+        return Streamed(stream_array(b"{", pages, b"}"))
+    user_id = call.text("userID") if store.per_viewer and call.caller.role is Role.BACKEND else ""
+    return msgspec.Raw(await stores.read(store, call.caller, call.channel, user_id=user_id))
+
+
+async def _replace(store: Store, stores: Stores, call: Call) -> object:
+    await stores.replace(store, call.caller, call.channel, call.any_body())
+    return Nothing()
+
+
+async def _patch(store: Store, stores: Stores, call: Call) -> object:
+    await stores.patch(store, call.caller, call.channel, call.raw)
+    return Nothing()
+
+
+def _of(
+    store: Store, handle: Callable[[Store, Stores, Call], Awaitable[object]], description: str
+) -> Callable[[Stores, Call], Awaitable[object]]:
+    """Return the handler of one store. The OpenAPI document has its name and description."""
+
+    async def handler(stores: Stores, call: Call) -> object:
+        return await handle(store, stores, call)
+
+    handler.__name__ = f"{handle.__name__.removeprefix('_')}_{store.name}"
+    handler.__doc__ = description
+    return handler
+
+
 def _endpoints_of(store: Store) -> tuple[Endpoint[Stores], ...]:
+    """Return GET, POST and PATCH of a store."""
     path = f"/v1/e/{store.name}"
-    query = (CHANNEL, _USERS, _USER) if store.per_viewer else (CHANNEL,)
-
-    async def read_store(stores: Stores, call: Call) -> object:
-        if store.per_viewer and call.text("user_ids"):
-            user_ids = [user_id for user_id in call.text("user_ids").split(",") if user_id]
-            pages = stores.read_users(store, call.caller, call.channel, user_ids)
-            return Streamed(stream_array(b"{", pages, b"}"))
-        user_id = call.text("userID") if store.per_viewer and call.caller.role is Role.BACKEND else ""
-        return msgspec.Raw(await stores.read(store, call.caller, call.channel, user_id=user_id))
-
-    async def replace_store(stores: Stores, call: Call) -> Nothing:
-        await stores.replace(store, call.caller, call.channel, call.any_body())
-        return Nothing()
-
-    async def patch_store(stores: Stores, call: Call) -> Nothing:
-        await stores.patch(store, call.caller, call.channel, call.raw)
-        return Nothing()
-
-    for handler, doc in (
-        (read_store, f"Read {store.name}; a store never written is an empty object."),
-        (replace_store, f"Replace {store.name} with a JSON object of at most 64 KiB."),
-        (
-            patch_store,
-            f"Change {store.name} with a JSON Patch (array) or a JSON Merge Patch (object).\n\n"
-            "Atomic: all operations apply, or none. `add` creates missing parent objects.",
-        ),
-    ):
-        handler.__doc__ = doc
-        handler.__name__ = handler.__name__.replace("store", store.name)
-    patch_endpoint = endpoint(
+    users = (_USERS, _USER) if store.per_viewer else ()
+    read = endpoint("GET", path, roles=store.readers, answer=JsonObject, query=(CHANNEL, *users))
+    replace = endpoint("POST", path, roles=store.writers, body=JsonObject, query=(CHANNEL,))
+    patch = endpoint(
         "PATCH",
         path,
         roles=store.writers,
@@ -78,9 +87,16 @@ def _endpoints_of(store: Store) -> tuple[Endpoint[Stores], ...]:
         limit_roles=frozenset({Role.ADMIN}),
     )
     return (
-        endpoint("GET", path, roles=store.readers, answer=JsonObject, query=query)(read_store),
-        endpoint("POST", path, roles=store.writers, body=JsonObject, query=(CHANNEL,))(replace_store),
-        patch_endpoint(patch_store),
+        read(_of(store, _read, f"Read {store.name}; a store never written is an empty object.")),
+        replace(_of(store, _replace, f"Replace {store.name} with a JSON object of at most 64 KiB.")),
+        patch(
+            _of(
+                store,
+                _patch,
+                f"Change {store.name} with a JSON Patch (array) or a JSON Merge Patch (object).\n\n"
+                "Atomic: all operations apply, or none. `add` creates missing parent objects.",
+            )
+        ),
     )
 
 

@@ -77,6 +77,23 @@ STORES: Final = (
     EXTENSION_CONFIG,
     CHANNEL_CONFIG,
 )
+ALL_STATE: Final = {
+    "extension": EXTENSION_STATE,
+    "channel": CHANNEL_STATE,
+    "viewer": VIEWER_STATE,
+    "extension_viewer": EXTENSION_VIEWER_STATE,
+}
+"""The stores of `all_state` (ruling S3)."""
+ALL_CONFIG: Final = {"extension": EXTENSION_CONFIG, "channel": CHANNEL_CONFIG}
+"""The stores of `all_config` (ruling S3)."""
+
+
+def store_named(name: str) -> Store:
+    """Return a store by its name. Raises `BadRequest`."""
+    for store in STORES:
+        if store.name == name:
+            return store
+    raise BadRequest("Invalid store", f"{name[:40]!r} is not one of {', '.join(each.name for each in STORES)}")
 
 
 def store_key(
@@ -128,8 +145,8 @@ def unique_ids(ids: list[str]) -> list[str]:
     return list(dict.fromkeys(ids))
 
 
-def is_map_of_patches(store: Store, body: dict[str, Any]) -> bool:
-    """Return whether an admin's PATCH body maps ids to patches: every key looks like an id, every value like a patch.
+def is_map_of_patches(store: Store, caller: Caller, body: dict[str, Any]) -> bool:
+    """Return whether a PATCH body maps ids to patches: an admin's, with keys like ids and values like patches.
 
     A user id may be any name that ends in a digit, or has a digit after an initial `U` or `A` as opaque ids do, because
     admins rarely patch their own viewer record. A channel id must be digits only, because channel config may have a
@@ -137,7 +154,8 @@ def is_map_of_patches(store: Store, body: dict[str, Any]) -> bool:
     """
     id_pattern = _USER_ID if store.per_viewer else _CHANNEL_ID
     return (
-        store.accepts_map
+        caller.role is Role.ADMIN
+        and store.accepts_map
         and bool(body)
         and all(id_pattern.fullmatch(name) for name in body)
         and all(map(_looks_like_a_patch, body.values()))

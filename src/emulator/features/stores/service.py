@@ -1,4 +1,4 @@
-"""Reads and writes config, state and JSON stores, and publishes writes to subscribers."""
+"""Reads and writes config and state stores, and publishes writes to subscribers."""
 
 from __future__ import annotations
 
@@ -9,35 +9,24 @@ from typing import Any, Protocol
 
 import msgspec
 
-from emulator.callers import Caller, Role, check_extension_wide, role_error
+from emulator.callers import Caller, Role, role_error
 from emulator.changes import Changes
 from emulator.clock import Clock
 from emulator.config.settings import Settings
 from emulator.engines.base import Documents, Key
-from emulator.errors import BadRequest, NotFound, TooLarge
+from emulator.errors import BadRequest, TooLarge
 from emulator.features.stores.patches import apply_patch
 from emulator.features.stores.rules import (
-    CHANNEL_CONFIG,
     CHANNEL_STATE,
-    EXTENSION_CONFIG,
-    EXTENSION_STATE,
-    EXTENSION_VIEWER_STATE,
-    GLOBAL,
-    JSON_STORE_LIFETIME,
-    JSON_STORE_MAX_BYTES,
     MAX_USERS,
-    STORES,
-    VIEWER_STATE,
-    JsonStoreUpdate,
     Store,
     encode_document,
     is_map_of_patches,
-    json_store_key,
     store_key,
+    store_named,
     unique_ids,
     update_message,
 )
-from emulator.limits.id_quota import IdQuota
 from emulator.observability.audit import audit
 from emulator.parity.lapses import Lapses
 from emulator.realtime.publisher import Publisher
@@ -51,14 +40,6 @@ _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 """Leaves the members of a store undecoded."""
 _AT_ONCE = 16
 """Records read between two returns to the event loop."""
-
-ALL_STATE = {
-    "extension": EXTENSION_STATE,
-    "channel": CHANNEL_STATE,
-    "viewer": VIEWER_STATE,
-    "extension_viewer": EXTENSION_VIEWER_STATE,
-}
-ALL_CONFIG = {"extension": EXTENSION_CONFIG, "channel": CHANNEL_CONFIG}
 
 
 class Pages(Protocol):
@@ -106,15 +87,12 @@ class Stores:
             found = await self._records(store, caller, channel, [user_id])
             return found.get(user_id, _EMPTY)
         key, now = self._key(store, caller, channel), self._clock.now()
-        if self._lapses:
-            self._lapses.read([key], now)
+        self._lapses.read([key], now)
         return (await self._documents.read([key], now=now)).get(key, _EMPTY)
 
     async def find(self, name: str, caller: Caller, channel: str | None, user_id: str) -> bytes | None:
         """Return a store by its name, or `None` if it was never written. Raises `BadRequest`."""
-        store = next((each for each in STORES if each.name == name), None)
-        if store is None:
-            raise BadRequest("Invalid store", f"{name[:40]!r} is not one of {', '.join(each.name for each in STORES)}")
+        store = store_named(name)
         if not store.per_viewer:
             key = self._key(store, caller, channel)
             return (await self._documents.read([key], now=self._clock.now())).get(key)
@@ -214,12 +192,16 @@ class Stores:
         await self._write(store, list(patches), change)
         _audit("stores patched", store, caller, len(patches))
 
+    def topic(self, store: Store, caller: Caller, channel: str | None) -> Key:
+        """Return the topic of a store, which is the key of its record."""
+        return self._key(store, caller, channel)
+
     async def _patch_of(self, store: Store, caller: Caller, raw: bytes) -> Any:
         """Decode the body of a PATCH; of one over the usual limit, which must be a map, only the ids."""
         if len(raw) <= self._max_body:
             return json_codec.decode_any(raw)
         members = await members_of(raw, most=MAX_USERS)
-        if members is None or not _is_map(store, caller, members):
+        if members is None or not is_map_of_patches(store, caller, members):
             raise TooLarge(
                 "Body too large", f"a patch of one record has {len(raw)} bytes; the limit is {self._max_body}"
             )
@@ -249,13 +231,11 @@ class Stores:
                 await asyncio.sleep(0)
         return done
 
-    def topic(self, store: Store, caller: Caller, channel: str | None) -> Key:
-        return self._key(store, caller, channel)
-
     async def _patches(self, store: Store, caller: Caller, channel: str | None, body: Any) -> dict[Key, Patch]:
+        """Return the patch of each record that the body changes. Raises `BadRequest` for two patches of one user."""
         if not isinstance(body, dict | list):
             raise BadRequest("Invalid body", "the body must be an array of operations or an object to merge")
-        if isinstance(body, list) or not _is_map(store, caller, body):
+        if isinstance(body, list) or not is_map_of_patches(store, caller, body):
             return {self._key(store, caller, channel): body}
         ids = unique_ids(list(body))
         if not store.per_viewer:
@@ -282,8 +262,7 @@ class Stores:
     ) -> dict[Key, bytes]:
         """Change all keys in one atomic step, then publish each written key once (rulings X5, B5)."""
         now = self._clock.now()
-        if self._lapses:
-            self._lapses.changed(keys, now)
+        self._lapses.changed(keys, now)
         lifetime = self._environment.config_lifetime if store.is_config else self._environment.state_lifetime
         expires_at = self._environment.expires_at(now, lifetime)
         written = await self._documents.update(keys, change, now=now, expires_at=expires_at)
@@ -300,51 +279,10 @@ class Stores:
         return store_key(store, caller, channel, user_id=user_id, per_extension=self._channel_stores_per_extension)
 
 
-class JsonStores:
-    """Small objects under ids that developers choose (ruling S5)."""
-
-    def __init__(self, documents: Documents, clock: Clock, id_quota: IdQuota, pages: Pages, changes: Changes) -> None:
-        self._documents = documents
-        self._clock = clock
-        self._id_quota = id_quota
-        self._changes = changes
-        self._pages = pages
-
-    async def read(self, caller: Caller, channel: str | None, store_id: str) -> bytes:
-        """Return the object's JSON text. Raises `NotFound`."""
-        key = json_store_key(caller, channel, store_id)
-        found = await self._documents.read([key], now=self._clock.now())
-        if key not in found:
-            raise NotFound("Not Found", f"nothing is stored under {store_id}")
-        return found[key]
-
-    async def replace(self, caller: Caller, channel: str | None, store_id: str, document: Any) -> None:
-        """Write the object; it expires after 14 days. Raises `BadRequest` unless it is an object of at most 2 KiB.
-
-        Raises `Forbidden` if all channels share the store and the caller is only a broadcaster.
-        """
-        if store_id.startswith(GLOBAL):
-            check_extension_wide(caller, store_id)
-        key = json_store_key(caller, channel, store_id)
-        text = encode_document(document, max_bytes=JSON_STORE_MAX_BYTES, name="json_store")
-        now = self._clock.now()
-        await self._id_quota.claim(key, JSON_STORE_LIFETIME)
-        await self._documents.update([key], lambda _: {key: text}, now=now, expires_at=now + JSON_STORE_LIFETIME)
-        if not key.channel:
-            audit("stores replaced", caller, records=1, json_store=store_id)
-        self._changes.note(key, "written", caller.opaque_id, None, now)
-        update = JsonStoreUpdate(store_id, msgspec.Raw(text))
-        await self._pages.publish(key, f"json_store_update:{store_id}", json_codec.encode(update))
-
-
 def _audit(what: str, store: Store, caller: Caller, records: int = 1) -> None:
     """Log a change of what the whole extension shares, or of several records."""
     if records > 1 or not (store.per_channel or store.per_viewer):
         audit(what, caller, records=records, store=store.name)
-
-
-def _is_map(store: Store, caller: Caller, body: Any) -> bool:
-    return isinstance(body, dict) and caller.role is Role.ADMIN and is_map_of_patches(store, body)
 
 
 def _patched(store: Store, text: bytes, patch: Patch) -> bytes:

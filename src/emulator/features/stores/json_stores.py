@@ -1,0 +1,62 @@
+"""JSON stores: small objects under ids that developers choose (ruling S5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from emulator.callers import Caller, check_extension_wide
+from emulator.changes import Changes
+from emulator.clock import Clock
+from emulator.engines.base import Documents
+from emulator.errors import NotFound
+from emulator.features.stores.rules import (
+    GLOBAL,
+    JSON_STORE_LIFETIME,
+    JSON_STORE_MAX_BYTES,
+    JsonStoreUpdate,
+    encode_document,
+    json_store_key,
+)
+from emulator.features.stores.service import Pages
+from emulator.limits.id_quota import IdQuota
+from emulator.observability.audit import audit
+from emulator.wire import json_codec
+
+
+class JsonStores:
+    """The JSON stores of all extensions."""
+
+    def __init__(self, documents: Documents, clock: Clock, id_quota: IdQuota, pages: Pages, changes: Changes) -> None:
+        self._documents = documents
+        self._clock = clock
+        self._id_quota = id_quota
+        self._changes = changes
+        self._pages = pages
+
+    async def read(self, caller: Caller, channel: str | None, store_id: str) -> bytes:
+        """Return the object's JSON text. Raises `NotFound`."""
+        key = json_store_key(caller, channel, store_id)
+        found = await self._documents.read([key], now=self._clock.now())
+        if key not in found:
+            raise NotFound("Not Found", f"nothing is stored under {store_id}")
+        return found[key]
+
+    async def replace(self, caller: Caller, channel: str | None, store_id: str, document: Any) -> None:
+        """Write the object; it expires after 14 days. Raises `BadRequest` unless it is an object of at most 2 KiB.
+
+        Raises `Forbidden` if all channels share the store and the caller is only a broadcaster.
+        """
+        if store_id.startswith(GLOBAL):
+            check_extension_wide(caller, store_id)
+        key = json_store_key(caller, channel, store_id)
+        text = encode_document(document, max_bytes=JSON_STORE_MAX_BYTES, name="json_store")
+        now = self._clock.now()
+        await self._id_quota.claim(key, JSON_STORE_LIFETIME)
+        await self._documents.update([key], lambda _: {key: text}, now=now, expires_at=now + JSON_STORE_LIFETIME)
+        if not key.channel:
+            audit("stores replaced", caller, records=1, json_store=store_id)
+        self._changes.note(key, "written", caller.opaque_id, None, now)
+        update = JsonStoreUpdate(store_id, msgspec.Raw(text))
+        await self._pages.publish(key, f"json_store_update:{store_id}", json_codec.encode(update))
