@@ -8,7 +8,8 @@ import pytest
 
 from emulator.engines.base import Key
 from emulator.errors import BadRequest
-from emulator.features.waits.rules import condition_of, count_facts, document_facts, is_same, timeout_of
+from emulator.features.waits.rules import condition_of, count_facts, document_facts, timeout_of
+from emulator.wire import json_codec
 
 SCOPE = {"client_id": "ext", "channel_id": "777"}
 
@@ -117,7 +118,7 @@ def test_an_invalid_timeout_is_refused(text: str):
     ids=str,
 )
 def test_json_values_are_equal_by_value(one: Any, other: Any, same: bool):
-    assert (same, same) == (is_same(one, other), is_same(other, one))
+    assert (same, same) == (json_codec.are_equal(one, other), json_codec.are_equal(other, one))
 
 
 def test_counts_are_summed_over_all_values():

@@ -104,6 +104,15 @@ def convert(value: object, shape: type[T], *, inside: str) -> T:
         raise BadRequest("Invalid body", f"{inside}.{field}: {text}" if colon else f"{inside}: {text}") from None
 
 
+def are_equal(one: Any, other: Any) -> bool:
+    """Whether two decoded values are the same JSON: 1 equals 1.0, but not `true`."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(map(are_equal, one.values(), map(other.__getitem__, one)))
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(are_equal, one, other))
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+
+
 def error_text(error: Exception) -> str:
     """The decoder's message, starting with the field's name."""
     if isinstance(error, RecursionError):

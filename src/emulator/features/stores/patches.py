@@ -133,7 +133,7 @@ class _Patching:
 
     def test(self, operation: Document) -> None:
         """Fail unless the value at `path` is equal."""
-        if not _are_equal(_value(operation), self._find(_path(operation, "path"))):
+        if not json_codec.are_equal(_value(operation), self._find(_path(operation, "path"))):
             raise _Failed(f"test failed: the value at {_shown(operation['path'])} is another one")
 
     def _find(self, path: list[str]) -> Any:
@@ -222,17 +222,6 @@ def _check_names_a_member(segment: str) -> None:
 def _copied(value: Any) -> Any:
     """Return a copy, as later operations may change it."""
     return msgspec.json.decode(json_codec.encode(value)) if isinstance(value, dict | list) else value
-
-
-def _are_equal(left: Any, right: Any) -> bool:
-    """Whether two values are the same JSON: 1 equals 1.0, but not true."""
-    if isinstance(left, dict):
-        if not isinstance(right, dict) or left.keys() != right.keys():
-            return False
-        return all(map(_are_equal, left.values(), map(right.__getitem__, left)))
-    if isinstance(left, list):
-        return isinstance(right, list) and len(left) == len(right) and all(map(_are_equal, left, right))
-    return bool(left == right) and isinstance(left, bool) == isinstance(right, bool)
 
 
 def _shown(text: str) -> str:

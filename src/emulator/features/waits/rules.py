@@ -1,18 +1,19 @@
-"""Conditions: how a query names them, what they compare, and when they are met. Pure."""
+"""Conditions: how a query names them, what they measure, and when they are met. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from emulator.changes import KEPT
 from emulator.clock import MINUTE
 from emulator.engines.base import Key
-from emulator.errors import BadRequest
+from emulator.errors import invalid_parameter
+from emulator.features.waits.comparisons import MISSING, AtLeast, Comparison, Equal, Exactly, Present, comparison
 from emulator.wire.text import checked_text
 
 MAX_TIMEOUT: Final = MINUTE
@@ -20,9 +21,6 @@ DEFAULT_TIMEOUT: Final = 5_000
 """In ms."""
 _MAX_LENGTH: Final = 4 * 1024
 """Characters in an id or a path."""
-_NUMBER: Final = re.compile(r"(?P<exactly>=?)(?P<number>-?[0-9]{1,15})")
-_MISSING: Final = object()
-
 
 FILTERS: Final = frozenset({"status", "path", "method", "role", "user", "kind", "production", "search", "probes"})
 """Parameters that select entries of the journal, beside the client id and the channel."""
@@ -55,68 +53,6 @@ COMMON: Final = frozenset({"for", "id", "client_id", "channel_id", "timeout", "s
 RECORDED: Final = frozenset({"pin", "broadcast"})
 """Subjects that the service does not store, so that only the record of changes can answer."""
 PIN_EVENTS: Final = ("issued", "used", "revoked")
-
-
-class Comparison(Protocol):
-    """Compares what was found with what is wanted."""
-
-    @property
-    def text(self) -> str:
-        """What is wanted, in words."""
-
-    def accepts(self, found: Any) -> bool: ...
-
-
-@dataclass(frozen=True)
-class AtLeast:
-    """A number or more."""
-
-    number: int
-
-    @property
-    def text(self) -> str:
-        return f"at least {self.number}"
-
-    def accepts(self, found: Any) -> bool:
-        return bool(found >= self.number)
-
-
-@dataclass(frozen=True)
-class Exactly:
-    """This number."""
-
-    number: int
-
-    @property
-    def text(self) -> str:
-        return f"exactly {self.number}"
-
-    def accepts(self, found: Any) -> bool:
-        return bool(found == self.number)
-
-
-@dataclass(frozen=True)
-class Equal:
-    """This JSON value. Numbers are equal by value, objects whatever the order of their members."""
-
-    value: Any
-
-    @property
-    def text(self) -> str:
-        return msgspec.json.encode(self.value).decode()
-
-    def accepts(self, found: Any) -> bool:
-        return found is not _MISSING and is_same(found, self.value)
-
-
-@dataclass(frozen=True)
-class Present:
-    """Any value."""
-
-    text: str = "any value"
-
-    def accepts(self, found: Any) -> bool:
-        return found is not _MISSING
 
 
 class Check(NamedTuple):
@@ -162,7 +98,7 @@ class Condition:
         return {check.name: check.wanted.text for check in self.checks}
 
     def is_met(self, found: Mapping[str, Any]) -> bool:
-        return all(check.wanted.accepts(found.get(check.name, _MISSING)) for check in self.checks)
+        return all(check.wanted.accepts(found.get(check.name, MISSING)) for check in self.checks)
 
 
 def condition_of(query: Mapping[str, str]) -> Condition:
@@ -170,16 +106,16 @@ def condition_of(query: Mapping[str, str]) -> Condition:
     name = query.get("for", "")
     subject = SUBJECTS.get(name)
     if subject is None:
-        raise _invalid("for", f"{name[:40]!r} is not one of {', '.join(SUBJECTS)}")
+        raise invalid_parameter("for", f"{name[:40]!r} is not one of {', '.join(SUBJECTS)}")
     _check_names(query, name, subject.parameters)
     id = query.get("id") or subject.id
     if not id:
-        raise _invalid("id", f"is missing: {'issued, used or revoked' if name == 'pin' else 'the name'}")
+        raise invalid_parameter("id", f"is missing: {'issued, used or revoked' if name == 'pin' else 'the name'}")
     if name == "pin" and id not in PIN_EVENTS:
-        raise _invalid("id", f"{id[:40]!r} is not one of {', '.join(PIN_EVENTS)}")
+        raise invalid_parameter("id", f"{id[:40]!r} is not one of {', '.join(PIN_EVENTS)}")
     client_id = query.get("client_id", "")
     if subject.needs_client and not client_id:
-        raise _invalid("client_id", "is missing: the extension that the condition is about")
+        raise invalid_parameter("client_id", "is missing: the extension that the condition is about")
     for text in ("id", "client_id", "channel_id", "user"):
         if query.get(text):
             checked_text(query[text], _MAX_LENGTH, reason=f"Malformed {text} parameter", name=text)
@@ -194,13 +130,15 @@ def _check_countable(checks: Iterable[Check]) -> None:
     """Refuse a count that the record of changes cannot reach."""
     for check in checks:
         if isinstance(check.wanted, AtLeast | Exactly) and check.measure != "sum" and check.wanted.number > KEPT:
-            raise _invalid("count", f"{check.wanted.number} is over {KEPT}, the changes that the service keeps")
+            raise invalid_parameter(
+                "count", f"{check.wanted.number} is over {KEPT}, the changes that the service keeps"
+            )
 
 
 def _check_names(query: Mapping[str, str], subject: str, parameters: frozenset[str]) -> None:
     """Refuse a parameter with no meaning: a misspelled one would change the condition."""
     if unknown := sorted(query.keys() - parameters - COMMON):
-        raise _invalid(unknown[0], f"{subject} has no such parameter; it has {', '.join(sorted(parameters))}")
+        raise invalid_parameter(unknown[0], f"{subject} has no such parameter; it has {', '.join(sorted(parameters))}")
 
 
 def _since(query: Mapping[str, str], subject: str) -> int | None:
@@ -208,9 +146,11 @@ def _since(query: Mapping[str, str], subject: str) -> int | None:
     if not text:
         return None
     if subject == "sockets":
-        raise _invalid("since", "sockets counts open connections, whenever they opened")
+        raise invalid_parameter("since", "sockets counts open connections, whenever they opened")
     if not re.fullmatch("[0-9]{1,15}", text):
-        raise _invalid("since", f"{text[:40]!r} is not a mark: the number in the header X-Emulator-Mark of an answer")
+        raise invalid_parameter(
+            "since", f"{text[:40]!r} is not a mark: the number in the header X-Emulator-Mark of an answer"
+        )
     return int(text)
 
 
@@ -229,7 +169,7 @@ def _checks(subject: str, query: Mapping[str, str], since: int | None) -> Iterat
     if query.get("value"):
         yield from _values(query["value"])
     if query.get("score") and not query.get("key"):
-        raise _invalid("key", "is missing: the answer that score is about")
+        raise invalid_parameter("key", "is missing: the answer that score is about")
     if query.get("key"):
         key = query["key"]
         yield Check(f"score of {key}", comparison("score", query.get("score") or "1"), "part", key)
@@ -244,27 +184,9 @@ def _values(text: str) -> Iterator[Check]:
     for part in text.split(","):
         value, separator, number = part.partition("=")
         if not separator or not re.fullmatch(r"-?[0-9]{1,2}", value):
-            raise _invalid("value", f"{part[:40]!r} is not VALUE=COUNT, such as 0=2, or 0==2 for exactly two")
+            raise invalid_parameter("value", f"{part[:40]!r} is not VALUE=COUNT, such as 0=2, or 0==2 for exactly two")
         value = str(int(value))
         yield Check(f"value {value}", comparison("value", number), "part", value)
-
-
-def comparison(name: str, text: str, *, lowest: int | None = 0) -> Comparison:
-    """Parse `3`, which means at least three, or `=3`, exactly three. Raises `BadRequest` naming the parameter.
-
-    At least 0 is refused, because that is always true.
-    """
-    match = _NUMBER.fullmatch(text)
-    if match is None:
-        raise _invalid(name, f"{text[:40]!r} is neither a number, for at least that, nor = and a number, for exactly")
-    number = int(match["number"])
-    if lowest is not None and number < lowest:
-        raise _invalid(name, f"{number} is below {lowest}")
-    if match["exactly"]:
-        return Exactly(number)
-    if number == lowest:
-        raise _invalid(name, f"at least {number} is always true; ={number} means exactly {number}")
-    return AtLeast(number)
 
 
 def timeout_of(text: str) -> int:
@@ -272,7 +194,7 @@ def timeout_of(text: str) -> int:
     if not text:
         return DEFAULT_TIMEOUT
     if not re.fullmatch("[0-9]{1,9}", text) or int(text) > MAX_TIMEOUT:
-        raise _invalid("timeout", f"{text[:40]!r} is not 0 to {MAX_TIMEOUT} ms")
+        raise invalid_parameter("timeout", f"{text[:40]!r} is not 0 to {MAX_TIMEOUT} ms")
     return int(text)
 
 
@@ -295,7 +217,7 @@ def document_facts(checks: Collection[Check], text: bytes | None) -> dict[str, A
         return {}
     document = msgspec.json.decode(text)
     found = ((check.name, at_pointer(document, check.of)) for check in checks if check.measure == "path")
-    return {name: value for name, value in found if value is not _MISSING}
+    return {name: value for name, value in found if value is not MISSING}
 
 
 def at_pointer(document: Any, pointer: str) -> Any:
@@ -307,22 +229,13 @@ def at_pointer(document: Any, pointer: str) -> Any:
         elif isinstance(document, list) and re.fullmatch("0|[1-9][0-9]{0,8}", name) and int(name) < len(document):
             document = document[int(name)]
         else:
-            return _MISSING
+            return MISSING
     return document
-
-
-def is_same(one: Any, other: Any) -> bool:
-    """Whether two JSON values are equal; Python also takes `True` for 1."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(is_same(one[name], other[name]) for name in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(is_same, one, other))
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
 def _pointer(text: str) -> str:
     if text and not text.startswith("/"):
-        raise _invalid("path", f"{text[:40]!r} is not a JSON pointer, such as /score or /teams/0/name")
+        raise invalid_parameter("path", f"{text[:40]!r} is not a JSON pointer, such as /score or /teams/0/name")
     return checked_text(text, _MAX_LENGTH, reason="Malformed path parameter", name="path") if text else ""
 
 
@@ -330,8 +243,4 @@ def _json(name: str, text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        raise _invalid(name, f"{text[:40]!r} is not JSON; a text has double quotes") from None
-
-
-def _invalid(name: str, detail: str) -> BadRequest:
-    return BadRequest(f"Malformed {name} parameter", f"{name}: {detail}")
+        raise invalid_parameter(name, f"{text[:40]!r} is not JSON; a text has double quotes") from None

@@ -1,0 +1,98 @@
+"""What a condition compares: how a query writes it, and which values it accepts. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from emulator.errors import invalid_parameter
+from emulator.wire import json_codec
+
+MISSING: Final = object()
+"""Stands for a value that is not there."""
+_NUMBER: Final = re.compile(r"(?P<exactly>=?)(?P<number>-?[0-9]{1,15})")
+
+
+class Comparison(Protocol):
+    """Compares what was found with what is wanted."""
+
+    @property
+    def text(self) -> str:
+        """What is wanted, in words."""
+
+    def accepts(self, found: Any) -> bool: ...
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """A number or more."""
+
+    number: int
+
+    @property
+    def text(self) -> str:
+        return f"at least {self.number}"
+
+    def accepts(self, found: Any) -> bool:
+        return bool(found >= self.number)
+
+
+@dataclass(frozen=True)
+class Exactly:
+    """This number."""
+
+    number: int
+
+    @property
+    def text(self) -> str:
+        return f"exactly {self.number}"
+
+    def accepts(self, found: Any) -> bool:
+        return bool(found == self.number)
+
+
+@dataclass(frozen=True)
+class Equal:
+    """This JSON value. Numbers are equal by value, objects whatever the order of their members."""
+
+    value: Any
+
+    @property
+    def text(self) -> str:
+        return msgspec.json.encode(self.value).decode()
+
+    def accepts(self, found: Any) -> bool:
+        return found is not MISSING and json_codec.are_equal(found, self.value)
+
+
+@dataclass(frozen=True)
+class Present:
+    """Any value."""
+
+    text: str = "any value"
+
+    def accepts(self, found: Any) -> bool:
+        return found is not MISSING
+
+
+def comparison(name: str, text: str, *, lowest: int | None = 0) -> Comparison:
+    """Parse `3`, which means at least three, or `=3`, exactly three. Raises `BadRequest` naming the parameter.
+
+    At least 0 is refused, because that is always true.
+    """
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise invalid_parameter(
+            name, f"{text[:40]!r} is neither a number, for at least that, nor = and a number, for exactly"
+        )
+    number = int(match["number"])
+    if lowest is not None and number < lowest:
+        raise invalid_parameter(name, f"{number} is below {lowest}")
+    if match["exactly"]:
+        return Exactly(number)
+    if number == lowest:
+        raise invalid_parameter(name, f"at least {number} is always true; ={number} means exactly {number}")
+    return AtLeast(number)
