@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from emulator.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, Role, role_error
-from emulator.errors import BadRequest
+from emulator.errors import BadRequest, invalid_parameter
 from emulator.features.broadcast.rules import BROADCAST
 from emulator.features.broadcast.service import Broadcasts
 from emulator.web.call import MAX_ID_LENGTH, Call
@@ -93,7 +93,7 @@ def _body(call: Call) -> MessageBody:
         try:
             fields["data"] = msgspec.json.decode(call.text("data"))
         except (msgspec.MsgspecError, RecursionError):
-            raise BadRequest("Malformed data parameter", "data: is not valid JSON") from None
+            raise invalid_parameter("data", "is not valid JSON") from None
     return json_codec.convert(fields, MessageBody, inside="query")
 
 

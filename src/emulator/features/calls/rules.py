@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from emulator.callers import Role
-from emulator.errors import BadRequest
+from emulator.errors import invalid_member
 from emulator.wire import json_codec
 
 SERVICE: Final = "/v1/e/"
@@ -39,13 +39,17 @@ class CallBody(Struct):
 def checked(body: CallBody) -> CallBody:
     """Return a valid call. Raises `BadRequest` naming the field."""
     if not body.path.startswith(SERVICE):
-        raise _invalid("path", f"{body.path[:60]!r} does not start with {SERVICE}, as all paths of the service API do")
+        raise invalid_member(
+            "path", f"{body.path[:60]!r} does not start with {SERVICE}, as all paths of the service API do"
+        )
     if not body.client_id:
-        raise _invalid("client_id", "must not be empty")
+        raise invalid_member("client_id", "must not be empty")
     for name in ("client_id", "user_id", "channel_id", "opaque_user_id"):
         text: str = getattr(body, name)
         if len(text) > _MAX_ID_LENGTH or not text.isprintable() or (name == "client_id" and " " in text):
-            raise _invalid(name, f"must be at most {_MAX_ID_LENGTH} printable characters, without spaces in client_id")
+            raise invalid_member(
+                name, f"must be at most {_MAX_ID_LENGTH} printable characters, without spaces in client_id"
+            )
     return body
 
 
@@ -71,7 +75,3 @@ def shown(answer: bytes, *, is_json: bool) -> Any:
         except msgspec.DecodeError:
             pass
     return answer.decode(errors="replace")
-
-
-def _invalid(name: str, detail: str) -> BadRequest:
-    return BadRequest("Invalid body", f"{name}: {detail}")

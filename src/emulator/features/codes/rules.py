@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from emulator.clock import DAY
 from emulator.engines.base import Key
-from emulator.errors import BadRequest
+from emulator.errors import BadRequest, invalid_member
 
 MAX_SETS: Final = 10
 MAX_CODE_LENGTH: Final = 63
@@ -162,10 +162,10 @@ def grants_key(client_id: str) -> Key:
 def prizes_by_set(body: GrantBody, sets: Mapping[int, CodeSet]) -> dict[str, tuple[int, int]]:
     """The codes granted and the limit, per set id; raises `BadRequest` naming an invalid limit or an unknown prize."""
     if not body.prizes or len(body.prizes) > _MAX_PRIZES:
-        raise BadRequest("Invalid body", f"prizes: must list 1 to {_MAX_PRIZES} set indices")
+        raise invalid_member("prizes", f"must list 1 to {_MAX_PRIZES} set indices")
     for position, limit in enumerate(body.prize_limits):
         if not 0 <= limit <= _MAX_LIMIT:
-            raise BadRequest("Invalid body", f"prize_limits[{position}]: {limit} is not within 0 to {_MAX_LIMIT}")
+            raise invalid_member(f"prize_limits[{position}]", f"{limit} is not within 0 to {_MAX_LIMIT}")
     for position, prize in enumerate(body.prizes):
         if prize not in sets:
             known = f"the sets are at {', '.join(map(str, sets))}" if sets else "no sets are defined"

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from emulator.engines.base import NEVER, Expired, Key
-from emulator.errors import BadRequest
+from emulator.errors import invalid_parameter
 from emulator.wire import json_codec
 
 MAX_ROWS: Final = 200
@@ -124,7 +124,7 @@ class Filter(NamedTuple):
 def checked_rows(limit: int) -> int:
     """Return the limit; raise `BadRequest` unless it is 1 to 200."""
     if not 1 <= limit <= MAX_ROWS:
-        raise BadRequest("Malformed limit parameter", f"limit: {limit} is not within 1 to {MAX_ROWS}")
+        raise invalid_parameter("limit", f"{limit} is not within 1 to {MAX_ROWS}")
     return limit
 
 
@@ -145,7 +145,7 @@ def after(cursor: str) -> Key | None:
     try:
         return Key(*msgspec.json.decode(bytes.fromhex(cursor), type=tuple[str, str, str, str, str]))
     except (ValueError, msgspec.MsgspecError):
-        raise BadRequest("Malformed cursor parameter", f"cursor: use {FIRST!r}, or `next` of an earlier page") from None
+        raise invalid_parameter("cursor", f"use {FIRST!r}, or `next` of an earlier page") from None
 
 
 def latest_change(expires_at: int, lifetime: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from emulator.errors import BadRequest
+from emulator.errors import invalid_member
 
 
 def instant_of(given: int | str) -> int:
@@ -22,5 +22,5 @@ def instant_of(given: int | str) -> int:
             instant = instant.replace(tzinfo=UTC)
         return round(instant.timestamp() * 1_000)
     except (ValueError, OverflowError):
-        detail = f"set: {given[:40]!r} is not Unix ms, a time such as 2030-01-31T18:00:00Z, or system"
-        raise BadRequest("Invalid body", detail) from None
+        detail = f"{given[:40]!r} is not Unix ms, a time such as 2030-01-31T18:00:00Z, or system"
+        raise invalid_member("set", detail) from None

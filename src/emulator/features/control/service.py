@@ -15,7 +15,7 @@ from emulator.config.settings import Settings
 from emulator.engines.base import Expired, Key
 from emulator.engines.engine import Engine
 from emulator.engines.records import Record
-from emulator.errors import BadRequest, EngineError, Forbidden, Unavailable
+from emulator.errors import EngineError, Forbidden, Unavailable, invalid_member
 from emulator.features.control.rules import instant_of
 from emulator.limits.id_quota import is_quota_record
 from emulator.observability.audit import audit
@@ -287,13 +287,11 @@ def _target(move: ClockMove, now: int) -> int | None:
     Raises `BadRequest` for a negative `advance`, or outside the years 1970 to 9999.
     """
     if move.advance is not None and move.advance < 0:
-        raise BadRequest("Invalid body", "advance: must be 0 or more ms; use set to move the clock back")
+        raise invalid_member("advance", "must be 0 or more ms; use set to move the clock back")
     chosen = None if move.set in (None, SYSTEM) else instant_of(move.set)
     target = (now if chosen is None else chosen) + (move.advance or 0)
     if target != clamp_instant(target):
-        raise BadRequest(
-            "Invalid body", f"set, advance: the clock would be at {target} ms; it must be 0 to {END_OF_TIME - 1}"
-        )
+        raise invalid_member("set, advance", f"the clock would be at {target} ms; it must be 0 to {END_OF_TIME - 1}")
     return chosen
 
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from emulator.clock import SECOND, Clock
 from emulator.engines.engine import Engine
-from emulator.errors import BadRequest, Conflict, EngineError, Forbidden, NotFound
+from emulator.errors import Conflict, EngineError, Forbidden, NotFound, invalid_parameter
 from emulator.features.control.service import ClockState, Control
 from emulator.ids import NewId, token_id
 from emulator.observability.audit import audit
@@ -65,7 +65,7 @@ class Undo:
         cannot copy; then nothing is deleted.
         """
         if not 0 <= seconds <= MAX_SECONDS:
-            raise BadRequest("Malformed undo parameter", f"undo: {seconds} is not within 0 to {MAX_SECONDS} seconds")
+            raise invalid_parameter("undo", f"{seconds} is not within 0 to {MAX_SECONDS} seconds")
         if seconds and not self.can_copy:
             detail = "undo: this storage cannot copy data, or several workers share it; leave undo out"
             raise Forbidden("Cannot undo", detail)

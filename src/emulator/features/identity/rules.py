@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from emulator.callers import opaque_id_of
 from emulator.clock import MINUTE
-from emulator.errors import BadRequest
+from emulator.errors import BadRequest, invalid_member
 
 TOKEN_LIFETIME = 30 * MINUTE
 """Lifetime of a sandbox token in ms; the published SDK refreshes it every 25 minutes."""
@@ -50,7 +50,7 @@ def identities_of(body: AuthtokenBody, anonymous_id: Callable[[], str]) -> list[
     opaque_id = id_text(body.opaque_user_id)
     if opaque_id:
         if not opaque_id.startswith(("U", "A")) or len(named) > 1:
-            raise BadRequest("Invalid body", "opaque_user_id: must start with U or A, and name one user")
+            raise invalid_member("opaque_user_id", "must start with U or A, and name one user")
         return [Identity(named[0] if named else None, opaque_id)]
     return [Identity(user_id, opaque_id_of(user_id)) for user_id in named] or [Identity(None, anonymous_id())]
 

@@ -11,7 +11,7 @@ from emulator.auth.tokens import Tokens
 from emulator.callers import Caller
 from emulator.clock import Clock
 from emulator.config.extensions import Extensions
-from emulator.errors import BadRequest
+from emulator.errors import BadRequest, invalid_parameter
 from emulator.features.identity.directory import Directory
 from emulator.features.identity.rules import TOKEN_LIFETIME, AuthtokenBody, id_text, identities_of
 from emulator.ids import anonymous_id
@@ -111,4 +111,4 @@ def _after(cursor: str) -> str:
     try:
         return bytes.fromhex(cursor).decode()
     except ValueError:
-        raise BadRequest("Malformed cursor parameter", "cursor: use '0', or `next` of an earlier page") from None
+        raise invalid_parameter("cursor", "use '0', or `next` of an earlier page") from None

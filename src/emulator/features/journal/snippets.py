@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from emulator.callers import Caller, Role, opaque_id_of
-from emulator.errors import BadRequest
+from emulator.errors import invalid_parameter
 from emulator.features.journal.commands import words_of
 from emulator.journal import FRAME, HIDDEN, REQUEST, Entry
 
@@ -27,10 +27,10 @@ def snippet_of(entry: Entry, form: str, url: str) -> str:
     """
     make = FORMS.get(form)
     if make is None:
-        raise BadRequest("Malformed as parameter", f"as: {form[:40]!r} is not one of {', '.join(FORMS)}")
+        raise invalid_parameter("as", f"{form[:40]!r} is not one of {', '.join(FORMS)}")
     if entry.kind != REQUEST and not (entry.kind == FRAME and form == "extcli"):
         other = " A frame can be written as extcli." if entry.kind == FRAME else ""
-        raise BadRequest("Malformed as parameter", f"as: a {entry.kind} cannot be written as {form}.{other}")
+        raise invalid_parameter("as", f"a {entry.kind} cannot be written as {form}.{other}")
     notes = "".join(f"# {note}\n" for note in _notes(entry, form))
     return f"{notes}{make(entry, url or DEFAULT_URL)}\n"
 
@@ -80,7 +80,7 @@ def _extcli(entry: Entry, url: str) -> str:
 def _pytest(entry: Entry, url: str) -> str:
     caller = entry.caller
     if caller is None or not _path(entry).startswith(SERVICE):
-        raise BadRequest("Malformed as parameter", f"as: only a request below {SERVICE} with a caller can be a test")
+        raise invalid_parameter("as", f"only a request below {SERVICE} with a caller can be a test")
     name, query = entry.name.partition(" ")[2].removeprefix(SERVICE), dict(_query(entry))
     arguments = [repr(_method(entry)), repr(name)]
     if entry.request:
@@ -186,7 +186,7 @@ def _frame_words(entry: Entry) -> list[str]:
     """Return the command that sends such a frame. Raises `BadRequest` for one that is no request."""
     frame = _json(entry.request)
     if not isinstance(frame, dict) or not isinstance(frame.get("action"), str):
-        raise BadRequest("Malformed as parameter", "as: the frame is no request")
+        raise invalid_parameter("as", "the frame is no request")
     params, data = frame.get("params"), frame.get("data")
     target = params.get("target") if isinstance(params, dict) else None
     words = ["socket", "send", frame["action"], *([target] if isinstance(target, str) else [])]

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from emulator.errors import BadRequest
+from emulator.errors import invalid_parameter
 from emulator.parity.service import Parity
 from emulator.parity.tally import Seen
 from emulator.web.call import Call
@@ -35,7 +35,7 @@ async def read_parity(parity: Parity, call: Call) -> Verdicts:
     """
     of = call.text("of") or NAMESPACE
     if of not in (NAMESPACE, SERVICE):
-        raise BadRequest("Malformed of parameter", f"of: {of[:40]!r} is not {NAMESPACE} or {SERVICE}")
+        raise invalid_parameter("of", f"{of[:40]!r} is not {NAMESPACE} or {SERVICE}")
     return Verdicts((parity.total if of == SERVICE else parity.tally).seen)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from emulator.callers import CHANNEL_WRITERS, Role
-from emulator.errors import BadRequest
+from emulator.errors import invalid_member
 from emulator.features.pins.rules import checked_client_id
 from emulator.features.pins.service import Pins
 from emulator.web.call import Call
@@ -114,9 +114,9 @@ async def check_pin_token(pins: Pins, call: Call) -> Nothing:
     """
     client_id, token = _client_id(call), call.body(TokenBody).jwt
     if not token:
-        raise BadRequest(
-            "Invalid body",
-            "jwt: the token of POST pin is missing; a pin is not accepted in its place",
+        raise invalid_member(
+            "jwt",
+            "the token of POST pin is missing; a pin is not accepted in its place",
         )
     await pins.check_validated(client_id, token)
     return Nothing()
@@ -140,7 +140,7 @@ async def expire_pin(pins: Pins, call: Call) -> Nothing:
     """Make one PIN expire now, without moving the clock. Links that were made with it stay."""
     body = call.body(Expiry)
     if bool(body.pin) == bool(body.digest):
-        raise BadRequest("Invalid body", "pin, digest: give one of them")
+        raise invalid_member("pin, digest", "give one of them")
     await pins.expire(body.client_id, pin=body.pin, digest=body.digest)
     return Nothing()
 

@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 from emulator.callers import Caller, Grant, Role, opaque_id_of
 from emulator.clock import DAY, MINUTE
 from emulator.engines.base import Key
-from emulator.errors import BadRequest
+from emulator.errors import BadRequest, invalid_member
 
 PIN: Final = "pin"
 """The kind of the keys of PINs."""
@@ -100,11 +100,11 @@ class Authenticated(Struct):
 def checked_client_id(client_id: str, field: str) -> str:
     """Return the client id; raise `BadRequest` naming `field` if it is missing or malformed."""
     if not client_id:
-        raise BadRequest("Invalid body", f"{field}: the client id is missing")
+        raise invalid_member(field, "the client id is missing")
     if len(client_id) > _MAX_CLIENT_ID_LENGTH or not client_id.isprintable() or " " in client_id or '"' in client_id:
-        raise BadRequest(
-            "Invalid body",
-            f"{field}: a client id has at most {_MAX_CLIENT_ID_LENGTH} printable characters, no spaces and no quotes",
+        raise invalid_member(
+            field,
+            f"a client id has at most {_MAX_CLIENT_ID_LENGTH} printable characters, no spaces and no quotes",
         )
     return client_id
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from emulator.callers import Caller
 from emulator.changes import Changes
 from emulator.engines.base import Key
-from emulator.errors import BadRequest, NotFound
+from emulator.errors import NotFound, invalid_parameter
 from emulator.features.sockets.rules import (
     GAME,
     PAGE,
@@ -241,5 +241,5 @@ def _record(peer: Peer, kind: str, where: tuple[str, str], role: str, user_id: s
 def _number_of(cursor: str) -> int:
     """Return the number of the last connection of the page before. Raises `BadRequest`."""
     if not cursor.isascii() or not (cursor or FIRST).isdecimal() or len(cursor) > 18:
-        raise BadRequest("Malformed cursor parameter", f"cursor: use {FIRST!r}, or `next` of an earlier page")
+        raise invalid_parameter("cursor", f"use {FIRST!r}, or `next` of an earlier page")
     return int(cursor or FIRST)

@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from emulator.callers import Caller, role_error
 from emulator.engines.base import Key
-from emulator.errors import BadRequest
+from emulator.errors import BadRequest, invalid_member
 from emulator.features.stores.rules import (
     ALL_CONFIG,
     CHANNEL_CONFIG,
@@ -150,7 +150,7 @@ def _target_id(message: Message) -> str:
 def _store(stores: dict[str, Store], store_id: str, member: str, *others: str) -> Store:
     if store_id not in stores:
         known = ", ".join((*stores, *others))
-        raise BadRequest("Invalid body", f"data.{member}: {store_id[:40]!r} is not one of {known}")
+        raise invalid_member(f"data.{member}", f"{store_id[:40]!r} is not one of {known}")
     return stores[store_id]
 
 

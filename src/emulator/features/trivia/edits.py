@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 from msgspec import UNSET
 
-from emulator.errors import BadRequest
+from emulator.errors import BadRequest, invalid_member
 from emulator.features.trivia.rules import (
     MAX_ID_LENGTH,
     Contest,
@@ -108,6 +108,6 @@ def _check(body: Option, where: str) -> None:
     for name, longest in _MAX_LENGTHS.items():
         text = getattr(body, name)
         if text is not UNSET and len(text) > longest:
-            raise BadRequest("Invalid body", f"{where}{name}: has {len(text)} characters; the limit is {longest}")
+            raise invalid_member(f"{where}{name}", f"has {len(text)} characters; the limit is {longest}")
     if not -_MAX_ORDER <= sort_order(body) <= _MAX_ORDER:
-        raise BadRequest("Invalid body", f"{where}order: must be within -{_MAX_ORDER} to {_MAX_ORDER}")
+        raise invalid_member(f"{where}order", f"must be within -{_MAX_ORDER} to {_MAX_ORDER}")

@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from emulator.callers import CHANNEL_WRITERS
 from emulator.engines.base import Key
-from emulator.errors import BadRequest
+from emulator.errors import BadRequest, invalid_member
 from emulator.features.votes.definitions import PollConfig
 from emulator.features.votes.results import PollResults
 from emulator.features.votes.rules import is_global
@@ -88,7 +88,7 @@ async def poll_topic(polls: Polls, message: Message) -> tuple[Key, ...]:
     body = message.body(PollTopicBody)
     poll_id = body.topic_id or body.poll_id
     if not poll_id:
-        raise BadRequest("Invalid body", "data.topic_id: must name a poll, or be '*' for all polls of the channel")
+        raise invalid_member("data.topic_id", "must name a poll, or be '*' for all polls of the channel")
     return (await polls.topic(message.caller, _channel(message, poll_id), poll_id),)
 
 

@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 
 from emulator.clock import END_OF_TIME, SECOND
 from emulator.engines.base import NEVER, Terms
-from emulator.errors import BadRequest
+from emulator.errors import invalid_member
 from emulator.features.votes.rules import GLOBAL, is_global
 from emulator.wire import json_codec
 
@@ -68,14 +68,14 @@ def checked_definition(poll_id: str, config: PollConfig, *, now: int) -> Definit
     """The definition with absolute times (`now` in ms); raises `BadRequest` naming the field and its limit."""
     options = [] if config.options is UNSET else config.options
     if config.options is not UNSET and not 1 <= len(options) <= _MAX_OPTIONS:
-        raise _invalid("options", f"{len(options)} given; a poll has 1 to {_MAX_OPTIONS}, or leave the field out")
+        raise invalid_member("options", f"{len(options)} given; a poll has 1 to {_MAX_OPTIONS}, or leave the field out")
     for index, option in enumerate(options):
         _check_size(f"options[{index}]", option, _MAX_OPTION_BYTES)
     _check_size("prompt", config.prompt, _MAX_PROMPT_BYTES)
     if (size := len(json_codec.encode(config.user_data))) > _MAX_USER_DATA_BYTES:
-        raise _invalid("userData", f"{size} bytes of JSON; the limit is {_MAX_USER_DATA_BYTES}")
+        raise invalid_member("userData", f"{size} bytes of JSON; the limit is {_MAX_USER_DATA_BYTES}")
     if config.global_ and not is_global(poll_id):
-        raise _invalid("global", f"the id of a global poll must start with {GLOBAL!r}")
+        raise invalid_member("global", f"the id of a global poll must start with {GLOBAL!r}")
     votes = {
         "distinctOptionsPerUser": config.distinct_options_per_user,
         "totalVotesPerUser": config.total_votes_per_user,
@@ -83,11 +83,11 @@ def checked_definition(poll_id: str, config: PollConfig, *, now: int) -> Definit
     }
     for name, value in votes.items():
         if not 1 <= value <= _MAX_VOTES[name]:
-            raise _invalid(name, f"{value} is not within 1 to {_MAX_VOTES[name]}")
+            raise invalid_member(name, f"{value} is not within 1 to {_MAX_VOTES[name]}")
     starts_at = _unix_seconds("startsAt", config.starts_at, "startsIn", config.starts_in, now)
     ends_at = _unix_seconds("endsAt", config.ends_at, "endsIn", config.ends_in, now)
     if starts_at and ends_at and starts_at > ends_at:
-        raise _invalid("startsAt", "must not be after endsAt")
+        raise invalid_member("startsAt", "must not be after endsAt")
     return Definition(
         id=poll_id,
         prompt=config.prompt,
@@ -154,17 +154,15 @@ def _unix_seconds(name: str, absolute: int, relative_name: str, relative: int, n
     if absolute == _NOW and name == "endsAt":
         return seconds
     if not 0 <= absolute <= _LAST_SECOND:
-        raise _invalid(name, f"{absolute} is not within 0 to {_LAST_SECOND} Unix seconds")
+        raise invalid_member(name, f"{absolute} is not within 0 to {_LAST_SECOND} Unix seconds")
     if not 0 <= relative < _LAST_SECOND - seconds:
-        raise _invalid(relative_name, f"{relative} is not within 0 to {_LAST_SECOND - seconds - 1} seconds from now")
+        raise invalid_member(
+            relative_name, f"{relative} is not within 0 to {_LAST_SECOND - seconds - 1} seconds from now"
+        )
     return absolute or (-(-now // 1000) + relative if relative else 0)
 
 
 def _check_size(name: str, text: str, limit: int) -> None:
     size = len(text.encode())
     if size > limit:
-        raise _invalid(name, f"{size} bytes; the limit is {limit}")
-
-
-def _invalid(field_name: str, problem: str) -> BadRequest:
-    return BadRequest("Invalid body", f"{field_name}: {problem}")
+        raise invalid_member(name, f"{size} bytes; the limit is {limit}")

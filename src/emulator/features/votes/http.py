@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from emulator.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS
-from emulator.errors import BadRequest
+from emulator.errors import invalid_parameter
 from emulator.features.votes.definitions import Definition, PollConfig
 from emulator.features.votes.listing import PollList
 from emulator.features.votes.rules import Poll
@@ -75,7 +75,7 @@ async def read_vote_log(polls: Polls, call: Call) -> Streamed:
     """Read every voter's latest vote, oldest first. The response is streamed."""
     since, limit = call.integer("since", 0), call.integer("limit", -1)
     if call.text("limit") and limit < 0:
-        raise BadRequest("Malformed limit parameter", "limit: must be 0 or more")
+        raise invalid_parameter("limit", "must be 0 or more")
     pages = await polls.log(call.caller, call.channel, call.id, since=since, limit=None if limit < 0 else limit)
     return Streamed(stream_array(b'{"result":[', pages, b"]}"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from emulator.errors import BadRequest, Forbidden
+from emulator.errors import Forbidden, invalid_parameter
 from emulator.journal import Entry, Journal
 
 ANY: Final = "*"
@@ -25,8 +25,8 @@ class EntryCount:
         if not journal.is_on:
             raise Forbidden("No journal", "the service keeps no journal: it runs with --journal 0, or several workers")
         if since is not None and since > journal.mark:
-            detail = f"since: {since} is after the latest entry, {journal.mark}; numbers begin anew with the service"
-            raise BadRequest("Malformed since parameter", detail)
+            detail = f"{since} is after the latest entry, {journal.mark}; numbers begin anew with the service"
+            raise invalid_parameter("since", detail)
         self._journal = journal
         self._matches = select(query)
         self._id = id

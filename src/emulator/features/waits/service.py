@@ -13,7 +13,7 @@ from msgspec import Struct
 from emulator.callers import Caller, Role
 from emulator.changes import Change, Changes
 from emulator.clock import SECOND, monotonic
-from emulator.errors import BadRequest, Forbidden, NotFound
+from emulator.errors import Forbidden, NotFound, invalid_parameter
 from emulator.features.waits.entries import EntryCount, Select
 from emulator.features.waits.rules import (
     FILTERS,
@@ -156,10 +156,10 @@ class Waits:
         if since is None:
             return
         if since > self._changes.mark:
-            detail = f"since: {since} is after the latest mark, {self._changes.mark}; marks begin anew with the service"
-            raise BadRequest("Malformed since parameter", detail)
+            detail = f"{since} is after the latest mark, {self._changes.mark}; marks begin anew with the service"
+            raise invalid_parameter("since", detail)
         if not self._changes.keeps_since(since, condition.kind):
-            raise BadRequest("Malformed since parameter", f"since: {since} is too old; take a mark shortly before")
+            raise invalid_parameter("since", f"{since} is too old; take a mark shortly before")
 
     async def _found(self, condition: Condition) -> dict[str, Any]:
         """Return what the checks of a condition find now."""
