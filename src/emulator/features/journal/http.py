@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from emulator.features.journal.entries import JournalEntry
 from emulator.features.journal.rules import DEFAULT_LIMIT, KINDS, MAX_LIMIT
-from emulator.features.journal.service import JournalEntry, Journals, Listing
+from emulator.features.journal.service import Journals, Listing
 from emulator.features.journal.snippets import DEFAULT_URL, FORMS
 from emulator.web.call import Call
 from emulator.web.endpoint import Audience, JsonLines, Parameter, Streamed, Text, endpoint

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import math
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 from msgspec import Struct
 
-from emulator.callers import Caller
 from emulator.clock import monotonic
 from emulator.errors import Forbidden, NotFound
 from emulator.features.journal import rules
+from emulator.features.journal.entries import Explanation, JournalEntry, shown
 from emulator.features.journal.rules import Matches
 from emulator.features.journal.snippets import snippet_of
 from emulator.ids import token_id
-from emulator.journal import DELIVERY, HIDDEN, MAX_BODY, Entry, Journal
+from emulator.journal import DELIVERY, Entry, Journal
 
 LATEST: Final = "latest"
 """As an id: the latest entry."""
@@ -31,92 +30,6 @@ _CHUNK: Final = 200
 """Entries of one chunk."""
 _STEP: Final = 500
 """Entries looked at before other requests run."""
-
-
-class Explanation(Protocol):
-    """Why a request was refused."""
-
-    @property
-    def rule(self) -> str:
-        """The id of a ruling or a section of the specification."""
-
-    @property
-    def next_step(self) -> str:
-        """One sentence."""
-
-
-class JournalCaller(Struct):
-    """The caller of an entry, as the token names them."""
-
-    client_id: str
-    role: str
-    channel_id: str | None
-    user_id: str | None
-    opaque_id: str
-
-
-class Content(Struct):
-    """The beginning of a body."""
-
-    text: str
-    """Tokens, PINs, codes and secrets are replaced by `[hidden]`."""
-    encoding: str
-    """`text`, or `base64` if the body is not UTF-8."""
-    size: int
-    """Bytes of the whole body."""
-    is_cut: bool
-    """Whether the body is longer than `text`."""
-    is_hidden: bool
-    """Whether a part is replaced by `[hidden]`."""
-
-
-class JournalEntry(Struct):
-    """One answer to a request, reply to a socket frame, or delivery to subscribers."""
-
-    number: int
-    """Its mark: later entries have higher numbers."""
-    kind: str
-    """`request`, `frame` or `delivery`."""
-    at: int
-    """Unix ms by the service's clock."""
-    system_at: int
-    """Unix ms by the system's clock."""
-    id: str
-    """The request id. A frame has that of its handshake and a number, a delivery that of the request that caused it."""
-    namespace: str
-    caller: JournalCaller | None
-    """The caller, `null` if there is no token."""
-    endpoint: str
-    """The method and path of the endpoint, the action of a frame, or the topic of a delivery."""
-    path: str
-    """The path and query that were sent; of a delivery, the client id and channel of the topic, joined by a slash."""
-    status: int
-    """The status of the answer; of a `close`, its code; 0 for a delivery, and if a fault prevented the answer."""
-    duration_ms: float
-    request: Content
-    """What was sent to the service."""
-    response: Content
-    """What the service sent."""
-    reason: str
-    """The reason of a refusal, as in its body."""
-    detail: str
-    """Its explanation, as in its body."""
-    rule: str
-    """The ruling or section of the specification that it follows from; empty if it is no refusal."""
-    next_step: str
-    """What to do about it."""
-    production: str
-    """What production would have done differently, as in `X-Emulator-Production`; empty if nothing."""
-    fault: str
-    """The id of the fault that acted on it; empty if none did."""
-    recipients: list[str]
-    """The first recipients of a delivery."""
-    delivered: int
-    """Sockets to which it was written."""
-    dropped: int
-    """Sockets that were closed or had too much unread."""
-    socket: int
-    """The number of the socket of a frame or of a handshake; 0 for all others."""
 
 
 class Listing(Struct):
@@ -164,7 +77,6 @@ class Journals:
         lost = 0 if page.since is None else journal.lost_since(page.since)
         found: list[Entry] = []
         position = before if page.newest_first else since + 1
-        looked = 0
         while True:
             entries = (
                 journal.until(position - 1, _STEP, after=since)
@@ -172,17 +84,14 @@ class Journals:
                 else journal.since(position - 1, _STEP, before=before)
             )
             if not entries:
-                return Listing(self._shown(found), mark, lost, None, self._run)
+                return Listing(list(map(self.shown, found)), mark, lost, None, self._run)
             for entry in entries:
                 if matches is None or matches(entry):
                     if len(found) == page.limit:
-                        return Listing(self._shown(found), mark, lost, found[-1].number, self._run)
+                        return Listing(list(map(self.shown, found)), mark, lost, found[-1].number, self._run)
                     found.append(entry)
             position = entries[-1].number if page.newest_first else entries[-1].number + 1
-            looked += len(entries)
-            if looked >= _STEP:
-                looked = 0
-                await asyncio.sleep(0)
+            await asyncio.sleep(0)
 
     def find(self, id: str) -> Entry:
         """Return the entry with this request id or number, a delivery only by number, or the latest.
@@ -254,54 +163,10 @@ class Journals:
 
     def shown(self, entry: Entry) -> JournalEntry:
         """Return an entry for readers, with its explanation."""
-        explanation = self._explain(entry) if entry.status >= 400 or entry.reason else None
-        return JournalEntry(
-            entry.number,
-            entry.kind,
-            entry.at,
-            entry.at - entry.offset,
-            entry.id,
-            self._namespace,
-            None if entry.caller is None else _caller(entry.caller),
-            entry.name,
-            entry.path,
-            entry.status,
-            round(entry.seconds * 1_000, 3),
-            content_of(entry.request, entry.request_size),
-            content_of(entry.response, entry.response_size),
-            entry.reason,
-            entry.detail,
-            "" if explanation is None else explanation.rule,
-            "" if explanation is None else explanation.next_step,
-            entry.production,
-            entry.fault,
-            entry.recipients.split("\n") if entry.recipients else [],
-            entry.delivered,
-            entry.dropped,
-            entry.socket,
-        )
-
-    def _shown(self, entries: Iterable[Entry]) -> list[JournalEntry]:
-        return [self.shown(entry) for entry in entries]
+        return shown(entry, self._namespace, self._explain(entry))
 
     def _check(self) -> None:
         if not self._journal.is_on:
             raise Forbidden(
                 "No journal", "the service keeps no journal: it runs with --journal 0, or with --workers over 1"
             )
-
-
-def _caller(caller: Caller) -> JournalCaller:
-    return JournalCaller(caller.client_id, str(caller.role), caller.channel_id, caller.user_id, caller.opaque_id)
-
-
-def content_of(body: bytes, size: int) -> Content:
-    """Return a body as text if it is UTF-8, apart from a character that its end cuts; else as base64."""
-    is_cut = size > len(body) and (len(body) >= MAX_BODY or not body)
-    is_hidden = HIDDEN.encode() in body
-    try:
-        return Content(body.decode(), "text", size, is_cut, is_hidden)
-    except UnicodeDecodeError as error:
-        if is_cut and error.start > len(body) - 4 and error.reason == "unexpected end of data":
-            return Content(body[: error.start].decode(), "text", size, is_cut, is_hidden)
-        return Content(base64.b64encode(body).decode(), "base64", size, is_cut, is_hidden)

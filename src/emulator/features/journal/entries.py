@@ -1,0 +1,142 @@
+"""An entry of the journal as its readers get it. Pure."""
+
+from __future__ import annotations
+
+import base64
+from typing import Protocol
+
+from msgspec import Struct
+
+from emulator.callers import Caller
+from emulator.journal import HIDDEN, MAX_BODY, Entry
+
+
+class Explanation(Protocol):
+    """Why a request was refused."""
+
+    @property
+    def rule(self) -> str:
+        """The id of a ruling or a section of the specification."""
+
+    @property
+    def next_step(self) -> str:
+        """One sentence."""
+
+
+class JournalCaller(Struct):
+    """The caller of an entry, as the token names them."""
+
+    client_id: str
+    role: str
+    channel_id: str | None
+    user_id: str | None
+    opaque_id: str
+
+
+class Content(Struct):
+    """The beginning of a body."""
+
+    text: str
+    """Tokens, PINs, codes and secrets are replaced by `[hidden]`."""
+    encoding: str
+    """`text`, or `base64` if the body is not UTF-8."""
+    size: int
+    """Bytes of the whole body."""
+    is_cut: bool
+    """Whether the body is longer than `text`."""
+    is_hidden: bool
+    """Whether a part is replaced by `[hidden]`."""
+
+
+class JournalEntry(Struct):
+    """One answer to a request, reply to a socket frame, or delivery to subscribers."""
+
+    number: int
+    """Its mark: later entries have higher numbers."""
+    kind: str
+    """`request`, `frame` or `delivery`."""
+    at: int
+    """Unix ms by the service's clock."""
+    system_at: int
+    """Unix ms by the system's clock."""
+    id: str
+    """The request id. A frame has that of its handshake and a number, a delivery that of the request that caused it."""
+    namespace: str
+    caller: JournalCaller | None
+    """The caller, `null` if there is no token."""
+    endpoint: str
+    """The method and path of the endpoint, the action of a frame, or the topic of a delivery."""
+    path: str
+    """The path and query that were sent; of a delivery, the client id and channel of the topic, joined by a slash."""
+    status: int
+    """The status of the answer; of a `close`, its code; 0 for a delivery, and if a fault prevented the answer."""
+    duration_ms: float
+    request: Content
+    """What was sent to the service."""
+    response: Content
+    """What the service sent."""
+    reason: str
+    """The reason of a refusal, as in its body."""
+    detail: str
+    """Its explanation, as in its body."""
+    rule: str
+    """The ruling or section of the specification that it follows from; empty if it is no refusal."""
+    next_step: str
+    """What to do about it."""
+    production: str
+    """What production would have done differently, as in `X-Emulator-Production`; empty if nothing."""
+    fault: str
+    """The id of the fault that acted on it; empty if none did."""
+    recipients: list[str]
+    """The first recipients of a delivery."""
+    delivered: int
+    """Sockets to which it was written."""
+    dropped: int
+    """Sockets that were closed or had too much unread."""
+    socket: int
+    """The number of the socket of a frame or of a handshake; 0 for all others."""
+
+
+def shown(entry: Entry, namespace: str, explanation: Explanation | None) -> JournalEntry:
+    """Return an entry with the explanation of its refusal; `None` if it is no refusal."""
+    return JournalEntry(
+        number=entry.number,
+        kind=entry.kind,
+        at=entry.at,
+        system_at=entry.at - entry.offset,
+        id=entry.id,
+        namespace=namespace,
+        caller=None if entry.caller is None else _caller(entry.caller),
+        endpoint=entry.name,
+        path=entry.path,
+        status=entry.status,
+        duration_ms=round(entry.seconds * 1_000, 3),
+        request=_content(entry.request, entry.request_size),
+        response=_content(entry.response, entry.response_size),
+        reason=entry.reason,
+        detail=entry.detail,
+        rule="" if explanation is None else explanation.rule,
+        next_step="" if explanation is None else explanation.next_step,
+        production=entry.production,
+        fault=entry.fault,
+        recipients=entry.recipients.split("\n") if entry.recipients else [],
+        delivered=entry.delivered,
+        dropped=entry.dropped,
+        socket=entry.socket,
+    )
+
+
+def _caller(caller: Caller) -> JournalCaller:
+    return JournalCaller(caller.client_id, str(caller.role), caller.channel_id, caller.user_id, caller.opaque_id)
+
+
+def _content(body: bytes, size: int) -> Content:
+    """Return a body as text if it is UTF-8, apart from a character that its end cuts; else as base64."""
+    is_cut = size > len(body) and (len(body) >= MAX_BODY or not body)
+    is_hidden = HIDDEN.encode() in body
+    try:
+        return Content(body.decode(), "text", size, is_cut, is_hidden)
+    except UnicodeDecodeError as error:
+        if is_cut and error.start > len(body) - 4 and error.reason == "unexpected end of data":
+            return Content(body[: error.start].decode(), "text", size, is_cut, is_hidden)
+        return Content(base64.b64encode(body).decode(), "base64", size, is_cut, is_hidden)
