@@ -27,7 +27,7 @@ HEARTBEAT: Final = 15.0
 _INTERVAL: Final = 0.02
 """Seconds in which entries are collected for one chunk of the stream."""
 _CHUNK: Final = 200
-"""Entries of one chunk."""
+"""Entries looked at for one chunk of the stream, before other requests run."""
 _STEP: Final = 500
 """Entries looked at before other requests run."""
 
@@ -151,6 +151,7 @@ class Journals:
                     if lines:
                         lines.append(b"")
                         yield b"\n".join(lines)
+                    await asyncio.sleep(0)
                 left = deadline - monotonic()
                 if left <= 0:
                     return

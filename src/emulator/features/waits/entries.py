@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
@@ -11,6 +12,7 @@ from emulator.journal import Entry, Journal
 ANY: Final = "*"
 """The id of a condition about all endpoints."""
 _CHUNK: Final = 500
+"""Entries looked at before other requests run."""
 
 Matches = Callable[[Entry], bool]
 Select = Callable[[Mapping[str, str]], Matches | None]
@@ -33,11 +35,12 @@ class EntryCount:
         self._seen = since or 0
         self._count = 0
 
-    def count(self) -> int:
+    async def count(self) -> int:
         """Return how many there were so far, among those that the journal still had when it was asked."""
         while entries := self._journal.since(self._seen, _CHUNK):
             self._seen = entries[-1].number
             self._count += sum(1 for entry in entries if self._is_about(entry) and self._meets(entry))
+            await asyncio.sleep(0)
         return self._count
 
     def latest(self, limit: int) -> list[Entry]:

@@ -126,7 +126,9 @@ class Waits:
             while True:
                 changed.clear()
                 found = (
-                    count_facts(condition.checks, {"": entries.count()}) if entries else await self._found(condition)
+                    count_facts(condition.checks, {"": await entries.count()})
+                    if entries
+                    else await self._found(condition)
                 )
                 left = deadline - monotonic()
                 if condition.is_met(found) or left <= 0:
