@@ -75,13 +75,22 @@ class Pause:
 class Held:
     """What one fault holds back. It keeps none of it alive."""
 
-    things: WeakSet[Waiting] = field(default_factory=WeakSet)
     is_void: bool = False
     """Whether a reset or a stop ended the fault: what it held back does not happen any more."""
+    _is_released: bool = False
+    _things: WeakSet[Waiting] = field(default_factory=WeakSet)
+
+    def add(self, thing: Waiting) -> None:
+        """Hold something back, unless the fault has ended since it was chosen."""
+        if self._is_released:
+            thing.release()
+        else:
+            self._things.add(thing)
 
     def release(self, *, is_void: bool) -> None:
-        self.is_void = is_void
-        for each in list(self.things):
+        """Release everything, because the fault has ended."""
+        self.is_void, self._is_released = is_void, True
+        for each in list(self._things):
             each.release()
 
 
@@ -109,7 +118,7 @@ class Hit:
     def pause(self) -> Pause:
         """Return a wait that ends when the fault is removed, and at a reset or stop."""
         pause = Pause()
-        self.held.things.add(pause)
+        self.held.add(pause)
         return pause
 
     async def delayed(self) -> bool:

@@ -123,6 +123,18 @@ def test_a_replaced_fault_ends_its_stalls(live: LiveServer, raw: RawClient, view
     assert b"" == raw.rest()
 
 
+@pytest.mark.parametrize("end", [remove_faults, RunningService.reset])
+def test_a_fault_that_ends_while_the_body_arrives_does_not_stall(live: LiveServer, raw: RawClient, viewer, end):
+    add_fault(live, VOTE, "stall")
+    raw.send_head(viewer(), "POST", PATH, 2)
+    wait_until(lambda: [1] == hits_of(live))
+
+    end(live)
+    raw.socket.sendall(b"{}")
+
+    assert b"" == raw.rest()
+
+
 def test_dropping_a_namespace_ends_its_stalls(live: LiveServer, raw: RawClient, viewer, stranger: Client):
     service = service_of(live, "/_ns/faulty")
     add_fault(service, VOTE, "stall")

@@ -56,9 +56,11 @@ class RawClient:
     def send(self, client: Client, method: str, path: str, body: object = None) -> None:
         """Send a request with the credential of a client; `path` is whole."""
         text = b"" if body is None else json.dumps(body).encode()
-        head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(text)}\r\n"
-        head += f"Authorization: {client.headers['authorization']}\r\n\r\n"
-        self.socket.sendall(head.encode() + text)
+        self.socket.sendall(_head(client, method, path, len(text)) + text)
+
+    def send_head(self, client: Client, method: str, path: str, size: int) -> None:
+        """Send a request up to its body of `size` bytes."""
+        self.socket.sendall(_head(client, method, path, size))
 
     def handshake(self, path: str) -> None:
         """Send the handshake of a WebSocket."""
@@ -94,6 +96,11 @@ class RawClient:
         finally:
             self.socket.settimeout(TIMEOUT)
         return False
+
+
+def _head(client: Client, method: str, path: str, size: int) -> bytes:
+    head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {size}\r\n"
+    return f"{head}Authorization: {client.headers['authorization']}\r\n\r\n".encode()
 
 
 def status_of_vote(client: Client, value: int = 1) -> int:

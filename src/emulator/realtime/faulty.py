@@ -58,7 +58,7 @@ async def disturb_message(faults: Faults, session: Session, request: Request) ->
         session.connection.reset()
     elif hit.effect == STALL:
         session.connection.stall()
-        hit.held.things.add(session.connection)
+        hit.held.add(session.connection)
     elif hit.effect == CLOSE:
         session.expel(f"fault {hit.id} closed the connection", hit.code)
     if (context := current.get()) is not None:
