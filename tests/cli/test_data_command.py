@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
+import shutil
 import signal
 import sqlite3
 from collections.abc import Iterator
@@ -79,6 +82,45 @@ def test_a_full_disk_names_the_file_that_has_no_space(extcli, served, data: Path
     expected = f"extcli: cannot write {new}: No space left on device; nothing was replaced\n"
     assert (2, expected) == (restore.exit_code, restore.stderr)
     assert [] == [path for path in (copy, new, *tmp_path.glob("*.part")) if path.exists()]
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_a_backup_is_never_put_beside_the_log_of_another_database(extcli, served, data: Path, tmp_path: Path, force):
+    copy, log = tmp_path / "copy.db", tmp_path / "copy.db-wal"
+    with contextlib.closing(sqlite3.connect(copy)) as other:
+        other.execute("PRAGMA journal_mode = WAL")
+        other.execute("CREATE TABLE notes (text)")
+        written = log.read_bytes()
+    log.write_bytes(written)
+    for each in [] if force else [copy]:
+        each.unlink()
+
+    refused = extcli("data", "backup", str(copy), "--data", f"sqlite://{data}", *force)
+
+    expected = f"extcli: {log} exists: a program uses {copy}, or was killed; give another name\n"
+    assert (2, expected) == (refused.exit_code, refused.stderr)
+
+
+def test_an_empty_log_is_no_obstacle_to_a_backup(extcli, served, data: Path, tmp_path: Path):
+    (tmp_path / "copy.db-wal").touch()
+
+    assert 0 == extcli("data", "backup", str(tmp_path / "copy.db"), "--data", f"sqlite://{data}").exit_code
+
+
+def test_without_links_a_backup_that_fails_leaves_no_file(extcli, served, data: Path, tmp_path: Path, monkeypatch):
+    def fail(*_: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "link", fail)
+    monkeypatch.setattr(shutil, "copyfileobj", fail)
+
+    result = extcli("data", "backup", str(tmp_path / "copy.db"), "--data", f"sqlite://{data}")
+
+    assert (2, f"extcli: cannot write {tmp_path / 'copy.db'}: Input/output error\n") == (
+        result.exit_code,
+        result.stderr,
+    )
+    assert [] == [path.name for path in tmp_path.iterdir() if "copy.db" in path.name]
 
 
 def test_a_backup_never_replaces_the_data_itself(extcli, served, data: Path):
@@ -286,7 +328,7 @@ def test_a_file_without_its_last_byte_is_damaged(extcli, served, data: Path, tmp
 
 
 def test_a_backup_removes_what_a_killed_one_has_left(extcli, served, data: Path, tmp_path: Path):
-    old, new = tmp_path / ".copy.db-aaaa.part", tmp_path / ".copy.db-bbbb.part"
+    old, new = tmp_path / ".copy.db-aaaaaaaa.part", tmp_path / ".copy.db-bbbbbbbb.part"
     for each in (old, new):
         each.write_bytes(b"SQLite")
     os.utime(old, (1_000_000_000, 1_000_000_000))
@@ -294,3 +336,17 @@ def test_a_backup_removes_what_a_killed_one_has_left(extcli, served, data: Path,
     assert 0 == extcli("data", "backup", str(tmp_path / "copy.db"), "--data", f"sqlite://{data}").exit_code
 
     assert (False, True) == (old.exists(), new.exists()), "the other may belong to a backup that runs"
+
+
+def test_a_restore_removes_only_what_a_killed_one_has_left(extcli, tmp_path: Path):
+    data, copy = tmp_path / "data[1].db", tmp_path / "copy.db"
+    with server_process("--data", f"sqlite://{copy}"):
+        pass
+    old = tmp_path / ".data[1].db-aaaaaaaa.part"
+    of_others = [tmp_path / ".data1.db-aaaaaaaa.part", tmp_path / ".data[1].db-monday.db-aaaaaaaa.part"]
+    for each in (old, *of_others):
+        each.touch()
+
+    assert 0 == extcli("data", "restore", str(copy), "--data", f"sqlite://{data}").exit_code
+
+    assert [False, True, True] == [each.exists() for each in (old, *of_others)]

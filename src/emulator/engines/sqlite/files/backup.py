@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import os
 from contextlib import closing, suppress
@@ -10,12 +9,20 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from emulator.engines.sqlite.connection import FAILURES, explain
-from emulator.engines.sqlite.files.copying import PART, DamagedCopy, check_regular, copied, open_read_only, put
+from emulator.engines.sqlite.files.copying import (
+    LOGS,
+    DamagedCopy,
+    check_regular,
+    copied,
+    open_read_only,
+    put,
+    remove_parts,
+)
 from emulator.engines.sqlite.files.facts import Facts, facts_of
 from emulator.errors import EngineError
 
 _ABANDONED: Final = 3_600_000
-"""In ms. An unfinished copy that nothing has written to for so long is of a backup that was killed."""
+"""In ms. A backup writes to its copy all the time, so one that is this old is of a backup that was killed."""
 
 
 class Backup(NamedTuple):
@@ -38,7 +45,10 @@ def back_up(path: str, target: Path, *, now: int, replace: bool) -> Backup:
         raise EngineError(f"{target} is the data itself; give another name")
     if not os.path.exists(path):
         raise EngineError(f"cannot open {path}: there is no such file")
-    _remove_old_parts(target, now)
+    for log in [f"{target}{end}" for end in LOGS]:
+        if os.path.exists(log) and os.path.getsize(log):  # it would be applied to the copy
+            raise EngineError(f"{log} exists: a program uses {target}, or was killed; give another name")
+    remove_parts(target, before=(now - _ABANDONED) / 1_000)
     try:
         with copied(path, target) as copy:
             with closing(open_read_only(str(copy))) as connection:
@@ -52,14 +62,6 @@ def back_up(path: str, target: Path, *, now: int, replace: bool) -> Backup:
         raise EngineError(f"cannot write {target}: {error.strerror}") from error
     _note(path, target, now)
     return Backup(target, facts)
-
-
-def _remove_old_parts(target: Path, now: int) -> None:
-    """Remove the copies that killed backups have left. A backup that runs writes to its own all the time."""
-    for each in target.parent.glob(f".{glob.escape(target.name)}-*{PART}"):
-        with suppress(OSError):
-            if each.stat().st_mtime * 1_000 < now - _ABANDONED:
-                each.unlink()
 
 
 def note_path(path: str) -> str:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import errno
+import glob
+import math
 import os
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -14,7 +17,10 @@ from emulator.errors import EngineError
 
 STEP = 256
 """Pages that are copied between two waits for the processor: a quarter of a MiB."""
-PART = ".part"
+LOGS = ("-wal", "-journal")
+"""How the names of the files end that a database has beside it until it is closed. They belong to its content, unlike
+`-shm`, which is only an index of `-wal`."""
+_PART = ".part"
 """How the name of an unfinished copy ends."""
 
 
@@ -57,7 +63,7 @@ def copied(source: str, beside: Path, *, checked: bool = True) -> Iterator[Path]
     file is deleted at the end of the block unless it was moved. Raises `sqlite3.Error`, or `OSError` if the copy cannot
     be written; if `checked` and corrupt, `DamagedCopy`.
     """
-    descriptor, name = mkstemp(prefix=f".{beside.name}-", suffix=PART, dir=beside.parent)  # with mode 0600
+    descriptor, name = mkstemp(prefix=f".{beside.name}-", suffix=_PART, dir=beside.parent)  # with mode 0600
     os.close(descriptor)
     try:
         with closing(open_read_only(source)) as reading, closing(sqlite3.connect(name, isolation_level=None)) as copy:
@@ -81,6 +87,15 @@ def copied(source: str, beside: Path, *, checked: bool = True) -> Iterator[Path]
                 os.unlink(each)
 
 
+def remove_parts(beside: Path, *, before: float = math.inf) -> None:
+    """Remove the copies that killed calls of `copied` have left, if they were last written before this Unix time."""
+    eight = "?" * 8  # random characters of `mkstemp`
+    for each in beside.parent.glob(f".{glob.escape(beside.name)}-{eight}{_PART}"):
+        with suppress(OSError):
+            if each.stat().st_mtime < before:
+                each.unlink()
+
+
 def put(copy: Path, target: Path, *, replace: bool) -> None:
     """Move a file to `target`, in one step. Raises `FileExistsError` unless it may replace what is there."""
     if replace:
@@ -102,10 +117,13 @@ def link(source: Path, target: Path) -> None:
             open(source, "rb") as reading,
             open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as to,
         ):
-            while block := reading.read(1 << 20):
-                to.write(block)
-            to.flush()
-            os.fsync(to.fileno())
+            try:
+                shutil.copyfileobj(reading, to)
+                to.flush()
+                os.fsync(to.fileno())
+            except BaseException:
+                os.unlink(target)
+                raise
 
 
 def sync(path: str | Path) -> None:

@@ -12,12 +12,13 @@ from typing import NamedTuple
 from emulator.engines.sqlite.connection import FAILURES, explain, is_busy
 from emulator.engines.sqlite.corruption import marker_path
 from emulator.engines.sqlite.files.copying import (
-    PART,
+    LOGS,
     check_regular,
     copied,
     free_name,
     link,
     open_read_only,
+    remove_parts,
     sync,
     timestamp,
 )
@@ -26,9 +27,6 @@ from emulator.engines.sqlite.files.verification import Verified, cut_end, verify
 from emulator.engines.sqlite.schema import UnusableDatabase
 from emulator.engines.sqlite.service_lock import service_lock
 from emulator.errors import EngineError
-
-_LOGS = ("-wal", "-journal")
-"""Files that belong to a database that was not closed cleanly. `-shm` is only an index of `-wal`."""
 
 
 class Restored(NamedTuple):
@@ -58,9 +56,7 @@ def restore(source: str, path: str, *, environments: Sequence[str], now: int) ->
     with ExitStack() as stack:
         for environment in environments:
             stack.enter_context(service_lock(path, environment, advice="stop it first"))
-        for each in target.parent.glob(f".{target.name}-*{PART}"):  # of a restore that was killed
-            with suppress(OSError):
-                each.unlink()
+        remove_parts(target)
         try:
             copy = stack.enter_context(copied(source, target, checked=False))
             verified = verify(str(copy))
@@ -108,7 +104,7 @@ def _replace(copy: Path, target: Path, now: int) -> Path | None:
     with _exclusive(target) as is_whole:
         link(target, former)
         if not is_whole:  # a corrupt file keeps its log, which must not be applied to the copy
-            for end in _LOGS:
+            for end in LOGS:
                 with suppress(FileNotFoundError):
                     link(Path(f"{target}{end}"), Path(f"{former}{end}"))
         sync(target.parent)
@@ -141,7 +137,7 @@ def _exclusive(target: Path) -> Iterator[bool]:
 
 
 def _remove_logs(target: Path) -> None:
-    for end in (*_LOGS, "-shm"):
+    for end in (*LOGS, "-shm"):
         with suppress(FileNotFoundError):
             os.unlink(f"{target}{end}")
 

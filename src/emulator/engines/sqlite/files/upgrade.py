@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
@@ -46,15 +45,13 @@ def prepare(connection: sqlite3.Connection, path: str | None, upgrades: Upgrades
 
 def _backed_up(path: str, found: int, now: int) -> Path:
     """Copy the file, which no other process writes to, to a file beside it that is named after its format."""
-    from emulator.engines.sqlite.files.copying import PART, DamagedCopy, copied, free_name, put, timestamp
+    from emulator.engines.sqlite.files.copying import DamagedCopy, copied, free_name, put, remove_parts, timestamp
 
-    file = Path(os.path.abspath(path))
-    for each in file.parent.glob(f".{file.name}.format-*{PART}"):  # of a start that was killed
-        with suppress(OSError):
-            each.unlink()
-    target = free_name(file.with_name(f"{file.name}.format-{found}-{timestamp(now)}"))
+    beside = Path(f"{os.path.abspath(path)}.format-{found}")
+    remove_parts(beside)
+    target = free_name(Path(f"{beside}-{timestamp(now)}"))
     try:
-        with copied(path, target) as copy:
+        with copied(path, beside) as copy:
             put(copy, target, replace=False)
     except DamagedCopy as error:
         raise UnusableDatabase(f"its format is not raised, because it is corrupt ({error})") from None
