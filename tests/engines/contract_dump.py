@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
@@ -22,7 +23,7 @@ from emulator.engines.records import (
 from emulator.errors import EngineError
 from engines.contract_purge import fill as fill_shapes
 from engines.contract_purge import read_all
-from engines.pool_shorthand import add_members, draw, fill, held, listing, source, stocked
+from engines.pool_shorthand import add_members, draw, draws, fill, held, listing, source, stocked
 from engines.pool_shorthand import drop as drop_pool
 from engines.shorthand import (
     END,
@@ -206,6 +207,18 @@ class DumpContract:
         assert ("000",) == (await held(engine, "U0") or ((),))[0]
         found = (await engine.pools.counts([key()], now=NOW))[key()]
         assert (132, 118) == (found.handed, found.left)
+
+    async def test_a_dump_during_draws_lacks_only_items_that_were_drawn(self, engine: Engine) -> None:
+        codes = [f"C{number}" for number in range(5_000)]
+        await stocked(engine, codes)
+        dumping, drawn = asyncio.create_task(dumped(engine)), list[str]()
+        while not dumping.done():
+            drawn += await draws(engine, 20, name=f"{len(drawn)}-")
+
+        listed = [item for record in await dumping if isinstance(record, ListItemsRecord) for item in record.items]
+        assert set(codes) - set(drawn) <= set(listed)
+        assert len(set(listed)) == len(listed)
+        assert drawn
 
     async def test_the_history_of_dropped_pools_stays_after_a_load(self, engine: Engine) -> None:
         for text in ("a", "b"):

@@ -61,9 +61,15 @@ function ops.items()
   return rows
 end
 
--- source, first, last → items
+-- source → how many items are left
+function ops.length()
+  return redis.call('LLEN', prefix .. 'sl:' .. ARGV[2])
+end
+
+-- source, place from the end, how many → the items from there on. Draws take items from the front meanwhile.
 function ops.list()
-  return redis.call('LRANGE', prefix .. 'sl:' .. ARGV[2], ARGV[3], ARGV[4])
+  local first = -ARGV[3]
+  return redis.call('LRANGE', prefix .. 'sl:' .. ARGV[2], first, math.min(-1, first + ARGV[4] - 1))
 end
 
 -- id of a pool, cursor → the next cursor, then (field, value)… of what each user has of it

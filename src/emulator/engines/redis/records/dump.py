@@ -200,8 +200,9 @@ class _Collecting:
         await self._scan(items, b"items", name)
 
     async def _read_list(self, name: bytes, key: Key) -> None:
-        start = 0
-        while items := await self._pipeline.run(DUMP, b"list", name, b"%d" % start, b"%d" % (start + _LIST_PAGE - 1)):
+        size: int = await self._pipeline.run(DUMP, b"length", name)
+        for start in range(0, size, _LIST_PAGE):
+            items = await self._pipeline.run(DUMP, b"list", name, b"%d" % (size - start), b"%d" % _LIST_PAGE)
             texts = [item.decode() for item in items]
             self._add(
                 [
@@ -209,7 +210,6 @@ class _Collecting:
                     for at in range(0, len(texts), ITEMS_PER_RECORD)
                 ]
             )
-            start += _LIST_PAGE
 
     async def _read_handed(self, pool: PoolRecord, id: bytes) -> None:
         def handed(flat: Sequence[bytes]) -> None:
