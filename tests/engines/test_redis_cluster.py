@@ -11,8 +11,12 @@ import pytest
 from emulator.engines import open_engine
 from emulator.engines.base import CastRequest
 from emulator.engines.engine import Engine
+from emulator.engines.records import SpentRecord
 from emulator.engines.redis import connection
+from emulator.errors import EngineError
 from engines.contract import EngineContract
+from engines.contract_dump import dumped
+from engines.pool_shorthand import draw, stocked
 from engines.redis_cluster import RedisCluster
 from engines.shorthand import END, NOW, Listener, Open, cast, counts, entries, key, read, wait_until_connected, write
 
@@ -142,6 +146,26 @@ async def test_messages_follow_a_slot_to_another_node(
 
     await wait_until_connected([engine, second])
     assert [b"{emulator|%s}:relay:0" % name.encode()] == cluster.owner(name).run("PUBSUB", "SHARDCHANNELS")
+
+
+async def test_a_dump_fails_if_its_slot_moves_while_it_lists_keys(
+    cluster: RedisCluster, name: str, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await stocked(engine, ["a", "b"])
+    await draw(engine)
+    scan = engine._pipeline.send
+
+    async def move_and_scan(*command: bytes) -> object:
+        with cluster.moving(name, cluster.other_primary(name)):
+            monkeypatch.undo()
+        return await scan(*command)
+
+    monkeypatch.setattr(engine._pipeline, "send", move_and_scan)
+    with pytest.raises(EngineError, match="the cluster moved this data to another node during a dump; try again"):
+        await dumped(engine)
+
+    spent = [record for record in await dumped(engine) if isinstance(record, SpentRecord)]
+    assert 1 == len(spent)
 
 
 async def test_tidying_after_a_move_leaves_no_keys_of_a_reset(cluster: RedisCluster, name: str, engine: Engine) -> None:

@@ -53,6 +53,6 @@ class Purge:
                 await self._pipeline.send(b"UNLINK", *unreachable)
             if cursor == b"0":
                 break
-        await self._pipeline.run(PURGE, b"dead")
+        await self._pipeline.run(PURGE, b"dead")  # of another node now, if the data has moved: SCAN names no key
         if moves == self._nodes.moves:  # otherwise SCAN may have missed keys, because it lists one node of a cluster
             await self._pipeline.run(PURGE, b"bury", *dead)

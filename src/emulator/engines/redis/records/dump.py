@@ -252,6 +252,7 @@ class _Collecting:
         while cursor != b"0":
             cursor, keys = await self._pipeline.send(b"SCAN", cursor or b"0", b"MATCH", pattern, b"COUNT", b"1000")
             names.update(keys)
+        await self._pipeline.run(DUMP, b"prefix")  # of another node now, if the data has moved: SCAN names no key
         if moves != self._nodes.moves:  # SCAN lists one node of a cluster, so it may have missed keys
             raise EngineError("Redis: the cluster moved this data to another node during a dump; try again")
         return names
