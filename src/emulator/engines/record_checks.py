@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
 from emulator.engines.base import NEVER, Entry, Key
 from emulator.engines.records import (
+    RANK,
     TYPES,
     BallotRecord,
     ChoiceRecord,
@@ -22,7 +23,6 @@ from emulator.engines.records import (
     SpentRecord,
 )
 
-_RANK: Final = {each: rank for rank, each in enumerate(TYPES)}
 _CONTENT_OF: Final[dict[type, tuple[type, str]]] = {
     ChoiceRecord: (BallotRecord, "ballot"),
     EntryRecord: (BallotRecord, "ballot"),
@@ -31,6 +31,15 @@ _CONTENT_OF: Final[dict[type, tuple[type, str]]] = {
 }
 _DIGEST_SIZE: Final = 32
 _COUNT_END: Final = 1 << 53
+
+
+async def checked(pages: AsyncIterator[Sequence[Record]]) -> AsyncIterator[Sequence[Record]]:
+    """Iterate over the pages of a dump. Raises `ValueError` as `RecordChecks.check` does."""
+    checks = RecordChecks()
+    async for page in pages:
+        for record in page:
+            checks.check(record)
+        yield page
 
 
 class RecordChecks:
@@ -50,7 +59,7 @@ class RecordChecks:
         """Raise `ValueError` if this record cannot follow the ones before it, or has a value that no engine stores."""
         _check_values(record)
         kind = type(record)
-        rank = _RANK[kind]
+        rank = RANK[kind]
         if rank < self._rank:
             raise ValueError(f"a {kind.__name__} must come before every {TYPES[self._rank].__name__}")
         position = _position(record)

@@ -14,6 +14,7 @@ Times are Unix ms. Only what is alive is dumped. `record_checks.py` checks the o
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from emulator.engines.base import Entry, Key, Terms
@@ -151,6 +152,8 @@ TYPES: Final[tuple[type[Record], ...]] = (
     MemberRecord,
 )
 """In the order of a dump."""
+RANK: Final[Mapping[type[Record], int]] = {each: rank for rank, each in enumerate(TYPES)}
+"""The place of each type in a dump."""
 
 
 def digest_of(item: str) -> bytes:

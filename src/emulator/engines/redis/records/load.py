@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from emulator.engines.base import Key
-from emulator.engines.record_checks import RecordChecks
+from emulator.engines.record_checks import checked
 from emulator.engines.records import (
     BallotRecord,
     ChoiceRecord,
@@ -54,26 +54,19 @@ class Load:
         self._pipeline = pipeline
 
     async def __call__(self, pages: AsyncIterator[Sequence[Record]], *, replace: bool) -> None:
-        checks = RecordChecks()
         if replace:
-            await self._replace(pages, checks)
+            await self._replace(pages)
             return
-        records = []
-        async for page in pages:
-            for record in page:
-                checks.check(record)
-                records.append(record)
+        records = [record async for page in checked(pages) for record in page]
         writing = _Writing(self._pipeline, _PRESENT)
         await writing.write(records, clear=True)
         await writing.finish()
 
-    async def _replace(self, pages: AsyncIterator[Sequence[Record]], checks: RecordChecks) -> None:
+    async def _replace(self, pages: AsyncIterator[Sequence[Record]]) -> None:
         generation: bytes = await self._pipeline.run(LOAD, b"begin", _PRESENT)
         writing = _Writing(self._pipeline, generation)
         try:
-            async for page in pages:
-                for record in page:
-                    checks.check(record)
+            async for page in checked(pages):
                 for start in range(0, len(page), STEP):
                     await writing.write(page[start : start + STEP])
             await writing.finish()

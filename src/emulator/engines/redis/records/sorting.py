@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from emulator.engines.records import TYPES, Record
+from emulator.engines.records import RANK, TYPES, Record
 from emulator.errors import EngineError
 
 PAGE: Final = 500
@@ -21,7 +21,6 @@ _COLUMNS: Final = 8
 _NAMES: Final = ", ".join(f"p{number}" for number in range(_COLUMNS))
 _CREATE = f"CREATE TABLE records (rank, {_NAMES}, record, PRIMARY KEY (rank, {_NAMES})) WITHOUT ROWID"
 _ADD = f"INSERT OR REPLACE INTO records VALUES (?, {', '.join('?' * _COLUMNS)}, ?)"
-_RANK: Final = {each: rank for rank, each in enumerate(TYPES)}
 _DECODERS: Final = [msgspec.msgpack.Decoder(each) for each in TYPES]
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -41,7 +40,7 @@ class SortedRecords:
         try:
             self._connection.executemany(
                 _ADD,
-                [(_RANK[type(record)], *(*at, *padding)[:_COLUMNS], _encode(record)) for at, record in rows],
+                [(RANK[type(record)], *(*at, *padding)[:_COLUMNS], _encode(record)) for at, record in rows],
             )
         except sqlite3.Error as error:
             raise EngineError(f"cannot sort a dump: {error}") from error

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 
-from emulator.engines.record_checks import RecordChecks
+from emulator.engines.record_checks import checked
 from emulator.engines.records import Record
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.namespace_ids import NamespaceIds, Tables
@@ -41,23 +41,15 @@ class Load(Tables):
         if replace:
             await self._replace(pages)
         else:
-            checks = RecordChecks()
-            records = []
-            async for page in pages:
-                for record in page:
-                    checks.check(record)
-                    records.append(record)
+            records = [record async for page in checked(pages) for record in page]
             await self._group_commit.write(self._merge, records)
 
     async def _replace(self, pages: AsyncIterator[Sequence[Record]]) -> None:
-        checks = RecordChecks()
         space = await self._group_commit.write(self._namespace.begin_hidden)
         rows = RecordRows(self._group_commit, self._namespace, space)
         steps = 0
         try:
-            async for page in pages:
-                for record in page:
-                    checks.check(record)
+            async for page in checked(pages):
                 for start in range(0, len(page), STEP):
                     await self._group_commit.write(rows.write, page[start : start + STEP])
                     steps += 1

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby, islice
-from typing import Any
+from typing import Any, Final
 
 from emulator.engines.base import NEVER, Key
 from emulator.engines.records import (
@@ -24,7 +24,8 @@ from emulator.engines.records import (
 )
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.namespace_ids import NamespaceIds
-from emulator.engines.sqlite.rewards.lists import packed
+from emulator.engines.sqlite.rewards.lists import SpentItems, packed
+from emulator.engines.sqlite.rewards.rosters import ROOT
 
 _KEYED = "space, shelf, owner, name, holder, place"
 _SEVEN = ", ".join("?" * 7)
@@ -57,10 +58,7 @@ _POOL = f"""
 """
 _HANDED = "INSERT INTO handed (pool, ordinal, root, item, holder, nth) VALUES (?, ?, ?, ?, ?, ?)"
 _HANDED_COUNT = "UPDATE pools SET handed = ? WHERE id = ?"
-_FIND_FAMILY = "SELECT id FROM families WHERE space = ? AND shelf = ? AND owner = ? AND holder = ? AND place = ?"
-_FAMILY = "INSERT INTO families (id, space, shelf, owner, holder, place) VALUES (?, ?, ?, ?, ?, ?)"
 _SPENT = "INSERT OR IGNORE INTO spent (family, digest) VALUES (?, ?)"
-_FIND_ROOT = "SELECT root FROM rosters WHERE space = ? AND shelf = ? AND owner = ? AND holder = ? AND place = ? LIMIT 1"
 _ROSTER = f"INSERT INTO rosters (id, root, {_KEYED}, expires_at) VALUES ({_SEVEN}, ?, ?)"
 _MEMBER = "INSERT OR IGNORE INTO members (root, member, roster) VALUES (?, ?, ?)"
 
@@ -89,27 +87,14 @@ class RecordRows:
         self._handed: dict[int, int] = {}
         self._last_handed: tuple[int, str, int] = (0, "", 0)
         """Pool, user, and how many items the user has."""
+        self._spent = SpentItems(group_commit, namespace)
         self._families: dict[Key, int] = {}
         self._rosters: dict[Key, tuple[int, int]] = {}
         """Id and root."""
-        self._writers: dict[type, Callable[[Iterable[Any]], None]] = {
-            DocumentRecord: self._write_documents,
-            BallotRecord: self._write_ballots,
-            ChoiceRecord: self._write_choices,
-            EntryRecord: self._write_entries,
-            ItemRecord: self._write_items,
-            ListRecord: self._write_lists,
-            ListItemsRecord: self._write_list_items,
-            PoolRecord: self._write_pools,
-            HandedRecord: self._write_handed,
-            SpentRecord: self._write_spent,
-            RosterRecord: self._write_rosters,
-            MemberRecord: self._write_members,
-        }
 
     def write(self, records: Sequence[Record]) -> None:
         for kind, some in groupby(records, type):
-            self._writers[kind](some)
+            _WRITERS[kind](self, some)
 
     def finish(self, most: int) -> bool:
         """Write some of what was added up; return whether there was any."""
@@ -132,9 +117,6 @@ class RecordRows:
 
     def _keyed(self, key: Key) -> tuple[int, str, str, str, str, str | None]:
         return self._space, key.kind, key.owner, key.name, key.user, key.channel
-
-    def _family_params(self, key: Key) -> tuple[int, str, str, str, str | None]:
-        return self._space, key.kind, key.owner, key.user, key.channel
 
     def _write_documents(self, records: Iterable[DocumentRecord]) -> None:
         self._execute_all(_DOCUMENT, [(*self._keyed(key), expires_at, value) for key, expires_at, value in records])
@@ -226,17 +208,14 @@ class RecordRows:
     def _family(self, key: Key) -> int:
         family = self._families.get(key)
         if family is None:
-            params = self._family_params(key)
-            row = self._group_commit.connection.execute(_FIND_FAMILY, params).fetchone()
-            family = self._families[key] = row[0] if row else self._next_number()
-            if row is None:
-                self._group_commit.connection.execute(_FAMILY, (family, *params))
+            family = self._families[key] = self._spent.family(key, space=self._space)
         return family
 
     def _write_rosters(self, records: Iterable[RosterRecord]) -> None:
         for key, expires_at in records:
             id = self._next_number()
-            row = self._group_commit.connection.execute(_FIND_ROOT, self._family_params(key)).fetchone()
+            params = (self._space, key.kind, key.owner, key.user, key.channel)
+            row = self._group_commit.connection.execute(ROOT, params).fetchone()
             root = row[0] if row else id
             self._rosters[key] = id, root
             self._group_commit.connection.execute(_ROSTER, (id, root, *self._keyed(key), expires_at))
@@ -247,3 +226,19 @@ class RecordRows:
             id, root = self._rosters[key]
             rows.append((root, member, id))
         self._execute_all(_MEMBER, rows)
+
+
+_WRITERS: Final[Mapping[type[Record], Callable[[RecordRows, Iterable[Any]], None]]] = {
+    DocumentRecord: RecordRows._write_documents,
+    BallotRecord: RecordRows._write_ballots,
+    ChoiceRecord: RecordRows._write_choices,
+    EntryRecord: RecordRows._write_entries,
+    ItemRecord: RecordRows._write_items,
+    ListRecord: RecordRows._write_lists,
+    ListItemsRecord: RecordRows._write_list_items,
+    PoolRecord: RecordRows._write_pools,
+    HandedRecord: RecordRows._write_handed,
+    SpentRecord: RecordRows._write_spent,
+    RosterRecord: RecordRows._write_rosters,
+    MemberRecord: RecordRows._write_members,
+}

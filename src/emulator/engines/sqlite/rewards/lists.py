@@ -74,13 +74,16 @@ class Lists(Tables):
 
 
 class SpentItems(Tables):
-    def family(self, key: Key) -> int:
-        """Return the id of the family of a pool, and create the family if needed. Only inside a write."""
-        namespace, kind, owner, _, user, channel = self._namespace.params(key)
-        found = self._group_commit.connection.execute(_FAMILY, (namespace, kind, owner, user, channel)).fetchone()
+    def family(self, key: Key, *, space: int | None = None) -> int:
+        """Return the id of the family of a pool, and create the family if needed. Only inside a write.
+
+        `space` is the id of the namespace; by default, the present one.
+        """
+        params = (space or self._namespace.id, key.kind, key.owner, key.user, key.channel)
+        found = self._group_commit.connection.execute(_FAMILY, params).fetchone()
         family = int(found[0]) if found else self._namespace.next_number()
         if not found:
-            self._group_commit.connection.execute(_CREATE_FAMILY, (family, namespace, kind, owner, user, channel))
+            self._group_commit.connection.execute(_CREATE_FAMILY, (family, *params))
         return family
 
     def is_unspent(self, family: int, item: str) -> bool:

@@ -8,7 +8,7 @@ from emulator.engines.base import Key
 from emulator.engines.sqlite.namespace_ids import BY_KEY, Tables
 
 _FIND = f"SELECT id, root, expires_at FROM rosters WHERE {BY_KEY}"
-_ROOT = "SELECT root FROM rosters WHERE space = ? AND shelf = ? AND owner = ? AND holder = ? AND place = ? LIMIT 1"
+ROOT = "SELECT root FROM rosters WHERE space = ? AND shelf = ? AND owner = ? AND holder = ? AND place = ? LIMIT 1"
 _CREATE = """
     INSERT INTO rosters (id, root, space, shelf, owner, name, holder, place, expires_at)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -62,7 +62,7 @@ class SqliteRosters(Tables):
     def _root(self, key: Key) -> int | None:
         """Return the root of the rosters that share all parts of `key` but the name."""
         namespace, kind, owner, _, user, channel = self._namespace.params(key)
-        row = self._group_commit.connection.execute(_ROOT, (namespace, kind, owner, user, channel)).fetchone()
+        row = self._group_commit.connection.execute(ROOT, (namespace, kind, owner, user, channel)).fetchone()
         return None if row is None else int(row[0])
 
     def _listing(self, key: Key, members: Sequence[str], now: int) -> dict[str, set[str]]:
