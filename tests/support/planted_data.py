@@ -82,7 +82,8 @@ def a_viewer_may_patch_the_channel_state(patch: Patch) -> None:
 
 @planted("S4.size-of-a-store")
 def a_store_has_at_most_65_535_bytes(patch: Patch) -> None:
-    patch.setitem(stores.encode_document.__kwdefaults__, "max_bytes", stores.MAX_BYTES - 1)
+    encode = stores.encode_document
+    patch.setitem(encode.__kwdefaults__, "max_bytes", stores.MAX_BYTES - 1, read_by=encode)
 
 
 @planted("S2.merge-patch", "S2.stores-of-the-extension")

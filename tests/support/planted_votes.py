@@ -32,7 +32,7 @@ def the_lowest_vote_is_minus_98(patch: Patch) -> None:
 @planted("limits.vote-out-of-bounds")
 def the_highest_vote_is_100(patch: Patch) -> None:
     patch.setattr(rules, "HIGHEST", 100)
-    patch.setitem(rules._VALUES, "100", 100)
+    patch.setattr(rules, "_VALUES", {**rules._VALUES, "100": 100})
 
 
 @planted("P2.vote-not-an-integer")
