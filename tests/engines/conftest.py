@@ -1,8 +1,16 @@
-"""Registers the contract's modules, which are not named `test_…`, for pytest's assertion messages."""
+"""A Redis database for each test. Registers the contract's modules, which are not named `test_…`, for assertions."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import count
+
 import pytest
+import redis
+
+from engines.redis_server import RedisServer
+
+DATABASES = count()
 
 TOPICS = (
     "assignments",
@@ -27,3 +35,22 @@ TOPICS = (
 )
 
 pytest.register_assert_rewrite(*(f"engines.contract_{topic}" for topic in TOPICS))
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    with RedisServer(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture
+def redis_url(redis_server: RedisServer) -> str:
+    """The URL of a database that no other test uses."""
+    return redis_server.url(next(DATABASES))
+
+
+@pytest.fixture
+def redis_database(redis_url: str) -> Iterator[redis.Redis]:
+    """A direct connection to the same database."""
+    with redis.Redis.from_url(redis_url) as database:
+        yield database

@@ -1,4 +1,4 @@
-"""The contract on Redis, several engines on one server, and the keys that remain."""
+"""The contract on Redis, and several engines and services on one server."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ import asyncio
 import random
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from functools import partial
-from importlib.metadata import version
-from itertools import count
 from typing import Any, TypeVar
 
 import pytest
-import redis
 from hypothesis import given, settings
 
 from emulator.config.settings import Settings
@@ -21,65 +18,37 @@ from emulator.engines import open_engine
 from emulator.engines.base import NEVER, CastRequest, Key
 from emulator.engines.engine import Engine
 from emulator.engines.redis import cast_batch
-from emulator.engines.upgrades import Upgrades
-from emulator.errors import EngineError
 from engines.contract import EngineContract
 from engines.contract_dump import dumped, load
 from engines.contract_entries import VOTERS
 from engines.contract_entries import fill as cast_many
 from engines.contract_property import SHARED
-from engines.contract_purge import fill as fill_shapes
 from engines.histories import HISTORIES, History, replay
-from engines.pool_shorthand import add_members, assign, draw, fill, held, source, stocked
-from engines.redis_server import RedisServer
+from engines.pool_shorthand import add_members, draw, held, stocked
 from engines.shorthand import END, EVERYWHERE, NOW, Open, append, cast, counts, entries, items, key, read, write
 from support.service import CLIENT_ID, live_server
 from support.socket_client import SocketClient, linked_game, request_pin
 
 T = TypeVar("T")
-DATABASES = count()
-
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    with RedisServer(tmp_path_factory.mktemp("redis")) as server:
-        yield server
 
 
 @pytest.fixture
-def url(server: RedisServer) -> str:
-    """The URL of a database that no other test uses."""
-    return server.url(next(DATABASES))
-
-
-@pytest.fixture
-def database(url: str) -> Iterator[redis.Redis]:
-    """A direct connection to the same database."""
-    with redis.Redis.from_url(url) as database:
-        yield database
-
-
-@pytest.fixture
-async def engine(url: str) -> AsyncIterator[Engine]:
-    async with open_engine(url, namespace="main") as engine:
+async def engine(redis_url: str) -> AsyncIterator[Engine]:
+    async with open_engine(redis_url, namespace="main") as engine:
         yield engine
 
 
 @pytest.fixture
-async def second(url: str) -> AsyncIterator[Engine]:
+async def second(redis_url: str) -> AsyncIterator[Engine]:
     """Another engine on the same data."""
-    async with open_engine(url, namespace="main") as engine:
-        yield engine
-
-
-def names(database: redis.Redis) -> set[bytes]:
-    return set(database.scan_iter(count=1000))
+    async with open_engine(redis_url, namespace="main") as second:
+        yield second
 
 
 class TestRedis(EngineContract):
     @pytest.fixture
-    def open(self, url: str) -> Open:
-        return partial(open_engine, url)
+    def open(self, redis_url: str) -> Open:
+        return partial(open_engine, redis_url)
 
 
 # Without a task, as the HTTP protocol runs the hot path
@@ -242,175 +211,11 @@ async def test_a_reset_is_visible_to_another_engine_at_once(engine: Engine, seco
     assert await read(second) == b"2"
 
 
-async def test_data_of_earlier_versions_is_listed(url: str, database: redis.Redis) -> None:
-    keys = [key(f"{number:03}") for number in range(300)]
-    async with open_engine(url, namespace="main") as engine:
-        for each in keys:
-            await cast(engine, "U1", "3", each)
-            await append(engine, b"1", each)
-    for name in names(database):
-        if b":0:x" in name or name.endswith(b":format"):
-            database.delete(name)
-
-    async with open_engine(url, namespace="main") as engine:
-        assert keys == [listed.key for listed in await engine.ballots.listing(key(), now=NOW, limit=999)]
-        assert keys == [listed.key for listed in await engine.logs.listing(key(), now=NOW, limit=999)]
-
-
 async def test_a_ballot_with_many_choices_is_counted_by_its_voters(engine: Engine) -> None:
     await asyncio.gather(*(cast(engine, f"U{n}", str(n)) for n in range(1100)))
     await cast(engine, "U0", "1")
 
     assert [1100] == [listed.casts for listed in await engine.ballots.listing(key(), now=NOW, limit=9)]
-
-
-# Keys that remain
-
-
-async def test_expired_and_dropped_things_leave_no_keys(engine: Engine, database: redis.Redis) -> None:
-    await fill_shapes(engine)
-    await stocked(engine, "abc", expires_at=END)
-    await draw(engine)
-    await engine.pools.drop([key()], now=NOW)
-    await stocked(engine, "xyz", expires_at=END)
-    await draw(engine)
-    await add_members(engine, ["x"])
-    await engine.purge(now=END)
-    never = key("never", channel=None)
-    await engine.ballots.drop(never, now=END)
-    await engine.ballots.drop(never._replace(user="d"), now=END)
-    await engine.documents.drop([key("never", channel=channel) for channel in "xy"], now=END)
-
-    remaining = {name.decode().partition("}")[2] for name in names(database)}
-    logs = {f":0:{kind}:kind|client|never||{channel}" for kind in ("l", "lv", "le") for channel in "xy"}
-    kept = {":0:ps:kind|client||ch", ":0:lp:kind|client|never|", ":0:xl:kind|client"}
-    assert {":format", ":numbers", ":0:ends", *kept, *logs} == remaining
-
-
-async def test_a_finished_or_abandoned_reading_leaves_no_keys(engine: Engine, database: redis.Redis) -> None:
-    await cast_many(engine)
-    before = names(database)
-    reading = engine.ballots.entries(key(), now=NOW)
-    await anext(reading)
-    for voter in VOTERS[-10:]:
-        await cast(engine, voter, "b")
-    assert 2 == len(names(database) - before)
-
-    await reading.aclose()  # type: ignore[attr-defined]
-    await entries(engine)
-    await engine.check()
-
-    assert set() == names(database) - before
-
-
-async def test_tidying_deletes_only_the_keys_before_a_reset(
-    engine: Engine, database: redis.Redis, open_other: Open
-) -> None:
-    database.set("another program's", "value")
-    async with open_other(namespace="main*") as other:  # has a special meaning in a pattern
-        await cast_many(engine)
-        await fill_shapes(other)
-        await other.reset()
-        await fill_shapes(other)
-        await engine.reset()
-        await other.tidy()
-        kept = [name for name in names(database) if b"main*" in name]
-        await engine.tidy()
-
-        own = {b"{emulator|main}" + end for end in (b"", b":format", b":numbers")}
-        assert {b"another program's", *own, *kept} == names(database)
-        assert [] == [name for name in kept if b"main*}:0:" in name]
-        assert b"1" == await read(other, key("early", channel="x"))
-
-
-async def test_a_dropped_namespace_leaves_three_small_keys(
-    engine: Engine, database: redis.Redis, open_other: Open
-) -> None:
-    before = names(database)
-    async with open_other(namespace="other") as other:
-        await cast_many(other)
-        await fill_shapes(other)
-        await other.drop()
-
-    assert {b"{emulator|other}" + end for end in (b"", b":format", b":numbers")} == names(database) - before
-
-
-@pytest.fixture
-def open_other(url: str) -> Open:
-    return partial(open_engine, url)
-
-
-# Data of earlier versions
-
-
-async def test_what_an_earlier_version_handed_out_stays_spent(url: str, database: redis.Redis) -> None:
-    """Earlier versions kept the items of each pool in a set of its own."""
-    items, own = [f"{number}" for number in range(3_000)], "{emulator|main}"
-    async with open_engine(url, namespace="main") as engine:
-        for name in ("live", "dropped"):
-            await stocked(engine, [name, *items] if name == "live" else ["old"], key(name))
-            await draw(engine, "U1", key(name))
-        await engine.pools.drop([key("dropped")], now=NOW)
-        ids = [database.hkeys(f"{own}:0:pg:kind|client|{name}|ch|")[0].decode() for name in ("live", "dropped")]
-        database.delete(f"{own}:0:ps:kind|client||ch", f"{own}:format")
-        database.sadd(f"{own}:0:pi:{ids[0]}", *items)
-        database.sadd(f"{own}:0:pi:{ids[1]}", "old")
-
-    async with open_engine(url, namespace="main") as engine, open_engine(url, namespace="main") as other:
-        await fill(engine, ["old", *items[::-1], "new"])
-        await assign(engine, {key("later"): source()})
-
-        assert ["new", None] == [await draw(each, "U2", key("later"), most=9) for each in (engine, other)]
-        assert await draw(other, "U2", key("live")) is None
-
-
-@pytest.mark.parametrize("marker", [None, b"2", b"1 0.1.0"])
-async def test_an_older_format_is_refused_unless_it_may_be_raised(
-    url: str, database: redis.Redis, marker: bytes | None
-) -> None:
-    name = "{emulator|main}:format"
-    async with open_engine(url, namespace="main") as engine:
-        await write(engine, b"1")
-    current = database.get(name)
-    database.delete(name) if marker is None else database.set(name, marker)
-
-    with pytest.raises(EngineError, match=r"^Redis: the data has format \d, this version needs format 3, and --no-upg"):
-        async with open_engine(url, namespace="main", upgrades=Upgrades(allowed=False)):
-            pass
-
-    assert database.get(name) == marker
-    async with open_engine(url, namespace="main") as engine:
-        assert await read(engine) == b"1"
-    assert database.get(name) == current == f"3 {version('extcli')}".encode()
-
-
-async def test_a_new_namespace_is_created_without_an_upgrade(url: str) -> None:
-    for _ in range(2):
-        async with open_engine(url, namespace="main", upgrades=Upgrades(allowed=False)) as engine:
-            await engine.check()
-
-
-@pytest.mark.parametrize(("marker", "needed"), [(b"4 1.2.0", "1.2.0 or later"), (b"4", "of the version that wrote it")])
-async def test_a_newer_format_is_refused_with_the_version_that_it_needs(
-    url: str, database: redis.Redis, marker: bytes, needed: str
-) -> None:
-    database.set("{emulator|main}:format", marker)
-
-    with pytest.raises(EngineError, match=rf"newer version \(format 4; this one knows up to 3\); use extcli {needed}$"):
-        async with open_engine(url, namespace="main"):
-            pass
-
-    assert database.get("{emulator|main}:format") == marker
-
-
-async def test_an_assigned_list_begins_behind_its_spent_items(engine: Engine, database: redis.Redis) -> None:
-    await stocked(engine, "abcde", key("p"))
-    for user in "1234":
-        await draw(engine, user, key("p"))
-    await fill(engine, "dcbaxe")
-    await assign(engine, {key("q"): source()})
-
-    assert [b"x", b"e"] == database.lrange("{emulator|main}:0:sl:lists|client|list|ch|", 0, -1)
 
 
 # Times and sizes
@@ -437,8 +242,8 @@ async def test_a_call_may_have_more_arguments_than_the_lua_stack_holds(engine: E
 # Services
 
 
-def test_two_services_on_the_same_data_act_as_one(url: str) -> None:
-    settings = Settings(data=url)
+def test_two_services_on_the_same_data_act_as_one(redis_url: str) -> None:
+    settings = Settings(data=redis_url)
     with live_server(settings) as one, live_server(settings) as two:
         for number, live in enumerate((one, two, two)):
             voter = live.client("viewer", user=f"{number}", channel="777")
@@ -478,8 +283,8 @@ async def test_the_same_history_has_the_same_dump_on_redis_and_on_sqlite(engine:
     assert await dumped(engine, now=now) == records
 
 
-def test_a_fork_on_redis_is_refused_with_exit_code_2_and_the_reason(url: str):
-    with live_server(Settings(data=url)) as live:
+def test_a_fork_on_redis_is_refused_with_exit_code_2_and_the_reason(redis_url: str):
+    with live_server(Settings(data=redis_url)) as live:
         command = [sys.executable, "-m", "extcli", "ns", "fork", "default", "blue", "--url", live.url]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
 

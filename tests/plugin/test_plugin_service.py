@@ -1,0 +1,139 @@
+"""Which service the tests of an extension use, and what is left of it afterwards."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from support.plugin_runs import run_pytest
+from support.process import wait_until
+from support.service import LiveServer, RunningService
+
+pytestmark = pytest.mark.slow
+
+
+def namespaces_of_tests(live: LiveServer) -> list[str]:
+    """Return the namespaces that the plugin has made: a service has others, too."""
+    return [name for name in live._http.get("/_ns").json()["namespaces"] if name.startswith("test_")]
+
+
+def test_a_running_service_is_used_and_left_empty(live: LiveServer, tmp_path: Path):
+    test = """
+        def test_it(extcli, extcli_server):
+            assert extcli_server.process is None
+            extcli.viewer().vote("boss", 1)
+            print(extcli.url)
+            assert False
+    """
+    run = run_pytest(tmp_path, "--extcli-url", live.url, files={"test": test})
+
+    assert 1 == run.exit_code
+    assert f"{live.url}/_ns/test_it-" in run.output
+    assert f"the log of {live.url} has its lines: this run did not start that service" in run.output
+    assert [] == namespaces_of_tests(live)
+
+
+def test_the_variable_names_a_running_service_too(live: LiveServer, tmp_path: Path):
+    test = "def test_it(extcli_server): assert extcli_server.process is None"
+    assert 0 == run_pytest(tmp_path, files={"test": test}, EXTCLI_URL=live.url + "/_ns/job").exit_code
+
+
+def test_a_url_without_namespaces_is_one_readable_error(running_production: LiveServer, tmp_path: Path):
+    run = run_pytest(tmp_path, "--extcli-url", running_production.url, files={"test": "def test_it(extcli): pass"})
+
+    assert 1 == run.exit_code
+    expected = (
+        f"{running_production.url} (--extcli-url) has no namespaces for tests: it is not a sandbox with control API"
+    )
+    assert expected in run.output
+    assert "Traceback" not in run.output
+
+
+def test_options_of_serve_come_from_a_fixture(tmp_path: Path):
+    conftest = """
+        import pytest
+        @pytest.fixture(scope="session")
+        def extcli_serve_args(): return ["--max-body", "1"]
+    """
+    test = """
+        import pytest
+        from extcli.testing import Refused
+        def test_it(extcli):
+            with pytest.raises(Refused) as refusal:
+                extcli.backend.set_store("extension_state", {"text": "x" * 2000})
+            assert refusal.value.status == 413
+    """
+    assert 0 == run_pytest(tmp_path, files={"conftest": conftest, "test": test}).exit_code
+
+
+def test_a_service_that_does_not_start_is_one_readable_error(tmp_path: Path):
+    conftest = """
+        import pytest
+        @pytest.fixture(scope="session")
+        def extcli_serve_args(): return ["--max-bdy", "1"]
+    """
+    run = run_pytest(tmp_path, files={"conftest": conftest, "test": "def test_it(extcli): pass"})
+
+    assert 1 == run.exit_code
+    assert "extcli serve did not start:\nextcli serve: No such option: --max-bdy" in run.output
+
+
+def test_failed_namespaces_are_kept_on_request(live: LiveServer, tmp_path: Path):
+    test = """
+        def test_passes(extcli): extcli.viewer().vote("boss", 1)
+        def test_fails(extcli):
+            extcli.viewer().vote("boss", 1)
+            assert False
+    """
+    run = run_pytest(tmp_path, "--extcli-keep", "--extcli-url", live.url, files={"test": test})
+    (kept,) = namespaces_of_tests(live)
+    live._http.delete(f"/_ns/{kept}").raise_for_status()
+
+    assert kept.startswith("test_fails-")
+    assert f"{live.url}/_ns/{kept}" in run.output
+
+
+def test_a_kept_namespace_keeps_its_service(tmp_path: Path):
+    test = """
+        def test_fails(extcli):
+            extcli.viewer().vote("boss", 1)
+            assert False
+    """
+    run = run_pytest(tmp_path, "--extcli-keep", files={"test": test})
+    kept = re.search(r"^(http\S+) \(its service runs on: stop it with kill (\d+)\)$", run.output, re.MULTILINE)
+    assert kept, run.output
+    try:
+        viewer = RunningService(kept[1]).client("viewer", user="2", channel="1001")
+        assert 1 == viewer.get("vote?id=boss").json()["count"]
+    finally:
+        os.kill(int(kept[2]), signal.SIGTERM)
+
+
+def test_the_service_stops_if_pytest_is_killed(tmp_path: Path):
+    test = """
+        import os, signal
+        def test_it(extcli, extcli_server):
+            with open("url", "w") as file:
+                file.write(extcli_server.url)
+            os.kill(os.getpid(), signal.SIGKILL)
+    """
+    assert -signal.SIGKILL == run_pytest(tmp_path, files={"test": test}).exit_code
+    url = urlsplit((tmp_path / "url").read_text())
+
+    wait_until(lambda: refuses(url.port))
+
+
+def refuses(port: int | None) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port or 0)).close()
+    except ConnectionRefusedError:
+        return True
+    except ConnectionResetError:  # the service is about to end
+        return False
+    return False
