@@ -20,10 +20,12 @@ from extcli.output.printer import Output
 from extcli.output.sanitize import visible
 
 if TYPE_CHECKING:
-    from extcli.api.client import Call, Service
-    from extcli.api.credentials import Credentials
+    from extcli.api.call import Call
+    from extcli.api.client import Service
+    from extcli.api.control import Control
     from extcli.api.dry_run import DryRun
     from extcli.api.http import Answer, Http
+    from extcli.api.token_sources import Credentials
     from extcli.api.websocket import WebSocketClient
     from extcli.config.link_store import LinkStore
 
@@ -116,15 +118,21 @@ class Session:
         """Return the service, called without credentials."""
         return self._service(None)
 
+    def control(self) -> Control:
+        """Return the control API of the emulator."""
+        from extcli.api.control import Control
+
+        return Control(SignedCalls(self, None))
+
     def service_by_client_id(self) -> Service:
         """Return the service, called with a client id but no token."""
-        from extcli.api.credentials import NoToken
+        from extcli.api.token_sources import NoToken
 
         return self._service(NoToken())
 
     def service_with(self, token: str) -> Service:
         """Return the service, called with this token."""
-        from extcli.api.credentials import GivenToken
+        from extcli.api.token_sources import GivenToken
 
         return self._service(GivenToken(token))
 
@@ -162,7 +170,7 @@ class Session:
 
     def now(self) -> int:
         """Return the service's time in Unix ms, since an emulator's clock may have been moved, else this machine's."""
-        from extcli.api.credentials import service_time
+        from extcli.api.token_sources import service_time
 
         return service_time(self.http) or clock.now()
 
@@ -196,7 +204,7 @@ def is_global(name: str) -> bool:
 
 
 class SignedCalls:
-    """Sends calls with credentials and raises error answers. Implements `client.Caller`."""
+    """Sends calls with credentials and raises error answers. Implements `call.Caller`."""
 
     def __init__(self, session: Session, credentials: Credentials | None) -> None:
         self._http = session.http

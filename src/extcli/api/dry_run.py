@@ -13,7 +13,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
-from extcli.api.client import Call
+from extcli.api.call import Call
 from extcli.api.http import Streamed, headers, is_loopback, url_of
 from extcli.api.masking import masked
 from extcli.config import secret_lookup
@@ -21,7 +21,7 @@ from extcli.errors import UsageError, Withheld
 from extcli.output.format import Format
 
 if TYPE_CHECKING:
-    from extcli.api.credentials import Credentials
+    from extcli.api.token_sources import Credentials
     from extcli.config.resolver import Resolver
     from extcli.output.printer import Output
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from extcli.api.client import encoded
+from extcli.api.call import encoded
 from extcli.errors import ErrorAnswer, Refused, ServerError, forbidden_advice
 
 NO_REQUEST = 65_535

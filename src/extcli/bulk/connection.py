@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from extcli import clock
-from extcli.api.client import Call
+from extcli.api.call import Call
 from extcli.api.http import Answer, client_options, explained, headers, httpx, probe_id
 from extcli.bulk.input_lines import Line
 

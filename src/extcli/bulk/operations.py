@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from extcli.api.client import SERVICE, Call, answer_submission, buffer_addition, vote_cast
+from extcli.api.call import SERVICE, Call
+from extcli.api.client import answer_submission, buffer_addition, vote_cast
 from extcli.bulk.input_lines import Line
 from extcli.errors import UsageError
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from extcli.api.client import Call
+from extcli.api.call import Call
 from extcli.api.http import NotConnected
 from extcli.bulk.connection import Connection, Job
 from extcli.bulk.input_lines import Batches, Line
@@ -20,9 +20,9 @@ from extcli.errors import CliError, ErrorAnswer, UnexpectedAnswer, UsageError, W
 from extcli.session import error_of
 
 if TYPE_CHECKING:
-    from extcli.api.credentials import Credentials
     from extcli.api.dry_run import DryRun
     from extcli.api.http import Answer
+    from extcli.api.token_sources import Credentials
     from extcli.session import Session
 
 _QUEUE_SIZE = 4

@@ -42,7 +42,7 @@ def in_sandbox(session: Session) -> bool:
     if in_production(session):
         return False
     with suppress(CliError, *SHAPE_ERRORS):
-        return bool(session.anonymous_service().probing().is_ready().json()["environment"] == "sandbox")
+        return bool(session.control().probing().is_ready().json()["environment"] == "sandbox")
     return False
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from extcli.api.client import encoded
+from extcli.api.call import encoded
 from extcli.codes import streamed_body
 from extcli.codes.entries import Entries
 from extcli.codes.sets import check_index

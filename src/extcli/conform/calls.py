@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from urllib.parse import urlencode
 
 from extcli import clock
-from extcli.api.client import SERVICE, encoded
+from extcli.api.call import SERVICE, encoded
 from extcli.api.http import Answer, timed_out
 from extcli.conform.exchanges import CORS_HEADERS, HEADERS, Exchange
 from extcli.conform.rule import Differs, Rule

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 from extcli import clock
 from extcli.api import tokens
-from extcli.api.client import SERVICE, encoded
-from extcli.api.credentials import service_time
+from extcli.api.call import SERVICE, encoded
 from extcli.api.http import is_loopback
+from extcli.api.token_sources import service_time
 from extcli.config import secret_lookup
 from extcli.conform.pacing import Pace
 from extcli.conform.target import Target, fresh

@@ -8,7 +8,7 @@ from typing import Any
 
 from extcli import clock
 from extcli.api import tokens
-from extcli.api.client import SERVICE, encoded
+from extcli.api.call import SERVICE, encoded
 from extcli.api.http import Http
 from extcli.conform.pacing import Pace
 from extcli.conform.rule import Rule

@@ -8,9 +8,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from extcli.api import tokens
-from extcli.api.client import CONTROL
-from extcli.api.credentials import SandboxTokens
+from extcli.api.call import CONTROL
 from extcli.api.http import is_loopback
+from extcli.api.token_sources import SandboxTokens
 from extcli.config import secret_lookup
 from extcli.config.profiles import Profile
 from extcli.doctor import machine, machine_rules, service_rules

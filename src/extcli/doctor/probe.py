@@ -9,7 +9,7 @@ from enum import Enum, auto
 from typing import Any
 
 from extcli import clock
-from extcli.api.client import CONTROL, SERVICE
+from extcli.api.call import CONTROL, SERVICE
 from extcli.api.http import Answer, Http
 from extcli.doctor.service_rules import EmulatorClock
 from extcli.errors import CliError, is_from_service, reason_of, status_line

@@ -38,7 +38,7 @@ def mark_of(text: str) -> int | None:
 def page(session: Session, query: Mapping[str, Any]) -> Json:
     """Return one part of the journal. Raises `UsageError` if the service has none."""
     try:
-        return dict(json.loads(session.anonymous_service().read_journal(query).content))
+        return dict(json.loads(session.control().read_journal(query).content))
     except Refused as refused:
         raise _without_journal(session) if refused.status == 404 else refused from None
 
@@ -80,7 +80,7 @@ def everything(session: Session, query: Mapping[str, Any], *, since: str | None)
 
 def find(session: Session, id: str) -> Json:
     """Return the entry with a request id or a number, or the latest."""
-    return dict(json.loads(session.anonymous_service().read_journal_entry(id).content))
+    return dict(json.loads(session.control().read_journal_entry(id).content))
 
 
 def latest_request(session: Session, path: str) -> Json:
@@ -143,7 +143,7 @@ class Follower:
     def _connection(self, seconds: float) -> Iterator[Json]:
         query = {**self._query, "since": self._mark, **({} if seconds == inf else {"timeout": round(seconds * 1000)})}
         try:
-            with self._session.anonymous_service().follow_journal(query) as answer:
+            with self._session.control().follow_journal(query) as answer:
                 for line in answer.iter_lines():
                     yield json.loads(line)
         except Refused as refused:

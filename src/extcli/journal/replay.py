@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from extcli.api.client import SERVICE, encoded
+from extcli.api.call import SERVICE, encoded
 from extcli.errors import CliError, UsageError
 from extcli.session import Session
 
@@ -49,10 +49,10 @@ def _opaque_id(caller: Mapping[str, Any]) -> str:
 def replay(session: Session, entry: Mapping[str, Any], times: int) -> Json:
     """Repeat a request so many times, and compare each answer with the first one. Raises `UsageError`."""
     call = encoded(call_of(entry))
-    service = session.anonymous_service()
+    control = session.control()
     replays = []
     for _ in range(times):
-        answer = json.loads(service.call_as(call).content)
+        answer = json.loads(control.call_as(call).content)
         replays.append(
             {
                 "before": entry["status"],
@@ -69,7 +69,7 @@ def _is_same(session: Session, entry: Mapping[str, Any], id: str) -> bool | None
     if not entry["response"]["size"]:
         return None
     try:
-        again = json.loads(session.anonymous_service().read_journal_entry(id).content)
+        again = json.loads(session.control().read_journal_entry(id).content)
     except CliError:
         return None
     return bool(again["response"] == entry["response"])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from extcli.api.credentials import SelfSigned
+from extcli.api.token_sources import SelfSigned
 from extcli.errors import CliError, UsageError, Withheld
 from extcli.output.sanitize import visible
 from extcli.session import Session

@@ -14,9 +14,9 @@ from random import Random
 from urllib.parse import quote, urlencode, urlsplit
 
 from extcli import __version__, clock
-from extcli.api.client import Call
-from extcli.api.credentials import Credentials
+from extcli.api.call import Call
 from extcli.api.http import certificates, not_connected
+from extcli.api.token_sources import Credentials
 from extcli.config import settings
 from extcli.errors import CliError, UsageError
 from extcli.output.printer import Output

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from math import isclose, sqrt
 from typing import Any, Protocol
 
-from extcli.api.client import Call, answer_submission, buffer_addition, encoded, vote_cast
+from extcli.api.call import Call, encoded
+from extcli.api.client import answer_submission, buffer_addition, vote_cast
 from extcli.errors import Answered, Refused, UnexpectedAnswer, UsageError
 from extcli.output.printer import SHAPE_ERRORS
 from extcli.output.sanitize import visible

@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from extcli.api.client import SERVICE, Call, Service, encoded
+from extcli.api.call import SERVICE, Call, encoded
+from extcli.api.client import Service
 from extcli.testing.calls import Calls, document
 from extcli.testing.operation import ModeT, Part, operation
 

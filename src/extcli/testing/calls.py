@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from extcli.api.client import Call, Service
-from extcli.api.credentials import Credentials, SandboxTokens
+from extcli.api.call import Call
+from extcli.api.control import Control
 from extcli.api.http import Answer, Http
+from extcli.api.token_sources import Credentials, SandboxTokens
 from extcli.config.settings import Identity
 from extcli.errors import CliError, reason_of
 from extcli.session import error_of
@@ -19,7 +20,7 @@ TIMEOUT = 90.0
 
 
 class Calls:
-    """Implements `client.Caller`. Errors carry the reason of the service as a note, which pytest prints."""
+    """Implements `call.Caller`. Errors carry the reason of the service as a note, which pytest prints."""
 
     def __init__(self, http: Http, client_id: str = "", credentials: Credentials | None = None) -> None:
         self._http = http
@@ -83,9 +84,9 @@ def signed_calls(http: Http, client_id: str, role: str, user: str | None, channe
     return Calls(http, client_id, SandboxTokens(client_id, Identity(role, user), channel, http))
 
 
-def anonymous(http: Http) -> Service:
-    """Return the service, called without credentials."""
-    return Service(Calls(http))
+def control(http: Http) -> Control:
+    """Return the control API of a namespace."""
+    return Control(Calls(http))
 
 
 def document(answer: Answer) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from extcli.api.client import Service
+from extcli.api.control import Control
 from extcli.output import times
 from extcli.testing.calls import document
 from extcli.testing.operation import ModeT, Part, operation
@@ -15,9 +15,9 @@ from extcli.testing.operation import ModeT, Part, operation
 class Clock(Part[ModeT]):
     """Moves the time of one namespace. Each move returns what expired, once it has expired."""
 
-    def __init__(self, service: Service, *, awaited: bool) -> None:
+    def __init__(self, control: Control, *, awaited: bool) -> None:
         super().__init__(awaited=awaited)
-        self._service = service
+        self._control = control
 
     @operation
     def now(self) -> int:
@@ -46,7 +46,7 @@ class Clock(Part[ModeT]):
         return self._move({"freeze": False})
 
     def _now(self) -> int:
-        return int(document(self._service.read_clock())["now"])
+        return int(document(self._control.read_clock())["now"])
 
     def _instant(self, at: str | int | datetime) -> int:
         if isinstance(at, datetime):
@@ -54,4 +54,4 @@ class Clock(Part[ModeT]):
         return at if isinstance(at, int) else times.instant(at, self._now)
 
     def _move(self, change: Mapping[str, Any]) -> list[dict[str, Any]]:
-        return list(document(self._service.move_clock(change))["expired"])
+        return list(document(self._control.move_clock(change))["expired"])

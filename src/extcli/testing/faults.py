@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from extcli.api.client import Service
+from extcli.api.control import Control
 from extcli.errors import UsageError
 from extcli.faults.options import members, problems
 from extcli.testing.calls import document
@@ -15,9 +15,9 @@ from extcli.testing.operation import ModeT, Part, operation
 class Faults(Part[ModeT]):
     """Adds and removes faults. They end with the namespace, and with `reset`."""
 
-    def __init__(self, service: Service, *, awaited: bool) -> None:
+    def __init__(self, control: Control, *, awaited: bool) -> None:
         super().__init__(awaited=awaited)
-        self._service = service
+        self._control = control
 
     @operation
     def add(
@@ -60,22 +60,22 @@ class Faults(Part[ModeT]):
         options = {name: value for name, value in given.items() if value is not None and value is not False}
         for name, problem in problems(options, _named):
             raise UsageError(f"{_named(name)}: {problem}" if name in options else problem)
-        return dict(document(self._service.add_fault(members(options))))
+        return dict(document(self._control.add_fault(members(options))))
 
     @operation
     def list(self) -> list[dict[str, Any]]:
         """Return the faults, oldest first, with the number of their `hits`."""
-        return [*document(self._service.list_faults())["faults"]]
+        return [*document(self._control.list_faults())["faults"]]
 
     @operation
     def remove(self, id: str) -> None:
         """Remove one fault."""
-        self._service.remove_fault(id)
+        self._control.remove_fault(id)
 
     @operation
     def clear(self) -> None:
         """Remove all faults."""
-        self._service.clear_faults()
+        self._control.clear_faults()
 
 
 def _named(option: str) -> str:

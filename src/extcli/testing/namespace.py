@@ -13,7 +13,7 @@ from extcli.config.urls import socket_of
 from extcli.seeds import read
 from extcli.seeds.apply import apply
 from extcli.testing.actor import Actor
-from extcli.testing.calls import TIMEOUT, anonymous, document, signed_calls
+from extcli.testing.calls import TIMEOUT, control, document, signed_calls
 from extcli.testing.clock import Clock
 from extcli.testing.faults import Faults
 from extcli.testing.operation import Awaited, Blocking, ModeT, Part, operation
@@ -113,17 +113,17 @@ class Namespace(Part[ModeT]):
     @property
     def clock(self) -> Clock[ModeT]:
         """Its clock."""
-        return Clock(anonymous(self._http), awaited=self.awaited)
+        return Clock(control(self._http), awaited=self.awaited)
 
     @property
     def faults(self) -> Faults[ModeT]:
         """Failures on purpose."""
-        return Faults(anonymous(self._http), awaited=self.awaited)
+        return Faults(control(self._http), awaited=self.awaited)
 
     @property
     def wait(self) -> Wait[ModeT]:
         """Waits until a condition is met in the channel."""
-        return Wait(anonymous(self._http), self.client_id, self.channel, awaited=self.awaited)
+        return Wait(control(self._http), self.client_id, self.channel, awaited=self.awaited)
 
     @operation
     def logs(self, /, **filters: str | int) -> list[dict[str, Any]]:
@@ -131,7 +131,7 @@ class Namespace(Part[ModeT]):
 
         The filters are those of `GET /_emulator/journal`.
         """
-        answer = anonymous(self._http).read_journal({"order": "newest", "limit": 1_000, **filters})
+        answer = control(self._http).read_journal({"order": "newest", "limit": 1_000, **filters})
         return list(reversed(document(answer)["entries"]))
 
     @operation
@@ -140,18 +140,18 @@ class Namespace(Part[ModeT]):
 
         Raises `InvalidFile`, which names line and field of each error.
         """
-        return apply(read(path, os.environ), anonymous(self._http))
+        return apply(read(path, os.environ), control(self._http))
 
     @operation
     def reset(self) -> None:
         """Delete all data, and set the clock to real time."""
-        anonymous(self._http).reset()
+        control(self._http).reset()
 
     @operation
     def drop(self) -> None:
         """Delete the namespace. The fixture does it after the test."""
         self.close()
-        anonymous(self._root).drop_namespace(self.name)
+        control(self._root).drop_namespace(self.name)
 
     def close(self) -> None:
         """Close the connections of games and listeners."""

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from extcli.api.client import Service
+from extcli.api.control import Control
 from extcli.output.outcome_lines import outcome_lines
 from extcli.testing.calls import document
 from extcli.testing.operation import ModeT, Part, operation
@@ -23,15 +23,15 @@ class Wait(Part[ModeT]):
     `since` is a mark: only later changes count. `timeout` is real time, whatever the clock of the namespace.
     """
 
-    def __init__(self, service: Service, client_id: str, channel: str, *, awaited: bool) -> None:
+    def __init__(self, control: Control, client_id: str, channel: str, *, awaited: bool) -> None:
         super().__init__(awaited=awaited)
-        self._service = service
+        self._control = control
         self._scope = {"client_id": client_id, "channel_id": channel}
 
     @operation
     def mark(self) -> int:
         """Return the mark of the latest change, for `since`."""
-        return int(self._service.read_clock().headers["x-emulator-mark"])
+        return int(self._control.read_clock().headers["x-emulator-mark"])
 
     @operation
     def poll(
@@ -160,7 +160,7 @@ class Wait(Part[ModeT]):
             **given,
             "timeout": round(timeout * 1000),
         }
-        outcome: dict[str, Any] = document(self._service.wait(query))
+        outcome: dict[str, Any] = document(self._control.wait(query))
         if not outcome["met"]:
             within = f" within {timeout:g} s" if timeout else ""
             raise AssertionError("\n".join([f"{subject} {name}: not met{within}", *outcome_lines(outcome)]))

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from extcli.api.client import SERVICE, Call, encoded
+from extcli.api.call import SERVICE, Call, encoded
 from extcli.cli import confirm
 from extcli.cli.confirm import Yes
 from extcli.cli.json_input import read_bytes, read_pairs

@@ -154,21 +154,21 @@ def expire(
       extcli pin expire
       extcli pin request -o plain | extcli pin expire -
     """
-    service = session.anonymous_service()
+    control = session.control()
     if source and digest:
         raise UsageError("- and --digest exclude each other")
     if source or digest:
         client_id = session.resolver.client_id()
         if digest:
-            answer = service.expire_pin(client_id, digest=digest)
+            answer = control.expire_pin(client_id, digest=digest)
         else:
             answer = pins.ask_for_pin(
-                session, source, "the extension", lambda pin: service.expire_pin(client_id, pin=pin)
+                session, source, "the extension", lambda pin: control.expire_pin(client_id, pin=pin)
             )
         session.output.show(answer, views.NOTHING)
         session.output.note("the PIN has expired")
         return
-    answer = service.move_clock({"advance": pins.LIFETIME})
+    answer = control.move_clock({"advance": pins.LIFETIME})
     session.output.report(f"advanced the clock by {times.span(pins.LIFETIME)}; all earlier PINs have expired")
     session.output.show(answer, views.MOVED_CLOCK)
 

@@ -106,9 +106,9 @@ def list_sockets(session: Session, watch: Watch = False) -> None:
     from extcli.output.socket_views import SOCKETS
 
     flags = session.resolver.flags
-    service = session.anonymous_service()
+    control = session.control()
     limits = {"client_id": flags.client_id, "channel_id": flags.channel}
-    repeat(session, lambda: session.output.show(service.list_sockets(limits), SOCKETS), watch=watch)
+    repeat(session, lambda: session.output.show(control.list_sockets(limits), SOCKETS), watch=watch)
 
 
 @command(app)
@@ -131,7 +131,7 @@ def close(
     from extcli.output.socket_views import SELECTED
 
     closing = {**_selection(number, every, "close"), "code": code, "reason": reason}
-    session.output.show(session.anonymous_service().close_sockets(closing), SELECTED)
+    session.output.show(session.control().close_sockets(closing), SELECTED)
 
 
 @command(app)
@@ -155,7 +155,7 @@ def stall(
     from extcli.output.socket_views import SELECTED
 
     stalling = {**_selection(number, every, "stall"), "stalled": not release}
-    session.output.show(session.anonymous_service().stall_sockets(stalling), SELECTED)
+    session.output.show(session.control().stall_sockets(stalling), SELECTED)
 
 
 def _selection(number: int | None, every: bool, verb: str) -> dict[str, object]:

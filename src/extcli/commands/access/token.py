@@ -79,7 +79,8 @@ def sandbox(
       extcli token sandbox --role broadcaster --channel 1001
       curl -H "$(extcli token sandbox --header)" http://127.0.0.1:8282/v1/e/vote
     """
-    from extcli.api.credentials import SandboxTokens, channel_of
+    from extcli.api.credentials import channel_of
+    from extcli.api.token_sources import SandboxTokens
 
     identity = _identity(session, role, user, VIEWER)
     channel = channel_of(identity, session.resolver)

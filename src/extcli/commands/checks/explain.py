@@ -43,7 +43,7 @@ def explain(
     if rule:
         session.output.show_value({"rule": rule}, _VIEW)
     else:
-        session.output.show(session.anonymous_service().explain(subject), _VIEW)
+        session.output.show(session.control().explain(subject), _VIEW)
 
 
 def _table(document: dict[str, Any]) -> Any:

@@ -154,7 +154,7 @@ def show(
         session.output.show_value(entry, views.ENTRY)
         return
     form = {"as": copy_as.value, "url": session.http.url}
-    session.output.body([session.anonymous_service().read_journal_entry(str(entry["number"]), **form).content])
+    session.output.body([session.control().read_journal_entry(str(entry["number"]), **form).content])
 
 
 @command(app)
@@ -238,7 +238,7 @@ def replay(
       extcli logs replay latest
       extcli logs replay latest --times 3
     """
-    from extcli.api.client import SERVICE
+    from extcli.api.call import SERVICE
     from extcli.journal import reading, views
     from extcli.journal.replay import replay as repeat
 

@@ -39,7 +39,7 @@ def meet(session: Session, condition: Condition, seconds: float) -> None:
 def read_mark(session: Session) -> int:
     """Return the mark of the latest change. Raises `UsageError` if the service has none."""
     try:
-        mark = session.anonymous_service().probing().read_clock().headers.get("x-emulator-mark")
+        mark = session.control().probing().read_clock().headers.get("x-emulator-mark")
     except Refused as refused:
         raise _without_control(session) if refused.status == 404 else refused from None
     if mark is None:
@@ -51,7 +51,7 @@ def _ask(session: Session, condition: Condition, scope: Mapping[str, str], secon
     query = {"for": condition.subject, "id": condition.id, **scope, **condition.parameters}
     session.http.set_timeout(seconds + _MARGIN)
     try:
-        return session.anonymous_service().wait({**query, "timeout": round(seconds * 1000)})
+        return session.control().wait({**query, "timeout": round(seconds * 1000)})
     except Refused as refused:
         if refused.status == 404:
             raise _without_control(session) from None

@@ -38,7 +38,7 @@ def parity(
     """
     selection = Selection(rules)
     try:
-        answer = session.anonymous_service().read_parity("service" if whole else "namespace")
+        answer = session.control().read_parity("service" if whole else "namespace")
     except Refused as refused:
         if refused.status == 404:
             raise UsageError(

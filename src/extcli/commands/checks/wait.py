@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 from extcli import clock
-from extcli.api.client import Service
 from extcli.api.http import Answer
 from extcli.cli.shared_options import command, noun_and_command
 from extcli.commands.checks.conditions import Condition, add_conditions
@@ -56,16 +55,16 @@ def _ready(
         clock.sleep(_INTERVAL)
 
 
-def _service(session: Session, deadline: float) -> Service:
-    """Return the service with a timeout that ends at the deadline."""
+def _limit_time(session: Session, deadline: float) -> None:
+    """Let the next call end at the deadline."""
     session.http.set_timeout(max(deadline - clock.elapsed(), _INTERVAL))
-    return session.anonymous_service().probing()
 
 
 def _problem(session: Session, deadline: float) -> tuple[str, str]:
     """Return why the service is not ready, and what to do; two empty strings if it is ready."""
+    _limit_time(session, deadline)
     try:
-        answer = _service(session, deadline).is_ready()
+        answer = session.control().probing().is_ready()
         return ("", "") if _object(answer).get("status") == "ready" else ("unexpected answer", _NOT_OURS)
     except ErrorAnswer as error:
         if error.status == 404:
@@ -75,8 +74,9 @@ def _problem(session: Session, deadline: float) -> tuple[str, str]:
 
 def _problem_of_deployment(session: Session, deadline: float) -> tuple[str, str]:
     """Check a deployment, which has no readiness path, by its error for a call without credentials."""
+    _limit_time(session, deadline)
     try:
-        answer = _service(session, deadline).read_user_info()
+        answer = session.anonymous_service().probing().read_user_info()
         return ("", "") if _object(answer) else ("unexpected answer", _NOT_OURS)
     except ErrorAnswer as error:
         if error.status == 401 and is_from_service(error.body):

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from extcli.api.client import encoded
+from extcli.api.call import encoded
 from extcli.cli.json_input import read_bytes, read_pairs
 from extcli.cli.shared_options import Concurrency, Skip, command, noun
 from extcli.errors import UsageError

@@ -129,7 +129,7 @@ def size(session: Session, data: Data) -> None:
 
 def size_of(data: object) -> dict[str, Any]:
     """Return the size of a message in bytes, plain and compressed, the limit, and how it would be sent."""
-    from extcli.api.client import encoded
+    from extcli.api.call import encoded
 
     text = encoded(data)
     compressed = -(-len(zlib.compress(text, 9)) // 3) * 4  # in base64
@@ -147,7 +147,7 @@ def _reached(session: Session, answer: Answer) -> int | None:
     if output.format is not Format.TABLE or output.quiet or MARK not in answer.headers or not id:
         return None
     with suppress(CliError, *SHAPE_ERRORS):
-        found = session.anonymous_service().read_journal({"id": id, "kind": "delivery"}).json()["entries"]
+        found = session.control().read_journal({"id": id, "kind": "delivery"}).json()["entries"]
         return sum(each["delivered"] for each in found) if found else None
     return None
 

@@ -23,7 +23,7 @@ def now(session: Session) -> None:
 
     Example: extcli clock now
     """
-    session.output.show(session.anonymous_service().read_clock(), views.CLOCK)
+    session.output.show(session.control().read_clock(), views.CLOCK)
 
 
 @command(app, loses="the clock moves, and data may expire")
@@ -79,7 +79,7 @@ def show_next(
     """
     from extcli.output.contents_views import COMING
 
-    coming = session.anonymous_service().read_coming_expiries(1 if jump else limit)
+    coming = session.control().read_coming_expiries(1 if jump else limit)
     if not jump:
         session.output.show(coming, COMING)
         return
@@ -95,4 +95,4 @@ def show_next(
 
 
 def _move(session: Session, **change: int | bool | str) -> None:
-    session.output.show(session.anonymous_service().move_clock(change), views.MOVED_CLOCK)
+    session.output.show(session.control().move_clock(change), views.MOVED_CLOCK)

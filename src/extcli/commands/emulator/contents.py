@@ -41,10 +41,10 @@ def contents(
       extcli contents
       extcli contents polls --search lunch
     """
-    service = session.anonymous_service()
+    control = session.control()
     if kind is None:
-        session.output.show(service.count_contents(), COUNTS)
+        session.output.show(control.count_contents(), COUNTS)
         return
     flags, name = session.resolver.flags, kind.value.replace("-", "_")
     only = {"client_id": flags.client_id, "channel_id": flags.channel, "search": search}
-    show_all(session, lambda cursor: service.list_contents(name, only, cursor), "rows", view_of(name))
+    show_all(session, lambda cursor: control.list_contents(name, only, cursor), "rows", view_of(name))

@@ -106,7 +106,7 @@ def add(
     options = {name: value for name, value in values.items() if value is not None}
     for name, problem in problems(options, _named):
         raise UsageError(f"{_named(name)}: {problem}" if name in options else problem)
-    session.output.show(session.anonymous_service().add_fault(members(options)), FAULT)
+    session.output.show(session.control().add_fault(members(options)), FAULT)
 
 
 @command(app, "list")
@@ -122,8 +122,8 @@ def list_faults(session: Session, watch: Watch = False) -> None:
     """
     from extcli.faults.views import FAULTS
 
-    service = session.anonymous_service()
-    repeat(session, lambda: session.output.show(service.list_faults(), FAULTS), watch=watch)
+    control = session.control()
+    repeat(session, lambda: session.output.show(control.list_faults(), FAULTS), watch=watch)
 
 
 @command(app)
@@ -134,7 +134,7 @@ def rm(session: Session, id: Annotated[str, typer.Argument(metavar="ID", help="T
     """
     from extcli.faults.views import REMOVED
 
-    session.output.show(session.anonymous_service().remove_fault(id), REMOVED)
+    session.output.show(session.control().remove_fault(id), REMOVED)
 
 
 @command(app)
@@ -145,7 +145,7 @@ def clear(session: Session) -> None:
     """
     from extcli.faults.views import REMOVED
 
-    session.output.show(session.anonymous_service().clear_faults(), REMOVED)
+    session.output.show(session.control().clear_faults(), REMOVED)
 
 
 @command(app)
@@ -166,7 +166,7 @@ def load(
     from extcli.faults.file import load_faults
     from extcli.faults.views import FAULTS
 
-    session.output.show(load_faults(file, os.environ, session.anonymous_service()), FAULTS)
+    session.output.show(load_faults(file, os.environ, session.control()), FAULTS)
 
 
 def _named(name: str) -> str:

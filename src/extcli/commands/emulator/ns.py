@@ -33,7 +33,7 @@ def list_namespaces(session: Session) -> None:
     Example: extcli ns list
     """
     _at_root(session)
-    session.output.show(session.anonymous_service().list_namespaces(), views.NAMESPACES)
+    session.output.show(session.control().list_namespaces(), views.NAMESPACES)
 
 
 @command(app)
@@ -75,7 +75,7 @@ def rm(session: Session, name: Annotated[str, typer.Argument(metavar="NAME", hel
     if name == "default":
         raise UsageError("the namespace default cannot be deleted", fix="extcli reset deletes its data")
     _at_root(session)
-    session.output.show(session.anonymous_service().drop_namespace(name), views.NOTHING)
+    session.output.show(session.control().drop_namespace(name), views.NOTHING)
     session.output.note(f"namespace {name} is deleted")
 
 
@@ -84,7 +84,7 @@ def _create(session: Session, name: str, source: str | None = None) -> None:
         _checked(name)
     _at_root(session)
     try:
-        created = session.anonymous_service().create_namespace(name, source)
+        created = session.control().create_namespace(name, source)
     except Refused as refused:
         if "Cannot fork" in reason_of(refused.body):
             raise UsageError(refused.what, why=refused.why) from None

@@ -43,10 +43,10 @@ def reset(
     if undo and keep is not None:
         raise UsageError("--undo and --keep exclude each other")
     if undo:
-        session.output.show(session.anonymous_service().undo_reset(), views.NOTHING)
+        session.output.show(session.control().undo_reset(), views.NOTHING)
         session.output.note("the data and the clock are back")
         return
-    session.output.show(session.anonymous_service().reset(_seconds(keep)), views.NOTHING)
+    session.output.show(session.control().reset(_seconds(keep)), views.NOTHING)
     session.output.note("deleted all data; the clock shows real time")
     login.delete_links(session)
 

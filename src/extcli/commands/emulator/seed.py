@@ -53,5 +53,5 @@ def apply(session: Session, file: File) -> None:
       extcli seed apply seed.toml
       extcli seed apply seed.toml --url http://127.0.0.1:8282/_ns/blue
     """
-    result = apply_seed(read(file, os.environ), session.anonymous_service())
+    result = apply_seed(read(file, os.environ), session.control())
     session.output.show_value(result, views.SEEDED)

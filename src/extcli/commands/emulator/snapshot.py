@@ -38,7 +38,7 @@ def save(
     from extcli.snapshots import transfer
 
     session.http.set_timeout(session.resolver.timeout(transfer.TIMEOUT))
-    with session.anonymous_service().save_snapshot(keys=with_keys) as answer:
+    with session.control().save_snapshot(keys=with_keys) as answer:
         if file == transfer.STANDARD:
             session.output.body(transfer.checked(answer))
             return
@@ -63,7 +63,7 @@ def load(session: Session, file: Source) -> None:
 
     session.http.set_timeout(session.resolver.timeout(transfer.TIMEOUT))
     with transfer.body_of(file) as body:
-        answer = session.anonymous_service().load_snapshot(body)
+        answer = session.control().load_snapshot(body)
     session.output.show(answer, views.COUNTS)
     if not answer.json()["keys"]:
         login.delete_links(session)

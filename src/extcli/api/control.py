@@ -1,0 +1,149 @@
+"""The control API of an emulator, and its namespaces, as methods. Its calls need no credentials."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from extcli.api.call import CONTROL, NAMESPACES, Call, Caller, Probing, encoded, given
+from extcli.api.http import Answer, Body
+
+
+class Control:
+    """One method per endpoint. Each raises `Refused`, `ServerError` or `Unreachable`."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def probing(self) -> Control:
+        """Return the control API for calls that a command makes beside the one that its user asked for."""
+        return Control(Probing(self._caller))
+
+    def is_ready(self) -> Answer:
+        return self._get("ready")
+
+    # The clock
+
+    def read_clock(self) -> Answer:
+        return self._get("clock")
+
+    def move_clock(self, change: Mapping[str, Any]) -> Answer:
+        return self._post("clock", change)
+
+    def read_coming_expiries(self, limit: int) -> Answer:
+        return self._get("clock/next", limit=limit)
+
+    # Data
+
+    def count_contents(self) -> Answer:
+        return self._get("contents")
+
+    def list_contents(self, kind: str, only: Mapping[str, Any], cursor: str) -> Answer:
+        """List a page of the emulator's data: all, or only that of one client id, channel or text."""
+        return self._get(f"contents/{kind}", **only, limit=200, cursor=cursor)
+
+    def reset(self, keep: int = 0) -> Answer:
+        """Delete all data. With `keep`, the reset can be undone for that many seconds."""
+        return self._send("POST", "reset", given(undo=keep or None))
+
+    def undo_reset(self) -> Answer:
+        return self._send("POST", "undo")
+
+    def apply_seed(self, document: bytes) -> Answer:
+        return self._send("PUT", "seed", body=document)
+
+    def save_snapshot(self, *, keys: bool) -> AbstractContextManager[Answer]:
+        """Return the answer with a snapshot of all data, the body unread, as a context."""
+        return self._stream("snapshot", {"keys": "true"} if keys else {})
+
+    def load_snapshot(self, body: Body) -> Answer:
+        return self._send("PUT", "snapshot", body=body)
+
+    def expire_pin(self, client_id: str, **pin: str) -> Answer:
+        """Make one PIN expire, by `pin` or `digest`."""
+        return self._post("pins/expire", {"client_id": client_id, **pin})
+
+    # Connections and faults
+
+    def list_sockets(self, limits: Mapping[str, Any]) -> Answer:
+        """List the open sockets, at most 1,000: all, or only those of one client id and channel."""
+        return self._get("sockets", **limits, limit=1000)
+
+    def close_sockets(self, closing: Mapping[str, Any]) -> Answer:
+        return self._post("sockets/close", closing)
+
+    def stall_sockets(self, stalling: Mapping[str, Any]) -> Answer:
+        return self._post("sockets/stall", stalling)
+
+    def add_fault(self, fault: Mapping[str, Any]) -> Answer:
+        return self._post("faults", fault)
+
+    def replace_faults(self, faults: Sequence[Mapping[str, Any]]) -> Answer:
+        return self._send("PUT", "faults", body=encoded({"faults": faults}))
+
+    def list_faults(self) -> Answer:
+        return self._get("faults")
+
+    def remove_fault(self, id: str) -> Answer:
+        return self._post("faults/remove", {"id": id})
+
+    def clear_faults(self) -> Answer:
+        return self._send("DELETE", "faults")
+
+    # What has happened
+
+    def wait(self, condition: Mapping[str, Any]) -> Answer:
+        """Wait on the service until a condition is met, or its timeout has passed."""
+        return self._send("GET", "wait", condition)
+
+    def explain(self, request_id: str | None = None) -> Answer:
+        """Explain the latest entry of the journal with this request id, or the latest refusal."""
+        return self._get("explain", id=request_id)
+
+    def read_journal(self, query: Mapping[str, Any]) -> Answer:
+        return self._send("GET", "journal", query)
+
+    def read_journal_entry(self, id: str, **form: str) -> Answer:
+        """Read an entry by its request id or number, or what `form` makes of it."""
+        return self._get("journal/entry", id=id, **form)
+
+    def follow_journal(self, query: Mapping[str, Any]) -> AbstractContextManager[Answer]:
+        """Return the answer as a context. Its body is one line of JSON per entry and does not end."""
+        return self._stream("journal/stream", query)
+
+    def call_as(self, body: bytes) -> Answer:
+        """Make a REST call as the caller that the body names."""
+        return self._send("POST", "call", body=body)
+
+    def read_parity(self, of: str) -> Answer:
+        """Read what production would have done differently, of the `namespace` or of the whole `service`."""
+        return self._get("parity", of=of)
+
+    # Namespaces
+
+    def list_namespaces(self) -> Answer:
+        return self._perform(Call("GET", NAMESPACES, signed=False))
+
+    def create_namespace(self, name: str, source: str | None = None) -> Answer:
+        """Create a namespace, empty or as a copy of `source`. An empty name lets the service choose one."""
+        path = f"{NAMESPACES}/{name}" if name else NAMESPACES
+        return self._perform(Call("POST", path, given(**{"from": source}), signed=False))
+
+    def drop_namespace(self, name: str) -> Answer:
+        return self._perform(Call("DELETE", f"{NAMESPACES}/{name}", signed=False))
+
+    def _get(self, name: str, **query: Any) -> Answer:
+        return self._send("GET", name, given(**query))
+
+    def _post(self, name: str, document: object) -> Answer:
+        return self._send("POST", name, body=encoded(document))
+
+    def _send(self, method: str, name: str, query: Mapping[str, Any] | None = None, body: Body | None = None) -> Answer:
+        return self._perform(Call(method, f"{CONTROL}{name}", query or {}, body, signed=False))
+
+    def _stream(self, name: str, query: Mapping[str, Any]) -> AbstractContextManager[Answer]:
+        return self._caller.stream(Call("GET", f"{CONTROL}{name}", query, signed=False))
+
+    def _perform(self, call: Call) -> Answer:
+        return self._caller.perform(call)

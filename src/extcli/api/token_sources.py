@@ -1,0 +1,242 @@
+"""The kinds of credentials: a given token, the extension's secret, or a sandbox that issues tokens."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from extcli import clock
+from extcli.api import tokens
+from extcli.api.call import CONTROL, SERVICE, Call, encoded
+from extcli.api.http import Answer, Http
+from extcli.config.settings import Identity
+from extcli.errors import MARK, ErrorAnswer, Refused, ServerError, UnexpectedAnswer, UsageError, is_from_service
+
+_LARGEST_REQUEST = 48 * 1024
+_EXPIRED = "expire"
+
+
+class Credentials(Protocol):
+    """A source of tokens."""
+
+    given: bool
+    """Whether it is a ready-made token, which has its own channel or none."""
+    origin: str
+    """The name of the source in messages."""
+    command: str
+    """The verb of `extcli token` that makes such tokens."""
+
+    @property
+    def identity(self) -> Identity | None:
+        """The identity that tokens are made for; `None` for a given token, and without a token."""
+
+    def token(self) -> str:
+        """Return the token for the identity of the command."""
+
+    def tokens_for(self, users: Sequence[str]) -> list[str]:
+        """Return a token for each user, in order. Raises `UsageError` if that is impossible."""
+
+    def renew(self, reason: str) -> bool:
+        """Prepare a retry after a 401 with this reason. Return whether a new token may work."""
+
+    @property
+    def advice(self) -> str:
+        """The fix to show if a token is refused."""
+
+
+class NoToken:
+    """Sends the client id alone, which is enough for calls that concern no channel."""
+
+    given = False
+    origin = "no token"
+    identity = None
+    command = ""
+
+    def token(self) -> str:
+        return ""
+
+    def tokens_for(self, users: Sequence[str]) -> list[str]:
+        return [""] * len(users)
+
+    def renew(self, reason: str) -> bool:
+        return False
+
+    @property
+    def advice(self) -> str:
+        return "is EXTCLI_CLIENT_ID (or --client-id) registered with the service?"
+
+
+class GivenToken:
+    """A ready-made token, sent as it is."""
+
+    given = True
+    origin = "the given token"
+    identity = None
+    command = ""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def token(self) -> str:
+        return self._token
+
+    def tokens_for(self, users: Sequence[str]) -> list[str]:
+        raise UsageError(
+            "one token cannot act for many users",
+            why="each line needs a token of its user, and EXTCLI_TOKEN (or --token-file) belongs to one user",
+            fix="unset it, and set EXTCLI_SECRET or use a sandbox",
+        )
+
+    def renew(self, reason: str) -> bool:
+        return False
+
+    @property
+    def advice(self) -> str:
+        return "check the given token with `extcli token inspect`, or use --as ROLE instead of it"
+
+
+class SelfSigned:
+    """Signs tokens with the extension's secret."""
+
+    given = False
+    origin = "a self-signed token"
+    command = "mint"
+    lifetime = tokens.LIFETIME
+    """How long its tokens are valid, in ms."""
+
+    def __init__(self, secret: bytes, identity: Identity, channel: str | None, http: Http, *, advice: str) -> None:
+        self.advice = advice
+        self._secret = secret
+        self.identity = identity
+        self._channel = channel
+        self._http = http
+        self._ahead = 0
+
+    def token(self) -> str:
+        return self._sign(self.identity)
+
+    def tokens_for(self, users: Sequence[str]) -> list[str]:
+        return [self._sign(Identity(self.identity.role, user)) for user in users]
+
+    def renew(self, reason: str) -> bool:
+        """Sign by the service's clock from now on, as the clock of an emulator may have been moved."""
+        return _EXPIRED in reason.lower() and self.follow_clock()
+
+    def follow_clock(self) -> bool:
+        """Sign by the service's clock from now on, and return whether it has one that can be read."""
+        now = service_time(self._http)
+        if now is None:
+            return False
+        self._ahead = now - clock.now()
+        return True
+
+    def _sign(self, identity: Identity) -> str:
+        now = clock.now() + self._ahead
+        claims = tokens.claims_of(identity, channel=self._channel, now=now, lifetime=self.lifetime)
+        return tokens.sign(claims, self._secret)
+
+
+class SandboxTokens:
+    """Requests tokens from a sandbox, which issues them without a secret."""
+
+    given = False
+    origin = "a sandbox token"
+    command = "sandbox"
+
+    def __init__(
+        self, client_id: str, identity: Identity, channel: str | None, http: Http, *, opaque: str | None = None
+    ) -> None:
+        self._client_id = client_id
+        self.identity = identity
+        self._channel = channel
+        self._http = http
+        self._opaque = {"opaque_user_id": opaque} if opaque else {}
+        self._token: str | None = None
+
+    def token(self) -> str:
+        if self._token is None:
+            user = {"user_id": self.identity.user} if self.identity.user else {}
+            self._token = str(_member(self._fetch(user | self._opaque), "token") or "")
+        return self._token
+
+    def tokens_for(self, users: Sequence[str]) -> list[str]:
+        found: list[str] = []
+        while len(found) < len(users):
+            batch = _batch(users[len(found) :])
+            answer = self._fetch({"user_ids": batch})
+            # The service returns `token` for one user and `tokens` for several.
+            got = _member(answer, "tokens") or [_member(answer, "token")]
+            if not isinstance(got, list) or len(got) != len(batch):
+                raise UnexpectedAnswer(answer)
+            found += [str(token) for token in got]
+        return found
+
+    def renew(self, reason: str) -> bool:
+        if _EXPIRED not in reason.lower():
+            return False
+        self._token = None
+        return True
+
+    @property
+    def advice(self) -> str:
+        return "set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN: this service requires other credentials"
+
+    def _fetch(self, who: dict[str, Any]) -> Answer:
+        request = {"app_id": self._client_id, "role": self.identity.role, **who}
+        if self._channel:
+            request["channel_id"] = self._channel
+        call = Call("POST", f"{SERVICE}authtoken", body=encoded(request), signed=False)
+        answer = self._http.send(call.method, call.path, body=call.body)
+        if answer.status_code == 200 and (_member(answer, "token") or _member(answer, "tokens")):
+            return answer
+        raise _no_token(call, answer)
+
+
+def _no_token(call: Call, answer: Answer) -> ErrorAnswer:
+    """Return the error for an answer without a token. Often this is the first request, so the address may be wrong."""
+    status = answer.status_code
+    if status < 300:
+        return UnexpectedAnswer(answer)
+    if status >= 500:
+        return ServerError(str(call), status, answer.content, request_id=answer.headers.get("x-request-id", ""))
+    fix = "set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN: only a sandbox issues tokens"
+    if status < 400:
+        fix = f"it redirects to {answer.headers.get('location', 'nowhere')}: is --url (EXTCLI_URL) the right address?"
+    elif status not in (401, 403) and not _is_about(call.path, answer):
+        fix = "is --url (EXTCLI_URL) the base address of an extension service, without /v1/e?"
+    refused = Refused(str(call), status, answer.content, request_id=answer.headers.get("x-request-id", ""), fix=fix)
+    refused.is_explained = MARK in answer.headers
+    return refused
+
+
+def _is_about(path: str, answer: Answer) -> bool:
+    """Return whether a service refused this very path. A base address that ends in /v1/e yields a longer one."""
+    if not is_from_service(answer.content):
+        return False
+    return all(named == path for named in re.findall(r"/[\w/.-]*authtoken", answer.text))
+
+
+def service_time(http: Http) -> int | None:
+    """Return the time of an emulator's clock in Unix ms, or `None` if the service does not report one."""
+    answer = http.send("GET", f"{CONTROL}clock")
+    now = _member(answer, "now") if answer.status_code == 200 else None
+    return now if isinstance(now, int) else None
+
+
+def _batch(users: Sequence[str]) -> list[str]:
+    """Return as many of the first users as fit into one request. The service's limit is 64 KiB."""
+    size, count = 0, 0
+    while count < len(users) and (size := size + len(encoded(users[count])) + 1) <= _LARGEST_REQUEST:
+        count += 1
+    return list(users[: max(count, 1)])
+
+
+def _member(answer: Answer, name: str) -> Any:
+    """Return a field of the answer, or `None` if it has none or is not an object."""
+    try:
+        document = json.loads(answer.content)
+    except (ValueError, RecursionError):
+        return None
+    return document.get(name) if isinstance(document, dict) else None
