@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+ROLES = ("viewer", "broadcaster", "admin", "backend")
 Probe = Callable[[Any], None]
 """Takes a `Deployment`, and raises `Differs` if the rule is not kept there."""
 

@@ -17,7 +17,6 @@ OMIT: Any = object()
 """Leaves a claim out of a token."""
 PREFIX = "conform-"
 """How all ids begin that a run makes up."""
-ROLES = frozenset(("viewer", "broadcaster", "admin", "backend"))
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from extcli.api.tokens import opaque_id
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import expect, expect_that, rule
+from extcli.conform.rule import ROLES, expect, expect_that, rule
 from extcli.conform.rules.vote_logs import SLACK
 
 
@@ -28,14 +28,7 @@ def buffer_without_entries(at: Deployment) -> None:
     expect("the buffer", {"data": [], "latest": 0}, buffer)
 
 
-@rule(
-    "spec: Authentication",
-    "Broadcasters, admins and backends read buffers; a viewer is refused with 403.",
-    "viewer",
-    "broadcaster",
-    "admin",
-    "backend",
-)
+@rule("spec: Authentication", "Broadcasters, admins and backends read buffers; a viewer is refused with 403.", *ROLES)
 def buffer_by_role(at: Deployment) -> None:
     for role, status in (("viewer", 403), ("broadcaster", 200), ("admin", 200), ("backend", 200)):
         expect(f"the status for role {role}", status, at.caller(role).get("accumulate", id=at.fresh("buffer")).status)

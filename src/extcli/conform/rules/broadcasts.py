@@ -1,4 +1,4 @@
-"""Broadcasts: requests, targets, roles and sizes."""
+"""Broadcasts over REST and the socket: requests, targets, roles and sizes."""
 
 from __future__ import annotations
 
@@ -147,3 +147,43 @@ def event_names(at: Deployment) -> None:
     for name, status in (("x" * 256, 200), ("a b/é", 200), ("", 400), ("x" * 257, 400), ("new\nline", 400)):
         reply = at.admin.post("broadcast", {"event": name, "data": 1})
         expect(f"the status of the event {name[:20]!r} of {len(name)} characters", status, reply.status)
+
+
+# Over the socket
+
+
+@rule(
+    "X8",
+    "A game hears its channel's events under their names, and no earlier ones.",
+    "broadcaster",
+    "viewer",
+    writes=True,
+)
+def event(at: Deployment) -> None:
+    game, viewer = at.game(), at.game("viewer")
+    game.data("broadcast", data={"topic": "early", "data": 0})
+    for name in ("early", "news"):
+        viewer.data("subscribe", name)
+    expect("the reply to broadcast", {"ok": True}, game.data("broadcast", data={"topic": "news", "data": {"a": 1}}))
+    found = viewer.update("the event")
+    expect("the target", "news", found["meta"].get("target"))
+    expected = {"event": "news", "data": {"a": 1}, "channel_id": at.channel, "scope": "channel"}
+    expect("the data", expected, found.get("data"))
+    expect("more updates", [], viewer.updates())
+
+
+@rule("X8", "A subscriber of `*` hears every event once.", "broadcaster", writes=True)
+def all_events(at: Deployment) -> None:
+    game = at.game()
+    for name in ("*", "a"):
+        game.data("subscribe", name)
+    for name in ("a", "b"):
+        game.data("broadcast", data={"topic": name, "data": 1})
+    expect("the events", ["a", "b"], [game.update("an event")["data"].get("event") for _ in range(2)])
+    expect("more updates", [], game.updates())
+
+
+@rule("X8", "A viewer may not broadcast over the socket: 403.", "viewer", writes=True)
+def event_of_a_viewer(at: Deployment) -> None:
+    error = at.game("viewer").error("broadcast", data={"topic": "news", "data": 1})
+    expect("the status", 403, error.get("status"))

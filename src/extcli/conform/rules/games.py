@@ -6,7 +6,8 @@ from typing import Any
 
 from extcli.conform.deployment import Deployment
 from extcli.conform.rule import expect, rule
-from extcli.conform.rules.pins import bound_pin, link
+from extcli.conform.rules.links import link
+from extcli.conform.rules.pins import bound_pin
 from extcli.conform.sockets import Socket
 
 CHANNEL = {"state_id": "channel"}
@@ -262,7 +263,7 @@ def entry_of_a_poll(at: Deployment) -> None:
         expect(f"the state after a deletion over {way}", {}, state(game))
 
 
-# X7, X8
+# X7
 
 
 @rule("X7", "Games of a channel hear when another is linked, and when links are revoked.", "broadcaster", writes=True)
@@ -274,40 +275,3 @@ def update_of_a_link(at: Deployment) -> None:
     for event in ("authenticated", "revoked"):
         found = game.update(f"an update with the event {event}").get("data")
         expect("the data", {"topic_id": "authentication", "event": event, "twitch_id": at.channel}, found)
-
-
-@rule(
-    "X8",
-    "A game hears its channel's events under their names, and no earlier ones.",
-    "broadcaster",
-    "viewer",
-    writes=True,
-)
-def event(at: Deployment) -> None:
-    game, viewer = at.game(), at.game("viewer")
-    game.data("broadcast", data={"topic": "early", "data": 0})
-    for name in ("early", "news"):
-        viewer.data("subscribe", name)
-    expect("the reply to broadcast", {"ok": True}, game.data("broadcast", data={"topic": "news", "data": {"a": 1}}))
-    found = viewer.update("the event")
-    expect("the target", "news", found["meta"].get("target"))
-    expected = {"event": "news", "data": {"a": 1}, "channel_id": at.channel, "scope": "channel"}
-    expect("the data", expected, found.get("data"))
-    expect("more updates", [], viewer.updates())
-
-
-@rule("X8", "A subscriber of `*` hears every event once.", "broadcaster", writes=True)
-def all_events(at: Deployment) -> None:
-    game = at.game()
-    for name in ("*", "a"):
-        game.data("subscribe", name)
-    for name in ("a", "b"):
-        game.data("broadcast", data={"topic": name, "data": 1})
-    expect("the events", ["a", "b"], [game.update("an event")["data"].get("event") for _ in range(2)])
-    expect("more updates", [], game.updates())
-
-
-@rule("X8", "A viewer may not broadcast over the socket: 403.", "viewer", writes=True)
-def event_of_a_viewer(at: Deployment) -> None:
-    error = at.game("viewer").error("broadcast", data={"topic": "news", "data": 1})
-    expect("the status", 403, error.get("status"))

@@ -9,7 +9,7 @@ from typing import Any
 from extcli.api import tokens
 from extcli.conform.calls import Caller
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import expect, rule
+from extcli.conform.rule import ROLES, expect, rule
 from extcli.conform.target import OMIT
 
 LATER = 600
@@ -55,16 +55,9 @@ def malformed_token(at: Deployment) -> None:
         expect(f"the status with {text}", 401, status(at.bearer(text)))
 
 
-@rule(
-    "spec: Authentication",
-    "The roles of tokens are viewer, broadcaster, admin and backend.",
-    "viewer",
-    "broadcaster",
-    "admin",
-    "backend",
-)
+@rule("spec: Authentication", "The roles of tokens are viewer, broadcaster, admin and backend.", *ROLES)
 def four_roles(at: Deployment) -> None:
-    for role in ("viewer", "broadcaster", "admin", "backend"):
+    for role in ROLES:
         expect(f"the role of a {role}", role, at.caller(role).get("user_info").data.get("role"))
 
 

@@ -1,17 +1,14 @@
-"""PINs, the tokens that they lead to, and their revocation."""
+"""PINs: their form, who issues and validates them, and wrong ones."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from extcli.api import tokens
 from extcli.conform.calls import Caller, Reply
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import Skipped, expect, expect_that, rule
-from extcli.conform.sockets import Socket
+from extcli.conform.rule import ROLES, Skipped, expect, expect_that, rule
 
-DAY = 86_400
 WRONG = "ZZZZZZ"
 """A PIN that is never issued: it would be one in 700 million."""
 
@@ -29,13 +26,6 @@ def issued(at: Deployment) -> tuple[str, str]:
     """Return the token and the PIN of `POST pin`."""
     found = at.anonymous.post("pin", {"identifier": at.client_id}).data
     return str(found["token"]), str(found["pin"])
-
-
-def link(at: Deployment, **credential: str) -> Socket:
-    """Return a game socket after a successful `authenticate`."""
-    game = at.socket()
-    game.data("authenticate", data={"client_id": at.client_id, **credential})
-    return game
 
 
 def with_letters(at: Deployment) -> str:
@@ -107,13 +97,7 @@ def validation(at: Deployment) -> None:
 
 
 @rule(
-    "spec: Authentication",
-    "Only a broadcaster validates a PIN; other roles are refused with 403.",
-    "viewer",
-    "broadcaster",
-    "admin",
-    "backend",
-    writes=True,
+    "spec: Authentication", "Only a broadcaster validates a PIN; other roles are refused with 403.", *ROLES, writes=True
 )
 def validation_by_role(at: Deployment) -> None:
     pin = bound_pin(at)
@@ -145,142 +129,6 @@ def pin_of_an_admin(at: Deployment) -> None:
             f"the status for another broadcaster, PIN of a {caller.role}", 400, validate(other_owner(at), pin).status
         )
         expect(f"the status for the owner, PIN of a {caller.role}", 200, validate(at.broadcaster, pin).status)
-
-
-# Tokens of `POST pin`
-
-
-@rule("spec: Endpoints", "The token of `POST pin` is valid once its PIN was validated.", "broadcaster", writes=True)
-def token_of_a_pin(at: Deployment) -> None:
-    token, pin = issued(at)
-    caller = at.bearer(token)
-    expect("the status before validation", 401, caller.get("user_info").status)
-    validate(at.broadcaster, pin).check()
-    found = caller.get("user_info").data
-    expect("role and channel afterwards", ("broadcaster", at.channel), (found.get("role"), found.get("channel_id")))
-
-
-@rule("T2", "A PIN validates only its own token.", "broadcaster", writes=True)
-def token_of_another_pin(at: Deployment) -> None:
-    (first, pin), (second, _) = issued(at), issued(at)
-    validate(at.broadcaster, pin).check()
-    found = [at.bearer(token).get("user_info").status for token in (first, second)]
-    expect("the statuses of its token and of another", [200, 401], found)
-
-
-@rule("A5", "The payload of an issued token has no `-` and no `_`, and lasts 7 days.", "broadcaster", writes=True)
-def payload_of_a_token(at: Deployment) -> None:
-    pair = at.socket().data("authenticate", data={"client_id": at.client_id, "pin": bound_pin(at)})
-    for name, token, days in (
-        ("POST pin", issued(at)[0], 7),
-        ("jwt", pair["jwt"], 7),
-        ("refresh", pair["refresh"], 365),
-    ):
-        payload = token.split(".")[1]
-        expect(f"- and _ in the payload of {name}", "", re.sub("[^-_]", "", payload))
-        claims = tokens.claims_in(token)
-        expect(f"the lifetime of {name} in days", days, (claims.get("exp", 0) - claims.get("iat", 0)) / DAY)
-
-
-@rule(
-    "T5",
-    "`unauthed/validate_pin` is 200 from the validation until the revocation, else 401.",
-    "broadcaster",
-    writes=True,
-)
-def check_of_a_token(at: Deployment) -> None:
-    token, pin = issued(at)
-
-    def status() -> int:
-        return at.anonymous.post("unauthed/validate_pin", {"identifier": at.client_id, "jwt": token}).status
-
-    expect("the status before validation", 401, status())
-    validate(at.broadcaster, pin).check()
-    expect("the status after validation", 200, status())
-    at.broadcaster.delete("pin").check()
-    expect("the status after revocation", 401, status())
-
-
-@rule("T5", "`unauthed/validate_pin` takes no PIN: right and wrong ones are both 400.", "broadcaster", writes=True)
-def check_of_a_pin(at: Deployment) -> None:
-    for name, pin in (("a right PIN", bound_pin(at)), ("a wrong PIN", WRONG)):
-        reply = at.anonymous.post("unauthed/validate_pin", {"identifier": at.client_id, "pin": pin})
-        expect(f"the status with {name}", 400, reply.status)
-
-
-# Links
-
-
-@rule("spec: Authentication", "A game's PIN leads to an access token and a refresh token.", "broadcaster", writes=True)
-def pair_of_tokens(at: Deployment) -> None:
-    pair = at.socket().data("authenticate", data={"client_id": at.client_id, "pin": bound_pin(at)})
-    for name in ("jwt", "refresh"):
-        expect_that(name, isinstance(pair.get(name), str), "a text", type(pair.get(name)).__name__)
-    found = at.bearer(pair["jwt"]).get("user_info").data
-    expect("the role of the access token", "broadcaster", found.get("role"))
-    expect("the channel of the access token", at.channel, found.get("channel_id"))
-
-
-@rule("spec: Authentication", "A refresh token leads to a new pair of tokens.", "broadcaster", writes=True)
-def refreshed_pair(at: Deployment) -> None:
-    game = at.socket()
-    first = game.data("authenticate", data={"client_id": at.client_id, "pin": bound_pin(at)})
-    second = game.data("authenticate", data={"client_id": at.client_id, "refresh": first["refresh"]})
-    expect(
-        "the number of different tokens",
-        4,
-        len({*map(first.get, ("jwt", "refresh")), second["jwt"], second["refresh"]}),
-    )
-    expect("the status with the new access token", 200, at.bearer(second["jwt"]).get("user_info").status)
-
-
-@rule("T3", "PINs and refresh tokens can be used more than once.", "broadcaster", writes=True)
-def repeated_use(at: Deployment) -> None:
-    pin = bound_pin(at)
-    pair = at.socket().data("authenticate", data={"client_id": at.client_id, "pin": pin})
-    for credential in ({"pin": pin}, {"refresh": pair["refresh"]}, {"refresh": pair["refresh"]}):
-        link(at, **credential)
-
-
-@rule(
-    "spec: Authentication", "A refresh token is no access token: REST refuses it with 401.", "broadcaster", writes=True
-)
-def refresh_token_over_rest(at: Deployment) -> None:
-    pair = at.socket().data("authenticate", data={"client_id": at.client_id, "pin": bound_pin(at)})
-    expect("the status", 401, at.bearer(pair["refresh"]).get("user_info").status)
-
-
-@rule(
-    "T2", "`DELETE pin` ends PINs, their tokens and refresh tokens of the channel for good.", "broadcaster", writes=True
-)
-def revocation(at: Deployment) -> None:
-    (token, pin), bound = issued(at), bound_pin(at)
-    validate(at.broadcaster, pin).check()
-    game = at.socket()
-    refresh = game.data("authenticate", data={"client_id": at.client_id, "pin": bound})["refresh"]
-    reply = at.broadcaster.delete("pin")
-    expect("status and body of DELETE pin", (200, {}), (reply.status, reply.json))
-    expect("the status with the token of the PIN", 401, at.bearer(token).get("user_info").status)
-    for name, credential in (("refresh token", {"refresh": refresh}), ("PIN", {"pin": bound})):
-        error = game.error("authenticate", data={"client_id": at.client_id, **credential})
-        expect(f"the status with the {name}", 400, error.get("status"))
-
-
-@rule("T2", "`DELETE pin` leaves the links of other channels alone.", "broadcaster", writes=True)
-def revocation_of_another_channel(at: Deployment) -> None:
-    token, pin = issued(at)
-    validate(at.broadcaster, pin).check()
-    other_owner(at).delete("pin").check()
-    expect("the status with the token of the PIN", 200, at.bearer(token).get("user_info").status)
-
-
-@rule("T2", "`pin_token_exists` tells whether the channel is linked.", "broadcaster", writes=True)
-def existence_of_a_link(at: Deployment) -> None:
-    _, pin = issued(at)
-    found = [at.broadcaster.get("pin_token_exists").data.get("exists")]
-    validate(at.broadcaster, pin).check()
-    found.append(at.broadcaster.get("pin_token_exists").data.get("exists"))
-    expect("`exists` before and after the validation", [False, True], found)
 
 
 # Guesses

@@ -29,12 +29,7 @@ def global_poll(at: Deployment) -> None:
 
 
 @rule(
-    "A4",
-    "A broadcaster may not delete a `global-` poll; an admin may.",
-    "viewer",
-    "broadcaster",
-    "admin",
-    writes=True,
+    "A4", "A broadcaster may not delete a `global-` poll; an admin may.", "viewer", "broadcaster", "admin", writes=True
 )
 def deletion_of_a_global_poll(at: Deployment) -> None:
     poll = at.fresh("poll", prefix="global-")

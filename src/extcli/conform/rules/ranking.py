@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import expect, rule
+from extcli.conform.rule import ROLES, expect, rule
 
 
 def answer(at: Deployment, ranking: str, user: str, key: str) -> Any:
@@ -31,14 +31,7 @@ def ranking_without_answers(at: Deployment) -> None:
     expect("the ranking", {"data": []}, at.broadcaster.get("rank", id=at.fresh("ranking")).data)
 
 
-@rule(
-    "spec: Authentication",
-    "Broadcasters, admins and backends read rankings; a viewer is refused with 403.",
-    "viewer",
-    "broadcaster",
-    "admin",
-    "backend",
-)
+@rule("spec: Authentication", "Broadcasters, admins and backends read rankings; a viewer is refused with 403.", *ROLES)
 def ranking_by_role(at: Deployment) -> None:
     for role, status in (("viewer", 403), ("broadcaster", 200), ("admin", 200), ("backend", 200)):
         expect(f"the status for role {role}", status, at.caller(role).get("rank", id=at.fresh("ranking")).status)
@@ -145,11 +138,7 @@ def ranking_of_channels(at: Deployment) -> None:
 
 
 @rule(
-    "A4",
-    "An extension-level token reads the answers of all channels as one ranking.",
-    "viewer",
-    "admin",
-    writes=True,
+    "A4", "An extension-level token reads the answers of all channels as one ranking.", "viewer", "admin", writes=True
 )
 def ranking_in_all_channels(at: Deployment) -> None:
     ranking = at.fresh("ranking")

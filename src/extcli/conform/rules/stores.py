@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import Unknown, expect, rule
+from extcli.conform.rule import ROLES, Unknown, expect, rule
 
 CHANNEL = ("channel_state", "channel_config")
 VIEWER = ("viewer_state", "extension_viewer_state")
@@ -31,15 +31,10 @@ def stores_read_together(at: Deployment) -> None:
 
 
 @rule(
-    "S1",
-    "Everyone reads a channel's and the extension's stores; only admins and backends read the hidden one.",
-    "viewer",
-    "broadcaster",
-    "admin",
-    "backend",
+    "S1", "Everyone reads a channel's and the extension's stores; only admins and backends read the hidden one.", *ROLES
 )
 def stores_by_reader(at: Deployment) -> None:
-    for role in ("viewer", "broadcaster", "admin", "backend"):
+    for role in ROLES:
         caller = at.caller(role)
         for store in (*CHANNEL, "extension_state", "extension_config"):
             expect(f"the status of GET {store} for role {role}", 200, caller.get(store).status)
@@ -152,14 +147,7 @@ def stores_of_a_chosen_channel(at: Deployment) -> None:
     expect("the store of the channel named", {}, at.admin.get("channel_state", channel_id=other).data)
 
 
-@rule(
-    "S1",
-    "Only an admin reads the records of many users, and only up to 1,000.",
-    "viewer",
-    "broadcaster",
-    "admin",
-    "backend",
-)
+@rule("S1", "Only an admin reads the records of many users, and only up to 1,000.", *ROLES)
 def many_users_by_role(at: Deployment) -> None:
     ids = ",".join(f"{at.user}{number}" for number in range(1_001))
     thousand = ids.rpartition(",")[0]

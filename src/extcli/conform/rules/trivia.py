@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import expect, rule
+from extcli.conform.rule import ROLES, expect, rule
 
 SOURCE = "gaps: Trivia"
 INACTIVE, UNLOCKED, LOCKED, RESULTS = (f"state-{name}" for name in ("inactive", "unlocked", "locked", "results"))
@@ -39,7 +39,7 @@ def questions(at: Deployment) -> list[Any]:
     return [question.get("id") for question in at.viewer.get("curated_poll").data["questions"]]
 
 
-@rule(SOURCE, "Only admins and backends read the leaderboard.", "viewer", "broadcaster", "admin", "backend")
+@rule(SOURCE, "Only admins and backends read the leaderboard.", *ROLES)
 def leaderboard_by_role(at: Deployment) -> None:
     for role, status in (("viewer", 403), ("broadcaster", 403), ("admin", 200), ("backend", 200)):
         expect(f"the status for role {role}", status, at.caller(role).get("curated_poll_leaderboard").status)

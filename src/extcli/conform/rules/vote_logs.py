@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from extcli.api.tokens import opaque_id
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import expect, expect_that, rule
+from extcli.conform.rule import ROLES, expect, expect_that, rule
 from extcli.conform.rules.votes import vote
 
 SLACK = 60_000
@@ -16,14 +16,7 @@ def log_without_votes(at: Deployment) -> None:
     expect("the log", {"result": []}, at.admin.get("vote_logs", id=at.fresh("poll")).data)
 
 
-@rule(
-    "spec: Authentication",
-    "Admins and backends read the vote log; others are refused with 403.",
-    "viewer",
-    "broadcaster",
-    "admin",
-    "backend",
-)
+@rule("spec: Authentication", "Admins and backends read the vote log; others are refused with 403.", *ROLES)
 def log_by_role(at: Deployment) -> None:
     for role, status in (("viewer", 403), ("broadcaster", 403), ("admin", 200), ("backend", 200)):
         reply = at.caller(role).get("vote_logs", id=at.fresh("poll"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import expect, expect_that, rule
+from extcli.conform.rule import ROLES, expect, expect_that, rule
 
 FIELDS = ("stddev", "mean", "sum", "count", "specific")
 
@@ -132,10 +132,7 @@ def deletion_of_nothing(at: Deployment) -> None:
 @rule(
     "spec: Authentication",
     "Broadcasters, admins and backends delete polls; a viewer is refused with 403.",
-    "viewer",
-    "broadcaster",
-    "admin",
-    "backend",
+    *ROLES,
     writes=True,
 )
 def deletion_by_role(at: Deployment) -> None:
@@ -149,10 +146,10 @@ def deletion_by_role(at: Deployment) -> None:
         expect("the number of votes afterwards", 0, at.viewer.get("vote", id=poll).data["stats"]["count"])
 
 
-@rule("spec: Authentication", "Every role may vote.", "viewer", "broadcaster", "admin", "backend", writes=True)
+@rule("spec: Authentication", "Every role may vote.", *ROLES, writes=True)
 def votes_of_all_roles(at: Deployment) -> None:
     poll = at.fresh("poll")
-    for role in ("viewer", "broadcaster", "admin", "backend"):
+    for role in ROLES:
         reply = at.caller(role, at.fresh("user")).post("vote", {"value": 1}, id=poll)
         expect(f"the status for role {role}", 200, reply.status)
     expect("the number of votes", 4, at.viewer.get("vote", id=poll).data["stats"]["count"])
