@@ -13,7 +13,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from threading import Thread
-from typing import Any
+from typing import Any, NamedTuple
 
 SECONDS = 0.12
 """How long the service may take. With the start of Python, the answer then comes within 200 ms."""
@@ -46,9 +46,32 @@ def names_of(kind: str, given: Mapping[str, str], environ: Mapping[str, str]) ->
 def _read(kind: str, given: Mapping[str, str], environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     profiles = _profiles(environ)
     if kind == "profiles":
-        for name, profile in profiles.get("profiles", {}).items():
-            yield name, str(profile.get("url", ""))
-        return
+        return ((name, str(profile.get("url", ""))) for name, profile in profiles["profiles"].items())
+    service = _service(profiles, given, environ)
+    if service is None:
+        return iter(())
+    if kind == "namespaces":
+        return ((name, "") for name in _get(service.url.partition("/_ns/")[0], "/_ns")["namespaces"])
+    if kind == "faults":
+        faults = _get(service.url, "/_emulator/faults")["faults"]
+        return ((each["id"], f"{each['match']} {each['effect']}") for each in faults)
+    return _sets(service) if kind == "sets" else _listed(service, kind)
+
+
+class _Service(NamedTuple):
+    """The service of the command line, and what its listings are about."""
+
+    url: str
+    client_id: str
+    channel: str
+
+    @property
+    def authorization(self) -> str:
+        return f"{self.client_id} {_unsigned(self.channel)}"
+
+
+def _service(profiles: Mapping[str, Any], given: Mapping[str, str], environ: Mapping[str, str]) -> _Service | None:
+    """Return the service that the command would call, as `config/resolver.py` finds it; `None` for production."""
     named = given.get("--profile") or given.get("-p")
     chosen = named or environ.get("EXTCLI_PROFILE") or profiles.get("profile")
     profile = profiles["profiles"][chosen] if chosen else {}
@@ -59,26 +82,23 @@ def _read(kind: str, given: Mapping[str, str], environ: Mapping[str, str]) -> It
 
     url = setting("--url", "EXTCLI_URL", "url", "http://127.0.0.1:8282").rstrip("/")
     if any(each.get("production") and each.get("url") == url for each in (profile, *profiles["profiles"].values())):
-        return
-    if kind == "namespaces":
-        document = _get(url.partition("/_ns/")[0], "/_ns")
-        yield from ((name, "") for name in document["namespaces"])
-        return
-    if kind == "faults":
-        for each in _get(url, "/_emulator/faults")["faults"]:
-            yield each["id"], f"{each['match']} {each['effect']}"
-        return
+        return None
     client_id = setting("--client-id", "EXTCLI_CLIENT_ID", "client_id", "my-extension")
-    channel = setting("--channel", "EXTCLI_CHANNEL", "channel", "")
-    authorization = f"{client_id} {_unsigned(channel)}"
-    if kind == "sets":
-        document = _get(url, "/v1/e/codes", authorization)
-        found = document["names"] or []
-        yield from zip(map(str, document.get("indices") or range(len(found))), found, strict=True)
-        return
-    cursor = _END
+    return _Service(url, client_id, setting("--channel", "EXTCLI_CHANNEL", "channel", ""))
+
+
+def _sets(service: _Service) -> Iterator[tuple[str, str]]:
+    """Return the indices and names of the code sets."""
+    document = _get(service.url, "/v1/e/codes", service.authorization)
+    names = document["names"] or []
+    return zip(map(str, document.get("indices") or range(len(names))), names, strict=True)
+
+
+def _listed(service: _Service, kind: str) -> Iterator[tuple[str, str]]:
+    """Yield the ids of the polls, rankings or buffers, with their channels, page by page."""
+    cursor, authorization = _END, service.authorization
     while True:
-        page = _get(url, f"/v1/e/{kind}?limit=1000&cursor={cursor}", authorization)
+        page = _get(service.url, f"/v1/e/{kind}?limit=1000&cursor={cursor}", authorization)
         for each in page[kind]:
             yield each["id"], f"channel {each['channel_id']}" if each["channel_id"] else ""
         if (cursor := page["next"]) == _END:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 FILES = "files"
@@ -71,18 +71,52 @@ def split(line: str) -> tuple[list[str], str, str]:
     return words, word, quote
 
 
+class _Before(NamedTuple):
+    """The words before the cursor."""
+
+    command: str
+    arguments: int
+    """How many arguments the command has so far."""
+    given: Mapping[str, str]
+    """The options with values."""
+    waiting: str
+    """The option whose value comes next; empty for none."""
+    has_ended: bool
+    """Whether `--` has ended the options."""
+
+
 def asked(table: Table, line: str) -> Asked | None:
     """Return what the word at the end of the line may be; `None` if no command has such a word."""
     words, typed, _ = split(line)
     while words and "=" in words[0]:
         words.pop(0)  # an assignment before the program's name
-    command, place, waiting, given, plain = "", 0, "", {}, False
-    for word in words[1:]:
+    before = _read(table, words[1:])
+    if before is None:
+        return None
+    command, given, option = before.command, before.given, ""
+    if before.waiting:
+        kind = _kind_of_option(table, command, before.waiting)
+    elif typed.startswith("-") and not before.has_ended:
+        name, equals, value = typed.partition("=")
+        kind = _kind_of_option(table, command, name) if equals else OPTIONS
+        if equals:
+            typed, option = value, f"{name}="
+    elif _is_group(table, command):
+        kind = COMMANDS
+    else:
+        kind = _kind_of_argument(table[command].arguments, before.arguments)
+    return Asked(kind, typed, option, command, given) if kind else None
+
+
+def _read(table: Table, words: Sequence[str]) -> _Before | None:
+    """Parse the words after the program's name; `None` if they name no command."""
+    command, arguments, waiting, given, has_ended = "", 0, "", {}, False
+    for word in words:
         if waiting:
             given[waiting], waiting = word, ""
-        elif word == "--" and not plain:
-            plain = True
-        elif word.startswith("-") and word != "-" and not plain:
+        elif word == "--" and not has_ended:
+            has_ended = True
+        elif word.startswith("-") and word != "-" and not has_ended:
             name, equals, value = word.partition("=")
             if equals:
                 given[name] = value
@@ -93,21 +127,8 @@ def asked(table: Table, line: str) -> Asked | None:
             if command not in table:
                 return None
         else:
-            place += 1
-    if waiting:
-        return Asked(_kind_of_option(table, command, waiting), typed, "", command, given)
-    name, equals, value = typed.partition("=")
-    if typed.startswith("-") and equals and not plain:
-        kind = _kind_of_option(table, command, name)
-        return Asked(kind, value, f"{name}=", command, given) if kind else None
-    if typed.startswith("-") and not plain:
-        return Asked(OPTIONS, typed, "", command, given)
-    if _is_group(table, command):
-        return Asked(COMMANDS, typed, "", command, given)
-    kinds = table[command].arguments
-    last = kinds[-1].removesuffix(REST) if kinds and kinds[-1].endswith(REST) else ""
-    kind = kinds[place].removesuffix(REST) if place < len(kinds) else last
-    return Asked(kind, typed, "", command, given) if kind else None
+            arguments += 1
+    return _Before(command, arguments, given, waiting, has_ended)
 
 
 def commands_in(table: Table, group: str) -> dict[str, str]:
@@ -129,6 +150,13 @@ def _is_group(table: Table, command: str) -> bool:
 def _options(table: Table, command: str) -> tuple[str, ...]:
     own = table[command].options if command in table else (SHARED,)
     return own + (table[SHARED].options if SHARED in own else ())
+
+
+def _kind_of_argument(kinds: tuple[str, ...], index: int) -> str:
+    """Return the kind of the argument at this index; empty if the command has none there."""
+    if index < len(kinds):
+        return kinds[index].removesuffix(REST)
+    return kinds[-1].removesuffix(REST) if kinds and kinds[-1].endswith(REST) else ""
 
 
 def _kind_of_option(table: Table, command: str, name: str) -> str:

@@ -114,42 +114,44 @@ class Caller:
         A path without a leading slash is below `/v1/e/`. `json` is the body, or `content` its bytes; `query` adds
         parameters. After 429 the call is repeated when the service allows it, unless `repeat` is false.
         """
-        at = self._at
         self._check_may_write(method, path)
         body = content if json is NOTHING else encoded(json)
-        full = (path if path.startswith("/") else SERVICE + path) + _query(path, query)
-        deadline = clock.elapsed() + _LONGEST_WAIT
-        while True:
-            at.target.pace.take(self.authorization or "")
-            try:
-                with at.target.http.stream(
-                    method, full, body=body, authorization=self.authorization, extra=headers
-                ) as answer:
-                    received = self._body_of(answer, f"{method} {path}")
-            except BaseException:  # also Ctrl-C: the service may have taken the write
-                self._note_write(method, path, query, body, is_certain=False)
-                raise
-            after = answer.headers.get("retry-after", "")
-            seconds = float(after) if after.isdecimal() else 1.0
-            if answer.status_code != 429 or not repeat or clock.elapsed() + seconds > deadline:
-                break
-            clock.sleep(seconds)
-        reply = Reply(f"{method} {path}{_query(path, query)}", answer.status_code, answer.headers, received)
+        try:
+            reply = self._send(method, path + _query(path, query), body, headers, repeat=repeat)
+        except BaseException:  # also Ctrl-C: the service may have taken the write
+            self._note_write(method, path, query, body, is_certain=False)
+            raise
         noted = (*HEADERS, *CORS_HEADERS) if "origin" in (headers or {}) else HEADERS
-        at.note(
+        self._at.note(
             Exchange(
                 caller=self.role,
                 request=reply.request,
                 body=None if body is None else _decoded(body),
                 status=reply.status,
                 answer=_decoded(reply.content),
-                headers={name: answer.headers[name] for name in noted if name in answer.headers},
-                request_id=answer.headers.get("x-request-id", ""),
+                headers={name: reply.headers[name] for name in noted if name in reply.headers},
+                request_id=reply.headers.get("x-request-id", ""),
             )
         )
         if reply.status < 300:
             self._note_write(method, path, query, body, is_certain=True)
         return reply
+
+    def _send(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None, *, repeat: bool
+    ) -> Reply:
+        """Send a request; with `repeat`, again after 429 when the service allows it. `path` has its query."""
+        target, url = self._at.target, path if path.startswith("/") else SERVICE + path
+        deadline = clock.elapsed() + _LONGEST_WAIT
+        while True:
+            target.pace.take(self.authorization or "")
+            with target.http.stream(method, url, body=body, authorization=self.authorization, extra=headers) as answer:
+                content = self._body_of(answer, f"{method} {path}")
+            after = answer.headers.get("retry-after", "")
+            seconds = float(after) if after.isdecimal() else 1.0
+            if answer.status_code != 429 or not repeat or clock.elapsed() + seconds > deadline:
+                return Reply(f"{method} {path}", answer.status_code, answer.headers, content)
+            clock.sleep(seconds)
 
     def _body_of(self, answer: Answer, request: str) -> bytes:
         """Read a body. Raises `Differs` if it is too large, and `Unreachable` if it does not end."""

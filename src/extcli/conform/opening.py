@@ -23,6 +23,36 @@ if TYPE_CHECKING:
 
 def target_of(session: Session, *, writes: bool, whole_extension: bool) -> Target:
     """Return the service at the URL. Raises `Unreachable`, `ExpectationFailed` for another program, or `UsageError`."""
+    found = _checked(session)
+    url = session.resolver.url()
+    environment = _environment(session, found)
+    is_sandbox_emulator = found.kind is Kind.EMULATOR and environment == "sandbox"
+    now = service_time(session.http) if found.clock else None
+    secret = secret_lookup.secret(session.resolver, url)
+    token = _given_token(session) if secret is None or session.resolver.flags.token_file else None
+    target = Target(
+        http=session.http,
+        ws_url=session.resolver.ws_url(),
+        environment=environment,
+        is_emulator=found.kind is Kind.EMULATOR,
+        has_control=found.clock is not None,
+        client_id=session.resolver.client_id(),
+        secret=secret,
+        token=token,
+        writes=writes,
+        whole_extension=whole_extension,
+        ahead=now - clock.now() if now is not None else 0,
+        timeout=session.resolver.timeout(),
+        pace=Pace(unlimited=is_sandbox_emulator, shared=not is_loopback(_host(url))),
+        has_default_ws=session.resolver.configured_ws_url() is None,
+    )
+    if is_sandbox_emulator and token is None:
+        _use_own_extension(target)
+    return target
+
+
+def _checked(session: Session) -> Probe:
+    """Probe the service. Raises `Unreachable`, also if it is not ready, or `ExpectationFailed` for another program."""
     found = probe(session.http)
     url = session.resolver.url()
     if found.error:
@@ -33,33 +63,16 @@ def target_of(session: Session, *, writes: bool, whole_extension: bool) -> Targe
         )
     if not found.ready:
         raise Unreachable(f"{url} is not ready", why=shortened(found.reason), fix="`extcli wait` waits until it is")
-    is_emulator = found.kind is Kind.EMULATOR
-    environment = _environment(session, found)
-    now = service_time(session.http) if found.clock else None
-    target = Target(
-        http=session.http,
-        ws_url=session.resolver.ws_url(),
-        environment=environment,
-        is_emulator=is_emulator,
-        has_control=found.clock is not None,
-        client_id=session.resolver.client_id(),
-        secret=secret_lookup.secret(session.resolver, url),
-        token=None,
-        writes=writes,
-        whole_extension=whole_extension,
-        ahead=now - clock.now() if now is not None else 0,
-        timeout=session.resolver.timeout(),
-        pace=Pace(unlimited=is_emulator and environment == "sandbox", shared=not is_loopback(_host(url))),
-        has_default_ws=session.resolver.configured_ws_url() is None,
-    )
-    if target.secret is None or session.resolver.flags.token_file:
-        target.token = secret_lookup.token(session.resolver, url)
-    if target.token is not None and not tokens.claims_in(target.token):
+    return found
+
+
+def _given_token(session: Session) -> str | None:
+    """Return the token that the user gave, or `None`. Raises `UsageError` if it is not a JWT."""
+    token = secret_lookup.token(session.resolver, session.resolver.url())
+    if token is not None and not tokens.claims_in(token):
         fix = "check it with `extcli token inspect`, or unset EXTCLI_TOKEN (--token-file)"
         raise UsageError("the given token is not a JWT", fix=fix)
-    if is_emulator and environment == "sandbox" and target.token is None:
-        _use_own_extension(target)
-    return target
+    return token
 
 
 def _use_own_extension(target: Target) -> None:

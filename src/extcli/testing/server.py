@@ -66,22 +66,8 @@ def started(args: Sequence[str], log: Path, *, may_stay: bool = False) -> Iterat
     The service also stops if this process is killed, unless it `may_stay` and so outlive it. Variables `EXTCLI_…` of
     the caller do not count. Raises `NotUsable` if it does not start.
     """
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("EXTCLI_")}
-    command = [sys.executable, "-P", "-m", "extcli", "serve", "--port", "0", "--log-requests", *args]
     reader, lifeline = (None, None) if may_stay or os.name != "posix" else os.pipe()
-    if reader is not None:
-        command += ["--lifeline", str(reader)]
-    with log.open("ab") as stderr:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            env=environ,
-            text=True,
-            start_new_session=True,  # Ctrl-C is for pytest, which then stops the service
-            pass_fds=() if reader is None else (reader,),
-        )
+    process = _process(args, log, reader)
     if reader is not None:
         os.close(reader)
     try:
@@ -101,6 +87,24 @@ def started(args: Sequence[str], log: Path, *, may_stay: bool = False) -> Iterat
             os.close(lifeline)
     if not server.stays:
         _stop(process)
+
+
+def _process(args: Sequence[str], log: Path, lifeline: int | None) -> subprocess.Popen[str]:
+    """Start `extcli serve`. It stops when the other end of `lifeline`, a pipe, is closed."""
+    command = [sys.executable, "-P", "-m", "extcli", "serve", "--port", "0", "--log-requests", *args]
+    if lifeline is not None:
+        command += ["--lifeline", str(lifeline)]
+    with log.open("ab") as stderr:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            env={name: value for name, value in os.environ.items() if not name.startswith("EXTCLI_")},
+            text=True,
+            start_new_session=True,  # Ctrl-C is for pytest, which then stops the service
+            pass_fds=() if lifeline is None else (lifeline,),
+        )
 
 
 def _stop(process: subprocess.Popen[str]) -> None:

@@ -79,7 +79,6 @@ Document = Annotated[
 def store_app(stores: StoreNoun) -> typer.Typer:
     """Return the Typer app of a noun, with the verbs get, set, patch and all."""
     app = noun(stores.summary)
-    scope_of = scope_argument(stores.scopes)
 
     def add(name: str, function: Callable[..., None], *, loses: str = "") -> None:
         function.__doc__ = Template(function.__doc__ or "").substitute(
@@ -87,14 +86,29 @@ def store_app(stores: StoreNoun) -> typer.Typer:
         )
         command(app, name, loses=loses)(function)
 
-    def get(session: Session, scope: str = scope_of) -> None:
+    add("get", _get_of_users(stores) if stores.has_users else _get(stores))
+    add("set", _set(stores), loses=f"the content of {stores.name} {{scope}} is replaced")
+    add("patch", _patch(stores))
+    add("all", _all(stores))
+    return app
+
+
+def _get(stores: StoreNoun) -> Callable[..., None]:
+    def get(session: Session, scope: str = scope_argument(stores.scopes)) -> None:
         """Read a store. Acts as viewer:U1. Plain output is `key<TAB>JSON`.
 
         Example: extcli $name get channel
         """
-        read(session, scope)
+        store = stores.scopes[scope]
+        session.output.show(session.service(store.reader).read_store(store.path), views.STORE)
 
-    def get_of_users(session: Session, scope: str = scope_of, users: Users = None, user: OneUser = None) -> None:
+    return get
+
+
+def _get_of_users(stores: StoreNoun) -> Callable[..., None]:
+    def get(
+        session: Session, scope: str = scope_argument(stores.scopes), users: Users = None, user: OneUser = None
+    ) -> None:
         """Read a store. Acts as viewer:U1, or as backend for hidden. Plain output is `key<TAB>JSON`.
 
         The store `viewer` of another user needs --channel, too.
@@ -109,14 +123,15 @@ def store_app(stores: StoreNoun) -> typer.Typer:
             raise UsageError("--user and --users exclude each other")
         if (user or users) and "viewer" not in scope:
             raise UsageError(f"the store {scope} has no users", fix="read viewer or extension-viewer")
-        read(session, scope, users, user)
-
-    def read(session: Session, scope: str, users: str | None = None, user: str | None = None) -> None:
         store = stores.scopes[scope]
         service = session.service(ADMIN if users is not None else BACKEND if user is not None else store.reader)
         session.output.show(service.read_store(store.path, users=users, user=user), views.STORE)
 
-    def replace(session: Session, scope: str = scope_of, document: Document = None) -> None:
+    return get
+
+
+def _set(stores: StoreNoun) -> Callable[..., None]:
+    def replace(session: Session, scope: str = scope_argument(stores.scopes), document: Document = None) -> None:
         """Replace the object in a store. $writers
 
         \b
@@ -129,7 +144,11 @@ def store_app(stores: StoreNoun) -> typer.Typer:
         session.output.show(session.service(store.writer).replace_store(store.path, content), views.NOTHING)
         session.output.note(f"replaced {store.path}")
 
-    def patch(session: Session, scope: str = scope_of, document: Document = None) -> None:
+    return replace
+
+
+def _patch(stores: StoreNoun) -> Callable[..., None]:
+    def patch(session: Session, scope: str = scope_argument(stores.scopes), document: Document = None) -> None:
         """Change parts of a store. $writers
 
         An object is merged, and null removes a member. An array is a JSON Patch.$patch_note
@@ -144,6 +163,10 @@ def store_app(stores: StoreNoun) -> typer.Typer:
         session.output.show(session.service(store.writer).patch_store(store.path, content), views.NOTHING)
         session.output.note(f"patched {store.path}")
 
+    return patch
+
+
+def _all(stores: StoreNoun) -> Callable[..., None]:
     def read_all(session: Session) -> None:
         """Read all stores that a viewer can read. Acts as viewer:U1.
 
@@ -151,11 +174,7 @@ def store_app(stores: StoreNoun) -> typer.Typer:
         """
         session.output.show(session.service(VIEWER).read_store(stores.all_path), views.STORE)
 
-    add("get", get_of_users if stores.has_users else get)
-    add("set", replace, loses=f"the content of {stores.name} {{scope}} is replaced")
-    add("patch", patch)
-    add("all", read_all)
-    return app
+    return read_all
 
 
 def scope_argument(scopes: Collection[str]) -> Any:
