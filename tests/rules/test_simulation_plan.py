@@ -83,6 +83,16 @@ def test_the_same_seed_gives_the_same_plan_and_another_seed_another():
     assert plan_of().users[0] != plan_of(seed=8).users[0]
 
 
+def test_a_seed_gives_the_same_plan_in_every_version():
+    mix = shares.mix("0:60,1:30,2:10")
+    crowd = Crowd(8, mix, PACE, seed=7, requests=12, change_mind=Fraction(1, 4), late=Fraction(1, 8))
+    plan = crowd_plan(crowd)
+
+    assert [5, 0, 2, 1, 4, 0, 5, 3, 5, 2, 6, 2, 7] == list(plan.viewer)
+    assert [1, 1, 1, 1, 0, 2, 0, 1, 0, 1, 0, 0, 0] == list(plan.choice)
+    assert [1, 0, 3, 0, 2, 1] == list(entries_plan(5, 6, PACE, 7).viewer)
+
+
 def test_a_steady_rate_plans_equal_gaps():
     plan = plan_of(1000)
 
@@ -116,6 +126,13 @@ def test_too_few_votes_are_an_error_with_the_least_number():
     ) as error:
         plan_of(requests=300, change_mind=Fraction(1, 20))
     assert "5,250" in error.value.fix
+
+
+def test_votes_without_a_viewer_in_time_are_an_error():
+    with pytest.raises(UsageError, match="--votes needs a viewer who is not late"):
+        plan_of(10, requests=20, late=Fraction(1))
+
+    assert 10 == plan_of(10, late=Fraction(1)).late
 
 
 def test_a_mind_cannot_change_in_a_mix_of_one():

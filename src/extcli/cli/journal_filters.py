@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
-from functools import wraps
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from extcli.cli.option_groups import with_options
 from extcli.session import Session
 
 Since = Annotated[
@@ -17,6 +15,7 @@ Since = Annotated[
 
 
 def filters(
+    session: Session,
     status: Annotated[
         str | None,
         typer.Option(
@@ -42,35 +41,17 @@ def filters(
     probes: Annotated[bool, typer.Option("--probes", help="Also the requests that extcli made for itself.")] = False,
 ) -> dict[str, str]:
     """Return the parameters of a query."""
+    flags = session.resolver.flags
     given = {
         "status": status, "path": path, "method": method, "role": role, "user": user, "kind": kind,
         "production": production, "search": search,
-        "probes": "true" if probes else None,
+        "probes": "true" if probes else None, "client_id": flags.client_id, "channel_id": flags.channel,
     }  # fmt: skip
     return {name: value for name, value in given.items() if value is not None}
 
 
-_PARAMETERS = inspect.signature(filters, eval_str=True).parameters
+filtered = with_options("query", filters)
+"""Gives a command the filters as options.
 
-
-def filtered(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the filters as options. It receives them as `query`, with --client-id and --channel if given."""
-
-    @wraps(function)
-    def run(session: Session, **values: Any) -> Any:
-        own = filters(**{name: values.pop(name) for name in _PARAMETERS})
-        return function(session, query={**own, **_scope(session)}, **values)
-
-    parameters = inspect.signature(function, eval_str=True).parameters
-    first, *rest = [each for name, each in parameters.items() if name != "query"]
-    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [first, *(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*rest, *_PARAMETERS.values()))]
-    )
-    del run.__wrapped__
-    return run
-
-
-def _scope(session: Session) -> Mapping[str, str]:
-    flags = session.resolver.flags
-    given = {"client_id": flags.client_id, "channel_id": flags.channel}
-    return {name: value for name, value in given.items() if value is not None}
+Its parameter `query` receives those given, with --client-id and --channel.
+"""

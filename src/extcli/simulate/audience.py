@@ -12,8 +12,8 @@ from extcli.errors import ErrorAnswer, Unreachable, Withheld
 from extcli.output.sanitize import visible
 from extcli.session import BROADCASTER, Session
 from extcli.simulate import run
-from extcli.simulate.conclusion import document, error_of
-from extcli.simulate.crowds import Options, conclude
+from extcli.simulate.conclusion import About, conclude, document
+from extcli.simulate.crowds import Options
 from extcli.simulate.figures import Tally, latencies, series
 from extcli.simulate.listeners import Listeners, closings
 from extcli.simulate.verdict import Comparison, Count
@@ -51,10 +51,9 @@ class _Sent:
 
 def simulate(session: Session, audience: Audience, options: Options) -> None:
     """Run an audience, print what it received, and raise an error if it is not as planned or expected."""
-    planned = audience.connections * audience.broadcasts
     will = (
         f"will: {audience.connections:,} {audience.kind}s receive {audience.broadcasts:,} broadcasts each, "
-        f"{planned:,} deliveries, each of them once and in order"
+        f"{audience.connections * audience.broadcasts:,} deliveries, each of them once and in order"
     )
     session.output.report(will)
     sender = _Sender(session, audience, options)
@@ -69,25 +68,20 @@ def simulate(session: Session, audience: Audience, options: Options) -> None:
         session.output.report(f"interrupted after {sent_so_far}; the result is not compared")
         raise
     comparison = _compare(audience, listeners, sent)
-    due = [sent.planned[number] for each in listeners.received for number in each.numbers]
-    done = [at for each in listeners.received for at in each.at]
-    start = sent.planned[0]
-    tally = _tally(audience, sent, [later - earlier for earlier, later in zip(due, done, strict=True)])
-    points = series([at - start for at in due], [at - start for at in done], [True] * len(due), [])
-    about = {
-        "simulation": "socket",
-        "what": "event",
-        "id": audience.event,
-        "requests": "broadcasts",
-        "seed": audience.seed,
-        "viewers": audience.connections,
-        "will": will,
-        "notes": [],
-    }
+    due, done = _deliveries(listeners, sent)
+    tally = _tally(audience, sent, [arrived - planned for planned, arrived in zip(due, done, strict=True)])
+    points = series(due, done, [True] * len(due), [])
+    about = About(
+        simulation="socket",
+        what="event",
+        id=audience.event,
+        requests="broadcasts",
+        seed=audience.seed,
+        viewers=audience.connections,
+        will=will,
+    )
     found = document(about, comparison, tally, options.expectations, points)
-    conclude(session, found, options.report)
-    if error := error_of(found, comparison):
-        raise error
+    conclude(session, found, comparison, options.report)
 
 
 class _Sender:
@@ -179,6 +173,13 @@ def _compare(audience: Audience, listeners: Listeners, sent: _Sent) -> Compariso
         for reason, count in lost.items()
     ]
     return Comparison([each for each in counts if each.planned or each.found], sent.unknown * size, faults)
+
+
+def _deliveries(listeners: Listeners, sent: _Sent) -> tuple[list[float], list[float]]:
+    """Return when each delivery was planned, and when it arrived, in seconds from the start."""
+    start = sent.planned[0]
+    due = [sent.planned[number] - start for each in listeners.received for number in each.numbers]
+    return due, [at - start for each in listeners.received for at in each.at]
 
 
 def _tally(audience: Audience, sent: _Sent, delays: Sequence[float]) -> Tally:

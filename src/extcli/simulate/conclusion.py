@@ -1,13 +1,16 @@
-"""What a run found, as one document, and the error if it is not what was planned or expected."""
+"""The result of a run: one document, its report, and the error if it is not as planned or expected."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from extcli.errors import CliError, ExitCode
 from extcli.output.sanitize import visible
+from extcli.session import Session
+from extcli.simulate import views
 from extcli.simulate.expectations import Expectation
 from extcli.simulate.figures import Point, Tally
 from extcli.simulate.verdict import Comparison, Verdict
@@ -18,8 +21,38 @@ _UNDECIDED = {"buffer": ("entry", "entries"), "event": ("delivery", "deliveries"
 """What is undecided, if not a user: singular and plural."""
 
 
+@dataclass(frozen=True, slots=True)
+class About:
+    """What was simulated. The names are those of `-o json`."""
+
+    simulation: str
+    """The command: `crowd`, `rank`, `accumulate` or `socket`."""
+    what: str
+    """`poll`, `ranking`, `buffer` or `event`."""
+    id: str
+    requests: str
+    """What was sent: `votes`, `answers`, `entries` or `broadcasts`."""
+    seed: int
+    viewers: int
+    will: str
+    """The promise that was printed before the run."""
+    notes: Sequence[str] = ()
+
+
+def conclude(session: Session, found: dict[str, Any], comparison: Comparison, report: Path | None) -> None:
+    """Print the document of a run and write its report. Raises an error if it is not as planned or expected."""
+    session.output.show_value(found, views.RUN)
+    if report is not None:
+        from extcli.simulate.report import write
+
+        write(report, found)
+        session.output.note(f"report: {report}")
+    if error := error_of(found, comparison):
+        raise error
+
+
 def document(
-    about: Mapping[str, Any],
+    about: About,
     comparison: Comparison,
     tally: Tally,
     expectations: Sequence[Expectation],
@@ -29,7 +62,7 @@ def document(
     figures = {name: value for name, value in asdict(tally).items() if name not in ("latencies", "reasons", "lag")}
     figures["rate"] = round(tally.rate, 2)
     return {
-        **about,
+        **asdict(about),
         "verdict": comparison.verdict,
         "undecided": comparison.undecided,
         "faults": list(comparison.faults),

@@ -1,23 +1,25 @@
-"""From the options of a crowd to its result: plans, says what will be, runs, compares, reports."""
+"""Runs a crowd: says what the result will be, sends the requests, and compares."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import NoReturn
 
-from extcli.api.token_sources import SelfSigned
+from extcli.api.token_sources import Credentials, SelfSigned
 from extcli.errors import CliError, UsageError, Withheld
 from extcli.output.sanitize import visible
 from extcli.session import Session
-from extcli.simulate import run, views
-from extcli.simulate.conclusion import document, error_of
+from extcli.simulate import run
+from extcli.simulate.conclusion import About, conclude, document
 from extcli.simulate.expectations import Expectation
-from extcli.simulate.figures import series
+from extcli.simulate.figures import Point, series
+from extcli.simulate.outcome import Outcome
 from extcli.simulate.plan import Pace, Plan
-from extcli.simulate.run import Manner, Outcome
+from extcli.simulate.run import Manner
 from extcli.simulate.subjects import Buffer, Poll, Subject
+from extcli.simulate.verdict import Comparison
 from extcli.simulate.work import NO_ANSWER, NOT_SENT
 
 _PER_VIEWER = 50
@@ -26,7 +28,7 @@ _PER_VIEWER = 50
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the options of every crowd say."""
+    """The options that all simulations share."""
 
     pace: Pace
     manner: Manner
@@ -41,61 +43,74 @@ def simulate(session: Session, kind: str, subject: Subject, plan: Plan, options:
     credentials = run.viewer_credentials(session)
     if options.manner.is_production:
         _check_pace(plan)
+    before = _content(subject, adds=options.adds)
+    close = _closing(session, subject, plan)
+    will = promise(subject, plan)
+    for line in (will, *plan.notes):
+        session.output.report(line)
+    if session.dry_run:
+        _withhold(session, subject, plan, credentials)
+    tokens = _tokens(plan, credentials)
+    if options.adds:
+        _check_users(subject, plan, tokens)
+    url, client_id = session.resolver.url(), session.resolver.client_id()
+    requests = run.requests_of(url, client_id, plan, tokens, lambda index: subject.call(plan, index))
+    outcome = run.run(session, subject, plan, requests, options.manner, close=close)
+    comparison = _compared(session, subject, plan, before, outcome)
+    about = About(
+        simulation=kind,
+        what=subject.what,
+        id=subject.name,
+        requests=subject.requests,
+        seed=plan.seed,
+        viewers=plan.viewers,
+        will=will,
+        notes=plan.notes,
+    )
+    found = document(about, comparison, outcome.tally, options.expectations, _points(outcome))
+    conclude(session, found, comparison, options.report)
+
+
+def _content(subject: Subject, *, adds: bool) -> Mapping[str, int]:
+    """Return the counts before the run. Raises `UsageError` if there are any, unless the run adds to them."""
     before = subject.read()
-    if before and not options.adds:
+    if before and not adds:
         raise UsageError(
             f"{subject.what} {visible(subject.name)} has {subject.requests} already: {sum(before.values()):,}",
             fix="use another id or clear it, or compare the difference with --add",
         )
-    closing = _closing(session, subject, plan)
-    for line in (promise(subject, plan), *plan.notes):
-        session.output.report(line)
-    if session.dry_run:
-        users = plan.users
-        for index, viewer in enumerate(plan.viewer):
-            call = subject.call(plan, index)
-            session.dry_run.show(session.resolver.url(), call, call.query, credentials, user=users[viewer])
-        raise Withheld
+    return before
+
+
+def _withhold(session: Session, subject: Subject, plan: Plan, credentials: Credentials) -> NoReturn:
+    """Show the requests of the plan instead of sending them."""
+    assert session.dry_run is not None
+    users, url = plan.users, session.resolver.url()
+    for index, viewer in enumerate(plan.viewer):
+        call = subject.call(plan, index)
+        session.dry_run.show(url, call, call.query, credentials, user=users[viewer])
+    raise Withheld
+
+
+def _tokens(plan: Plan, credentials: Credentials) -> list[str]:
+    """Return a token for each viewer, which stays valid during the run."""
     if isinstance(credentials, SelfSigned):
-        # A later token would be refused in the middle of the run.
         credentials.follow_clock()
         credentials.lifetime += round(plan.duration * 2000)
-    tokens = credentials.tokens_for(plan.users)
-    _check_users(subject, plan, tokens, adds=options.adds)
-    url, client_id = session.resolver.url(), session.resolver.client_id()
-    requests = run.requests_of(url, client_id, plan, tokens, lambda index: subject.call(plan, index))
-    outcome = run.run(session, subject, plan, requests, options.manner, close=closing)
+    return credentials.tokens_for(plan.users)
+
+
+def _compared(
+    session: Session, subject: Subject, plan: Plan, before: Mapping[str, int], outcome: Outcome
+) -> Comparison:
+    """Read the result and compare it with the plan. If it cannot be read, report what was sent."""
     try:
-        comparison = subject.compare(plan, outcome.measured.status, before, outcome.faults)
+        return subject.compare(plan, outcome.measured.status, before, outcome.faults)
     except CliError:
         tally = outcome.tally
         done = f"{tally.sent:,} sent, {tally.answered:,} answered, {tally.refused:,} refused, {tally.failed:,} failed"
         session.output.report(f"{subject.requests}: {done}; the result cannot be read:")
         raise
-    about = {
-        "simulation": kind,
-        "what": subject.what,
-        "id": subject.name,
-        "requests": subject.requests,
-        "seed": plan.seed,
-        "viewers": plan.viewers,
-        "will": promise(subject, plan),
-        "notes": list(plan.notes),
-    }
-    found = document(about, comparison, outcome.tally, options.expectations, _points(outcome))
-    conclude(session, found, options.report)
-    if error := error_of(found, comparison):
-        raise error
-
-
-def conclude(session: Session, found: dict[str, Any], report: Path | None) -> None:
-    """Print the result of a run, and write its report."""
-    session.output.show_value(found, views.RUN)
-    if report is not None:
-        from extcli.simulate.report import write
-
-        write(report, found)
-        session.output.note(f"report: {report}")
 
 
 def promise(subject: Subject, plan: Plan) -> str:
@@ -125,14 +140,12 @@ def _check_pace(plan: Plan) -> None:
         )
 
 
-def _check_users(subject: Subject, plan: Plan, tokens: Sequence[str], *, adds: bool) -> None:
-    """Raise `UsageError` if viewers of this seed were here before, as the result would not grow by them."""
-    again = False
-    if adds and isinstance(subject, Poll):
-        again = subject.has_voted(tokens[0])
-    elif adds and isinstance(subject, Buffer):
-        again = subject.has_entries(plan.seed)
-    if again:
+def _check_users(subject: Subject, plan: Plan, tokens: Sequence[str]) -> None:
+    """Raise `UsageError` if viewers of this seed were here before: the result would not grow by them."""
+    is_repeated = (isinstance(subject, Poll) and subject.has_voted(tokens[0])) or (
+        isinstance(subject, Buffer) and subject.has_entries(plan.seed)
+    )
+    if is_repeated:
         raise UsageError(
             f"{subject.what} {visible(subject.name)} has {subject.requests} of seed {plan.seed} already",
             why="--add needs viewers that have not been here",
@@ -164,7 +177,7 @@ def _closing(session: Session, subject: Subject, plan: Plan) -> Callable[[], flo
     return close
 
 
-def _points(outcome: Outcome) -> Any:
+def _points(outcome: Outcome) -> list[Point]:
     status, done = outcome.measured.status, outcome.measured.done
     answered = [each not in (NO_ANSWER, NOT_SENT) for each in status]
     refusals = [done[index] for index, each in enumerate(status) if not 200 <= each < 300]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
@@ -95,44 +95,32 @@ def crowd_plan(crowd: Crowd) -> Plan:
     choice. Requests beyond these are further choices of random viewers, at random by the mix, before their last.
     """
     random = Random(crowd.seed)
-    choices, weights = list(crowd.mix), list(crowd.mix.values())
     late = part_of(crowd.late, crowd.viewers)
     in_time = crowd.viewers - late
-    expected = rounded(weights, in_time)
-    final = [index for index, count in enumerate(expected) for _ in range(count)]
-    _shuffle(final, random)
     changing = part_of(crowd.change_mind, in_time)
-    if changing and len(choices) < 2:
+    if changing and len(crowd.mix) < 2:
         raise UsageError("--change-mind needs a mix of two choices or more")
     total = _total(crowd, in_time, changing)
-    order = list(range(in_time))
-    _shuffle(order, random)
-    changers = bytearray(in_time)
-    for viewer in order[:changing]:
-        changers[viewer] = 1
-    senders = [*range(in_time), *order[:changing]]
-    senders += [int(random.random() * in_time) for _ in range(total - len(senders))]
-    _shuffle(senders, random)
-    left = array("l", bytes(array("l").itemsize * in_time))
-    for viewer in senders:
-        left[viewer] += 1
-    drawn = _drawing(weights, random)
-    chosen = array("H")
-    for viewer in senders:
-        left[viewer] -= 1
-        if not left[viewer]:
-            chosen.append(final[viewer])
-        elif changers[viewer]:
-            changers[viewer] = 0
-            chosen.append((final[viewer] + 1 + int(random.random() * (len(choices) - 1))) % len(choices))
-        else:
-            chosen.append(drawn())
-    chosen.extend(drawn() for _ in range(late))
+    expected = rounded(list(crowd.mix.values()), in_time)
+    final = _shuffled([index for index, count in enumerate(expected) for _ in range(count)], random)
+    changers = _shuffled(range(in_time), random)[:changing]
+    further = [int(random.random() * in_time) for _ in range(total - in_time - changing)]
+    senders = _shuffled([*range(in_time), *changers, *further], random)
+    senders += range(in_time, crowd.viewers)
     at = crowd.pace.instants(total)
     at.extend(crowd.pace.instants(late))
-    viewers = array("l", [*senders, *range(in_time, crowd.viewers)])
-    notes = _rounding(crowd, expected, in_time, changing, late)
-    return Plan(crowd.seed, crowd.viewers, choices, viewers, chosen, at, total, expected, crowd.total, notes)
+    return Plan(
+        seed=crowd.seed,
+        viewers=crowd.viewers,
+        choices=list(crowd.mix),
+        viewer=array("l", senders),
+        choice=_choices(crowd, senders, final, changers, random),
+        at=at,
+        late_from=total,
+        expected=expected,
+        total=crowd.total,
+        notes=_rounding(crowd, expected, in_time, changing, late),
+    )
 
 
 def entries_plan(viewers: int, entries: int, pace: Pace, seed: int) -> Plan:
@@ -140,7 +128,16 @@ def entries_plan(viewers: int, entries: int, pace: Pace, seed: int) -> Plan:
     random = Random(seed)
     senders = array("l", (int(random.random() * viewers) for _ in range(entries)))
     choice = array("H", bytes(2 * entries))
-    return Plan(seed, viewers, ["entries"], senders, choice, pace.instants(entries), entries, [entries])
+    return Plan(
+        seed=seed,
+        viewers=viewers,
+        choices=["entries"],
+        viewer=senders,
+        choice=choice,
+        at=pace.instants(entries),
+        late_from=entries,
+        expected=[entries],
+    )
 
 
 def _total(crowd: Crowd, in_time: int, changing: int) -> int:
@@ -152,14 +149,46 @@ def _total(crowd: Crowd, in_time: int, changing: int) -> int:
             f"{crowd.option}: {given:,} are too few for {in_time:,} viewers{changed}",
             fix=f"give at least {least:,}, or fewer viewers",
         )
+    if given and not in_time:
+        raise UsageError(f"{crowd.option} needs a viewer who is not late", fix="lower --late, or leave it out")
     return least if given is None else given
 
 
-def _shuffle(items: list[int], random: Random) -> None:
+def _shuffled(items: Iterable[int], random: Random) -> list[int]:
     """Shuffle by `random()` alone: only that is the same in every version of Python."""
-    for index in range(len(items) - 1, 0, -1):
+    shuffled = list(items)
+    for index in range(len(shuffled) - 1, 0, -1):
         other = int(random.random() * (index + 1))
-        items[index], items[other] = items[other], items[index]
+        shuffled[index], shuffled[other] = shuffled[other], shuffled[index]
+    return shuffled
+
+
+def _choices(
+    crowd: Crowd, senders: Sequence[int], final: Sequence[int], changers: Sequence[int], random: Random
+) -> array[int]:
+    """Return the choice of each request.
+
+    The last request of a viewer in time has the choice in `final`. The first of a changer has another one. All others,
+    also those of late viewers, are drawn by the mix.
+    """
+    draw, others = _drawing(list(crowd.mix.values()), random), len(crowd.mix) - 1
+    left = array("l", bytes(array("l").itemsize * crowd.viewers))
+    for viewer in senders:
+        left[viewer] += 1
+    changes = bytearray(crowd.viewers)
+    for viewer in changers:
+        changes[viewer] = 1
+    chosen = array("H")
+    for viewer in senders:
+        left[viewer] -= 1
+        if not left[viewer] and viewer < len(final):
+            chosen.append(final[viewer])
+        elif changes[viewer]:
+            changes[viewer] = 0
+            chosen.append((final[viewer] + 1 + int(random.random() * others)) % len(crowd.mix))
+        else:
+            chosen.append(draw())
+    return chosen
 
 
 def _drawing(weights: Sequence[Fraction], random: Random) -> Callable[[], int]:

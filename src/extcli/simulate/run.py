@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import sys
-from array import array
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -22,16 +20,13 @@ from extcli.errors import CliError, UsageError
 from extcli.output.printer import Output
 from extcli.output.progress import DELAY_SECONDS
 from extcli.session import VIEWER, Session
-from extcli.simulate.figures import Tally, latencies
+from extcli.simulate.outcome import Outcome, outcome_of
 from extcli.simulate.plan import Plan
 from extcli.simulate.pool import Pool
 from extcli.simulate.subjects import Subject
-from extcli.simulate.verdict import is_accepted
-from extcli.simulate.work import NO_ANSWER, NOT_SENT, Measured, Target, Work
+from extcli.simulate.work import Measured, Target, Work
 
 _REFRESH_SECONDS = 0.25
-_CLOSED = "closed"
-"""The reason of a late vote's refusal has this word (ruling P4)."""
 MARGIN = 0.2
 """Seconds after the end of a poll's window at which late votes begin."""
 
@@ -46,23 +41,15 @@ class Manner:
     is_production: bool = False
 
 
-@dataclass(slots=True)
-class Outcome:
-    """What became of the requests of a plan. Times are seconds from the start."""
-
-    measured: Measured
-    due: Sequence[float]
-    tally: Tally
-    faults: Sequence[str]
-
-
 def viewer_credentials(session: Session) -> Credentials:
     """Return the credentials that make a token for each viewer. Raises `UsageError` if they cannot."""
     identity = session.resolver.identity(VIEWER)
     chosen = session.resolver.find(settings.ACTS_AS)
     if identity.role != "viewer" or (chosen and chosen.value.user):
         label = chosen.label if chosen else "the default"
-        raise UsageError(f"{identity} ({label}) is no crowd", fix="leave it out, or use the role viewer without a user")
+        raise UsageError(
+            f"{identity} ({label}) is not a crowd", fix="leave it out, or use the role viewer without a user"
+        )
     found = session.credentials(VIEWER)
     if found.given:
         raise UsageError(
@@ -200,60 +187,6 @@ def reopenings(seed: int, manner: Manner, at: Sequence[float]) -> list[tuple[flo
         return []
     random, per_second = Random(seed), manner.churn * manner.connections
     return [((number + 1) / per_second, random.random()) for number in range(int(at[-1] * per_second))]
-
-
-def outcome_of(plan: Plan, in_time: Measured, late: Measured, offset: float) -> Outcome:
-    """Join both parts of a run, of which the second began `offset` seconds after the first, and count."""
-    measured = Measured(
-        in_time.status + late.status,
-        in_time.sent + _moved(late.sent, offset),
-        in_time.done + _moved(late.done, offset),
-        {**in_time.reasons, **{index + plan.late_from: text for index, text in late.reasons.items()}},
-        in_time.sendings + late.sendings,
-        in_time.repeated + late.repeated,
-        in_time.repeats_at + _moved(late.repeats_at, offset),
-        in_time.reopened + late.reopened,
-        max(in_time.lag, late.lag),
-    )
-    due = plan.at[: plan.late_from] + _moved(plan.at[plan.late_from :], offset)
-    status = measured.status
-    refused_late = [
-        status[index] == 400 and _CLOSED in measured.reasons[index].lower()
-        for index in range(plan.late_from, len(plan))
-    ]
-    counted = sum(map(is_accepted, late.status))
-    other = sum(300 <= each < 500 for each in late.status) - sum(refused_late)
-    faults = [f"{counted:,} late {_votes(counted)} accepted"] if counted else []
-    faults += [f"{other:,} late {_votes(other)} refused for another reason than the end"] if other else []
-    answered = [index for index, each in enumerate(status) if each not in (NO_ANSWER, NOT_SENT)]
-    refused = sum(300 <= each < 500 for each in status) - sum(refused_late) + measured.repeated
-    sent = [at for at, each in zip(in_time.sent, in_time.status, strict=True) if each != NOT_SENT]
-    span = max(sent) - min(sent) if len(sent) > 1 else 0.0
-    reasons = Counter(f"{status[index]} {text}".strip() for index, text in measured.reasons.items())
-    tally = Tally(
-        planned=len(plan),
-        sent=measured.sendings,
-        answered=len(answered),
-        refused=refused,
-        late=sum(refused_late),
-        failed=sum(each in (NO_ANSWER, NOT_SENT) or each >= 500 for each in status),
-        unsent=sum(each == NOT_SENT for each in status),
-        repeated=measured.repeated,
-        reopened=measured.reopened,
-        rate=(len(sent) - 1) / span if span else 0.0,
-        lag=measured.lag,
-        latencies=latencies([measured.done[index] - due[index] for index in answered]),
-        reasons=dict(reasons.most_common(20)),
-    )
-    return Outcome(measured, due, tally, faults)
-
-
-def _votes(count: int) -> str:
-    return "vote was" if count == 1 else "votes were"
-
-
-def _moved(times: array[float], offset: float) -> array[float]:
-    return array("d", (each + offset for each in times))
 
 
 def _not_connected(url: str, error: Exception) -> CliError:

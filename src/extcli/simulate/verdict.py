@@ -42,7 +42,7 @@ class Count:
 
     @property
     def is_open(self) -> bool:
-        """Whether the plan may have been met, too, for all that the answers say."""
+        """Whether the answers allow both what was found and what was planned."""
         return self.is_possible and self.acknowledged[0] <= self.planned <= self.acknowledged[1]
 
 
@@ -72,6 +72,10 @@ class Comparison:
 
 def is_accepted(status: int) -> bool:
     return 200 <= status < 300
+
+
+def is_refused(status: int) -> bool:
+    return 300 <= status < 500
 
 
 def is_unknown(status: int) -> bool:

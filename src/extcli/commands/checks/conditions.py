@@ -170,7 +170,6 @@ def broadcast(
 @filtered
 def journal(
     session: Session,
-    query: dict[str, str],
     endpoint: Annotated[
         str, typer.Argument(metavar="ENDPOINT", help="POST /v1/e/vote, its path, an action or a topic.")
     ] = "*",
@@ -178,6 +177,8 @@ def journal(
     since: Annotated[
         int | None, typer.Option("--since", metavar="NUMBER", help="Only entries after this one (`extcli logs`).")
     ] = None,
+    *,
+    query: dict[str, str],
 ) -> Condition:
     """$verb entries of the journal. Without an option, at least one.
 

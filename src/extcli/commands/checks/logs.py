@@ -38,7 +38,6 @@ class CopyForm(StrEnum):
 @filtered
 def _logs(
     session: Session,
-    query: dict[str, Any],
     follow: Annotated[bool, typer.Option("-f", "--follow", help="Show new entries as they happen.")] = False,
     since: Since = None,
     limit: Annotated[
@@ -48,6 +47,8 @@ def _logs(
         int | None, typer.Option("--count", metavar="N", min=1, help="With -f: end after N entries.")
     ] = None,
     ns: Namespace = None,
+    *,
+    query: dict[str, Any],
 ) -> None:
     """Show what the emulator answered, delivered and refused, and why.
 
@@ -161,13 +162,14 @@ def show(
 @filtered
 def export(
     session: Session,
-    query: dict[str, Any],
     har: Annotated[
         Path | None, typer.Option("--har", metavar="FILE|-", help="Write an HTTP Archive, of requests only.")
     ] = None,
     jsonl: Annotated[Path | None, typer.Option("--jsonl", metavar="FILE|-", help="Write one entry per line.")] = None,
     since: Since = None,
     ns: Namespace = None,
+    *,
+    query: dict[str, Any],
 ) -> None:
     """Write the journal to files, as HAR 1.2 or JSONL.
 

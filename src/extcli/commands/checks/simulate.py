@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from extcli.cli.confirm import Yes, guard, in_production
+from extcli.cli.option_groups import with_options
 from extcli.cli.shared_options import command, noun
 from extcli.errors import UsageError
 from extcli.session import Session
@@ -22,7 +23,7 @@ _DEFAULT_RATE, _DEFAULT_PRODUCTION_RATE = "500/s", "100/s"
 
 
 class Kind(StrEnum):
-    """Who listens."""
+    """The clients that receive broadcasts."""
 
     PAGE = "page"
     GAME = "game"
@@ -63,7 +64,41 @@ Report = Annotated[
 ]
 
 
+def sending(
+    session: Session,
+    rate: Rate = None,
+    burst: Burst = None,
+    churn: Churn = None,
+    connections: Connections = 100,
+    add: Add = False,
+    expect: Expect = None,
+    report: Report = None,
+) -> Options:
+    """Return the options that the simulations share. Raises `UsageError`."""
+    from extcli.output import times
+    from extcli.simulate import expectations, shares
+    from extcli.simulate.crowds import Options
+    from extcli.simulate.plan import Pace
+    from extcli.simulate.run import Manner
+
+    if rate and burst:
+        raise UsageError("--rate and --burst exclude each other")
+    if report is not None and (report.is_dir() or not report.absolute().parent.is_dir()):
+        raise UsageError(f"--report: cannot write {report}", why="it is a folder, or its folder does not exist")
+    is_production = in_production(session)
+    if burst:
+        pace = Pace(burst=times.duration(burst) / 1000)
+        if not pace.burst:
+            raise UsageError("--burst: give a time above zero")
+    else:
+        default = _DEFAULT_PRODUCTION_RATE if is_production else _DEFAULT_RATE
+        pace = Pace(shares.rate(rate or default, "--rate"))
+    manner = Manner(connections, shares.churn(churn) if churn else 0.0, is_production)
+    return Options(pace, manner, add, expectations.parse_all(expect), report)
+
+
 @command(app)
+@with_options("options", sending)
 def crowd(
     session: Session,
     viewers: Viewers,
@@ -77,14 +112,9 @@ def crowd(
     late: Annotated[
         str, typer.Option(metavar="SHARE", help="Viewers who vote after the poll is closed, and must be refused.")
     ] = "0%",
-    rate: Rate = None,
-    burst: Burst = None,
-    churn: Churn = None,
-    connections: Connections = 100,
     seed: Seed = 0,
-    add: Add = False,
-    expect: Expect = None,
-    report: Report = None,
+    *,
+    options: Options,
     yes: Yes = False,
 ) -> None:
     """Let a crowd vote in a poll, and check its result exactly.
@@ -102,19 +132,18 @@ def crowd(
     from extcli.simulate.plan import Crowd, crowd_plan
     from extcli.simulate.subjects import Poll
 
-    options = _options(session, rate, burst, churn, connections, add, expect, report)
     weights = shares.mix(mix)
     subject = Poll(session, poll)
     subject.check(list(weights))
     plan = crowd_plan(
         Crowd(
-            viewers,
-            weights,
-            options.pace,
-            seed,
-            votes,
-            shares.share(change_mind, "--change-mind"),
-            shares.share(late, "--late"),
+            viewers=viewers,
+            mix=weights,
+            pace=options.pace,
+            seed=seed,
+            requests=votes,
+            change_mind=shares.share(change_mind, "--change-mind"),
+            late=shares.share(late, "--late"),
         )
     )
     guard(session, f"poll {poll} gets {len(plan):,} votes of users who do not exist", yes=yes)
@@ -122,6 +151,7 @@ def crowd(
 
 
 @command(app)
+@with_options("options", sending)
 def rank(
     session: Session,
     viewers: Viewers,
@@ -132,14 +162,9 @@ def rank(
         typer.Option(metavar="N", min=1, max=10_000_000, help="Answers in all: viewers answer again, the last counts."),
     ] = None,
     change_mind: ChangeMind = "0%",
-    rate: Rate = None,
-    burst: Burst = None,
-    churn: Churn = None,
-    connections: Connections = 100,
     seed: Seed = 0,
-    add: Add = False,
-    expect: Expect = None,
-    report: Report = None,
+    *,
+    options: Options,
     yes: Yes = False,
 ) -> None:
     """Let a crowd answer a ranking, and check its scores exactly.
@@ -153,17 +178,27 @@ def rank(
     from extcli.simulate.plan import Crowd, crowd_plan
     from extcli.simulate.subjects import Ranking
 
-    options = _options(session, rate, burst, churn, connections, add, expect, report)
     weights = shares.mix(mix)
     subject = Ranking(session, ranking)
     subject.check(list(weights))
-    mind = shares.share(change_mind, "--change-mind")
-    plan = crowd_plan(Crowd(viewers, weights, options.pace, seed, answers, mind, total="users", option="--answers"))
+    plan = crowd_plan(
+        Crowd(
+            viewers=viewers,
+            mix=weights,
+            pace=options.pace,
+            seed=seed,
+            requests=answers,
+            change_mind=shares.share(change_mind, "--change-mind"),
+            total="users",
+            option="--answers",
+        )
+    )
     guard(session, f"ranking {ranking} gets {len(plan):,} answers of users who do not exist", yes=yes)
     crowds.simulate(session, "rank", subject, plan, options)
 
 
 @command(app)
+@with_options("options", sending)
 def accumulate(
     session: Session,
     viewers: Viewers,
@@ -171,14 +206,9 @@ def accumulate(
     entries: Annotated[
         int | None, typer.Option(metavar="N", min=1, max=1_000_000, help="Entries in all [one per viewer].")
     ] = None,
-    rate: Rate = None,
-    burst: Burst = None,
-    churn: Churn = None,
-    connections: Connections = 100,
     seed: Seed = 0,
-    add: Add = False,
-    expect: Expect = None,
-    report: Report = None,
+    *,
+    options: Options,
     yes: Yes = False,
 ) -> None:
     """Let a crowd fill a buffer, and check that no entry is lost.
@@ -192,7 +222,6 @@ def accumulate(
     from extcli.simulate.plan import entries_plan
     from extcli.simulate.subjects import Buffer
 
-    options = _options(session, rate, burst, churn, connections, add, expect, report)
     plan = entries_plan(viewers, entries or viewers, options.pace, seed)
     guard(session, f"buffer {buffer} gets {len(plan):,} entries of users who do not exist", yes=yes)
     crowds.simulate(session, "accumulate", Buffer(session, buffer), plan, options)
@@ -230,39 +259,14 @@ def socket(
     from extcli.realtime.login import own_channel
     from extcli.simulate import audience
 
-    options = _options(session, rate, None, churn, connections, False, expect, report)
-    listeners = audience.Audience(connections, broadcasts, kind, event, own_channel(session), seed)
+    options = sending(session, rate=rate, churn=churn, connections=connections, expect=expect, report=report)
+    listeners = audience.Audience(
+        connections=connections,
+        broadcasts=broadcasts,
+        kind=kind,
+        event=event,
+        channel=own_channel(session),
+        seed=seed,
+    )
     guard(session, f"channel {listeners.channel} receives {broadcasts:,} broadcasts named {event}", yes=yes)
     audience.simulate(session, listeners, options)
-
-
-def _options(
-    session: Session,
-    rate: str | None,
-    burst: str | None,
-    churn: str | None,
-    connections: int,
-    add: bool,
-    expect: list[str] | None,
-    report: Path | None,
-) -> Options:
-    from extcli.output import times
-    from extcli.simulate import expectations, shares
-    from extcli.simulate.crowds import Options
-    from extcli.simulate.plan import Pace
-    from extcli.simulate.run import Manner
-
-    if rate and burst:
-        raise UsageError("--rate and --burst exclude each other")
-    if report is not None and (report.is_dir() or not report.absolute().parent.is_dir()):
-        raise UsageError(f"--report: cannot write {report}", why="it is a folder, or its folder does not exist")
-    is_production = in_production(session)
-    if burst:
-        pace = Pace(burst=times.duration(burst) / 1000)
-        if not pace.burst:
-            raise UsageError("--burst: give a time above zero")
-    else:
-        default = _DEFAULT_PRODUCTION_RATE if is_production else _DEFAULT_RATE
-        pace = Pace(shares.rate(rate or default, "--rate"))
-    manner = Manner(connections, shares.churn(churn) if churn else 0.0, is_production)
-    return Options(pace, manner, add, expectations.parse_all(expect), report)
