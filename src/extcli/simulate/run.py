@@ -48,7 +48,7 @@ def viewer_credentials(session: Session) -> Credentials:
     if identity.role != "viewer" or (chosen and chosen.value.user):
         label = chosen.label if chosen else "the default"
         raise UsageError(
-            f"{identity} ({label}) is not a crowd", fix="leave it out, or use the role viewer without a user"
+            f"a crowd cannot act as {identity} ({label})", fix="leave it out, or use the role viewer without a user"
         )
     found = session.credentials(VIEWER)
     if found.given:
