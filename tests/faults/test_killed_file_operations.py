@@ -1,10 +1,12 @@
-"""SIGKILL at each step of an upgrade and of a restore leaves the old file or the new one, whole."""
+"""SIGKILL at each step of an upgrade and of a restore leaves the old file or the new one, and loses nothing."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +19,7 @@ from emulator.engines.sqlite.files.facts import described
 from emulator.engines.sqlite.files.restore import restore
 from emulator.engines.sqlite.files.verification import verify_file
 from emulator.engines.sqlite.schema import VERSION
+from emulator.errors import EngineError
 from engines.aged_files import unpack
 from faults import dying_process
 
@@ -95,3 +98,64 @@ def test_a_restore_that_is_killed_leaves_the_old_file_or_the_backup(tmp_path: Pa
         assert new == described(str(file)).environments["sandbox"]["poll"], step
         assert not list(file.parent.glob(".*.part")), step
     assert (True, {new, new + WRITES}) == (deaths > 50, found)
+
+
+def test_a_killed_restore_over_a_corrupt_file_loses_no_log(tmp_path: Path):
+    start = tmp_path / "start"
+    start.mkdir()
+    unpack(VERSION, start / "backup.db")
+    unpack(VERSION, start / "data.db")
+    make_file_with_a_log(start)
+    corrupt_schema(start / "data.db")
+    former = contents(start / "data.db", "", "-wal")
+
+    deaths = die_at_each_step("restore", tmp_path)
+
+    found = dict[tuple[bytes | None, ...], str]()
+    for step in range(1, deaths + 1):
+        file = tmp_path / str(step) / "data.db"
+        kept = file.with_name("data.db.before-restore-19700101T000000Z")
+        files = contents(file, "", "-wal", "-damaged")
+        is_new = files not in found
+        if is_new:
+            found[files] = outcome(file)
+        assert former == (files[:2] if found[files] == "corrupt" else contents(kept, "", "-wal")), step
+        if is_new:
+            restore(str(file.parent / "backup.db"), str(file), environments=("sandbox",), now=2_000)
+            assert "restored" == outcome(file), step
+    assert (True, {"corrupt", "interrupted", "restored"}) == (deaths > 50, set(found.values()))
+
+
+def corrupt_schema(file: Path) -> None:
+    """Commit a schema that cannot be read to the log, in a process that is killed. The file below is intact."""
+    child = os.fork()
+    if not child:
+        connection = sqlite3.connect(file, isolation_level=None)
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_schema SET sql = 'damaged' WHERE type = 'table'")
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    file.with_name(f"{file.name}-shm").unlink()
+
+
+def contents(file: Path, *ends: str) -> tuple[bytes | None, ...]:
+    """The bytes of the files beside this one with these ends, `None` for one that does not exist."""
+    files = [file.with_name(f"{file.name}{end}") for end in ends]
+    return tuple(each.read_bytes() if each.exists() else None for each in files)
+
+
+def outcome(file: Path) -> str:
+    """What a start finds; it works on a copy."""
+    copy = file.parent / "copy"
+    copy.mkdir()
+    for each in ("data.db", "data.db-wal", "data.db-damaged"):
+        if file.with_name(each).exists():
+            shutil.copy(file.with_name(each), copy)
+    try:
+        dying_process.upgrade(copy)
+    except EngineError as error:
+        return "interrupted" if "restore it again; the former data is in" in str(error) else "corrupt"
+    finally:
+        shutil.rmtree(copy)
+    return "restored"

@@ -26,11 +26,21 @@ from emulator.errors import EngineError
 
 MAX_CHECKED_SIZE = 1 << 30
 """Bytes of the largest file that is checked after a crash. That takes seconds; a third of one for a million votes."""
+_INTERRUPTED = "a restore was interrupted; "
 _log = logging.getLogger("emulator.engines")
 
 
 def marker_path(path: str) -> str:
     return f"{os.path.abspath(path)}-damaged"
+
+
+def mark_interrupted(path: str, remedy: str) -> None:
+    """Refuse the file at every start from now on, with this remedy, until the marker is gone."""
+    marker = marker_path(path)
+    with open(marker, "w") as file:
+        file.write(f"{_INTERRUPTED}{remedy}\n")
+        file.flush()
+        os.fsync(file.fileno())
 
 
 class _Watch:
@@ -115,6 +125,8 @@ def examine(path: str) -> None:
     is_marked = os.path.exists(marker)
     if not is_marked and not _has_log(file):
         return
+    if is_marked and (why := _interruption(marker)):
+        raise EngineError(f"cannot open {path}: {why}")
     try:
         found = _check_file(file, thoroughly=is_marked)
     except FAILURES as error:
@@ -127,6 +139,13 @@ def examine(path: str) -> None:
         raise EngineError(f"cannot open {path}: {corruption_message(found, path)}")
     if is_marked:
         os.remove(marker)
+
+
+def _interruption(marker: str) -> str:
+    """Return why a restore must be repeated; empty if it need not be."""
+    with open(marker, errors="replace") as file:
+        text = file.readline().strip()
+    return text if text.startswith(_INTERRUPTED) else ""
 
 
 def _has_log(file: str) -> bool:

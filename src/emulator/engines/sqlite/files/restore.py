@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from emulator.engines.sqlite.connection import FAILURES, explain, is_busy
-from emulator.engines.sqlite.corruption import marker_path
+from emulator.engines.sqlite.corruption import mark_interrupted, marker_path
 from emulator.engines.sqlite.files.copying import (
     LOGS,
     check_regular,
@@ -41,6 +41,8 @@ class Restored(NamedTuple):
 
 def restore(source: str, path: str, *, environments: Sequence[str], now: int) -> Restored:
     """Replace the file at `path` by a checked copy of `source`; at any instant, one of the two is in place, whole.
+
+    A former file that is too corrupt to take in its log is in place without it for an instant; no service opens it then.
 
     Raises `EngineError`, and changes nothing, if a service of one of these environments or another program uses the
     file, or if `source` is no database that this version can use.
@@ -108,12 +110,14 @@ def _replace(copy: Path, target: Path, now: int) -> Path | None:
                 with suppress(FileNotFoundError):
                     link(Path(f"{target}{end}"), Path(f"{former}{end}"))
         sync(target.parent)
-        if not is_whole:
+        if not is_whole:  # two files cannot be replaced in one step
+            mark_interrupted(str(target), f"restore it again; the former data is in {former}")
             _remove_logs(target)
         os.replace(copy, target)
         sync(target.parent)
+    marker = marker_path(str(target))
     with suppress(FileNotFoundError):
-        os.replace(marker_path(str(target)), marker_path(str(former)))
+        os.replace(marker, marker_path(str(former))) if is_whole else os.unlink(marker)
     return former
 
 
