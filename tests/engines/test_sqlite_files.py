@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 
 from emulator.engines import open_engine
 from emulator.engines.base import NEVER, CastRequest, Entry
-from emulator.engines.sqlite.schema import VERSION
+from emulator.engines.sqlite import connection as connection_module
+from emulator.engines.sqlite.schema import VERSION, create_or_raise
 from emulator.errors import EngineError
 from engines.child_process import COUNTER, POLL
 from engines.database_files import go, make_older, opened, process
@@ -259,3 +261,33 @@ async def test_notes_from_before_format_6_are_never_joined(path: Path) -> None:
 
         assert some == [[Entry("U1", "a", 1, NOW, b"old"), Entry("U2", "b", 1, NOW + 1, b"new")]]
         assert later == [b"new"]
+
+
+@pytest.mark.parametrize("raised_by_the_other", [True, False])
+async def test_an_engine_waits_as_long_as_another_process_raises_the_format(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, raised_by_the_other: bool
+) -> None:
+    async with opened(path):
+        pass
+    make_older(path, VERSION - 1)
+    monkeypatch.setattr(connection_module, "PAUSES", ())
+    monkeypatch.setattr(connection_module, "_RAISE_PAUSE", 0)
+    logged = asyncio.Event()
+    monkeypatch.setattr(caplog.handler, "handle", lambda record: logged.set() or caplog.handler.emit(record))
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+
+    with caplog.at_level(logging.INFO, "emulator.engines"):
+        opening = asyncio.create_task(opened(path).__aenter__())
+        await asyncio.wait_for(logged.wait(), 10)
+        if raised_by_the_other:
+            create_or_raise(other, VERSION - 1, "")
+            other.execute("COMMIT")
+        other.close()
+        engine = await opening
+        await engine.__aexit__()
+
+    assert 1 == caplog.text.count("waiting for another process, which raises its format")
+    assert raised_by_the_other == (f"raised from format {VERSION - 1}" not in caplog.text)
+    with closing(sqlite3.connect(path)) as connection:
+        assert (VERSION,) == connection.execute("PRAGMA user_version").fetchone()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import shutil
 import sqlite3
@@ -11,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from emulator.engines.sqlite.files.upgrade import prepare
+from emulator.engines.sqlite.files.upgrade import BeingRaised, prepare
 from emulator.engines.sqlite.schema import UnusableDatabase, set_options
 from emulator.engines.upgrades import UPGRADES, Upgrades
 from emulator.errors import EngineError
@@ -19,9 +20,13 @@ from emulator.errors import EngineError
 # Another writer in this process is done after one pass of the event loop; one in another process may take about 5 s.
 PAUSES = (0.0, 0.0, 0.0, 0.001, 0.002, 0.005, 0.01, *(0.02 for _ in range(250)))
 
+_RAISE_PAUSE = 0.1
+"""Seconds between attempts while another process raises the format."""
+
 LEAST_SPACE = 1 << 20
 """Bytes that must be free. The votes of a crowd that share a commit may need some hundred KiB."""
 
+_log = logging.getLogger("emulator.engines")
 _empty: list[sqlite3.Connection] = []
 """An empty database in memory. The first one to be opened leaves a copy here; copying takes a tenth of creating."""
 
@@ -33,15 +38,26 @@ UTF-8."""
 async def connect(
     path: str | None, *, check_same_thread: bool = True, upgrades: Upgrades = UPGRADES
 ) -> sqlite3.Connection:
-    """Open the database at `path` (`None`: in memory), and create or upgrade its tables. Raises `EngineError`."""
-    for pause in PAUSES:
+    """Open the database at `path` (`None`: in memory), and create or upgrade its tables. Raises `EngineError`.
+
+    Waits as long as another process raises the format, which takes minutes for a large file; its lock ends with it.
+    """
+    pauses, is_waiting = iter(PAUSES), False
+    pause: float | None
+    while True:
         try:
             return _connect_once(path, check_same_thread, upgrades)
+        except BeingRaised:
+            if not is_waiting:
+                _log.info("%s: waiting for another process, which raises its format", path)
+            pause, is_waiting = _RAISE_PAUSE, True
         except FAILURES as error:
             if not is_busy(error):
                 raise EngineError(f"cannot open {path}: {explain(error, path)}") from error
+            pause = next(pauses, None)
+            if pause is None:
+                raise EngineError(f"cannot open {path}: locked by another process") from error
         await asyncio.sleep(pause)
-    raise EngineError(f"cannot open {path}: locked by another process")
 
 
 def _connect_once(path: str | None, check_same_thread: bool, upgrades: Upgrades) -> sqlite3.Connection:

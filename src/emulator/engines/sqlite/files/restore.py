@@ -42,7 +42,7 @@ class Restored(NamedTuple):
 def restore(source: str, path: str, *, environments: Sequence[str], now: int) -> Restored:
     """Replace the file at `path` by a checked copy of `source`; at any instant, one of the two is in place, whole.
 
-    A former file that is too corrupt to take in its log is in place without it for an instant; no service opens it then.
+    A former file that is too corrupt to take in its log stands without it for an instant; no service opens it then.
 
     Raises `EngineError`, and changes nothing, if a service of one of these environments or another program uses the
     file, or if `source` is no database that this version can use.

@@ -14,10 +14,14 @@ from emulator.engines.upgrades import Upgrades
 _log = logging.getLogger("emulator.engines")
 
 
+class BeingRaised(Exception):
+    """Another process holds the lock on a file of an older format; usually it raises the format."""
+
+
 def prepare(connection: sqlite3.Connection, path: str | None, upgrades: Upgrades) -> None:
     """Create missing tables, raise an older format, and set the options of the connection.
 
-    Raises `UnusableDatabase`, or a busy `OperationalError` while another process creates or raises the file.
+    Raises `UnusableDatabase`, `BeingRaised`, or a busy `OperationalError` while another process creates the file.
     """
     found = format_of(connection)
     if 0 < found < VERSION and not upgrades.allowed:
@@ -28,7 +32,12 @@ def prepare(connection: sqlite3.Connection, path: str | None, upgrades: Upgrades
     set_options(connection)
     if found == VERSION:
         return
-    connection.execute("BEGIN IMMEDIATE")
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError as error:
+        if found and error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+            raise BeingRaised from error
+        raise
     try:
         found = format_of(connection)  # another process may have been faster
         if found < VERSION:
