@@ -75,6 +75,7 @@ from emulator.realtime.gateway import Gateway
 from emulator.realtime.hub import Hub
 from emulator.realtime.publisher import Publisher
 from emulator.scheduling.scheduler import Scheduler
+from emulator.web.access import Access
 from emulator.web.aliases import normalize_path
 from emulator.web.dispatch import Dispatcher
 from emulator.web.inner_call import answer_inside
@@ -220,16 +221,20 @@ class Service:
         """Where requests and sockets come in: they check the caller, and lead to the features that are offered."""
         settings = self.settings
         offered = [feature for feature in FEATURES if feature.is_offered(settings.environment)]
-        self.dispatcher: Dispatcher = Dispatcher(
-            [endpoint.bind(feature.service(self)) for feature in offered for endpoint in feature.endpoints],
+        access = Access(
             cached_caller=self.tokens.cached_caller,
             authenticate=self.identities.authenticate,
-            identify=self._directory.identify,
             check_registered=self.tokens.check_registered,
             control_gate=(gate := ControlGate(settings.control_hosts)),
             page_gate=gate.page,
-            limits=settings.limits,
             rate_limits=self._rate_limits,
+            parity=self.parity,
+        )
+        self.dispatcher: Dispatcher = Dispatcher(
+            [endpoint.bind(feature.service(self)) for feature in offered for endpoint in feature.endpoints],
+            access=access,
+            identify=self._directory.identify,
+            limits=settings.limits,
             recorder=self.metrics,
             changes=self.changes,
             parity=self.parity,

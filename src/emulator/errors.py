@@ -94,6 +94,13 @@ class Unavailable(ServiceError, status=503, title="Service Unavailable"):
         super().__init__("Service Unavailable", detail)
 
 
+class InternalError(ServiceError):
+    """The service has a bug. Its log has the traceback."""
+
+    def __init__(self) -> None:
+        super().__init__("Internal Service Error", "an internal error prevented processing")
+
+
 class ConfigurationError(Exception):
     """The configuration is invalid. The message is one line: the file, the key and what is wrong."""
 

@@ -21,7 +21,7 @@ from emulator.namespaces.registry import Listing, Registry
 from emulator.observability.request_context import PRODUCTION, bind_context, context_of
 from emulator.parity.rules import ENDPOINT
 from emulator.realtime.websocket import Peer, WebSocket
-from emulator.web.dispatch import Gate
+from emulator.web.access import Gate
 from emulator.web.forms import fields_of
 from emulator.web.front import HotPath
 from emulator.web.response import JSON, Reply, error_reply

@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
 from litestar.types import Receive
 
-from emulator.callers import Caller
 from emulator.clock import monotonic
 from emulator.config.settings import Limits
 from emulator.errors import EngineError, ServiceError
 from emulator.faults import DELAY, REQUEST, RESET, STALL, TRUNCATE, FaultError, Faults, Hit, NoAnswer, Subject
-from emulator.web.endpoint import Bound
-from emulator.web.held import client_left, close_chunks
+from emulator.web.access import Access, authorization_of, bare_client_id
+from emulator.web.chunks import close_chunks
+from emulator.web.endpoint import Bound, Endpoint
+from emulator.web.held import client_left
 from emulator.web.request import AsgiRequest, Request
 from emulator.web.response import Reply, error_reply
 from emulator.wire.query import query_of
@@ -32,35 +33,31 @@ class FaultyRequests:
     """Answers the requests of one service, unless a fault prevents that."""
 
     _faults: Faults
-    _: KW_ONLY
-    caller_of: Callable[[str | None], Awaitable[Caller]]
-    """Authenticates a header. Raises `ServiceError` and `EngineError`."""
-    client_id_of: Callable[[str | None], str]
-    """Returns the client id of a header without a token; empty for any other."""
-    answer: Callable[[Bound, Request], Awaitable[Reply]]
-    refused: Callable[[Bound, Request, Reply, float, ServiceError], None]
+    _access: Access
+    _answer: Callable[[Bound, Request], Awaitable[Reply]]
+    _refused: Callable[[Endpoint[Any], Request, Reply, float, ServiceError], None]
     """Counts and records an answer that no endpoint gave."""
-    limits: Limits
+    _limits: Limits
 
     async def perform(self, bound: Bound, request: AsgiRequest, receive: Receive) -> Reply:
         """Return the answer to a request. Without one, close the connection; the reply is not sent."""
         started = monotonic()
         hit = self._faults.choose(await self._subject(bound, request))
         if hit is None:
-            return await self.answer(bound, request)
+            return await self._answer(bound, request)
         context = request.context
         context.fault = hit.header
         if hit.effect == DELAY and await hit.delayed():
-            return await self.answer(bound, request)
+            return await self._answer(bound, request)
         if hit.effect == TRUNCATE:
-            return _truncated(await self.answer(bound, request), hit.size, request)
-        limit: int = getattr(self.limits, bound.endpoint.limit)
+            return _truncated(await self._answer(bound, request), hit.size, request)
+        limit: int = getattr(self._limits, bound.endpoint.limit)
         with suppress(ServiceError):  # to close a connection with unread data would reset it
             await request.body(limit)
         error: FaultError = hit.error()
         context.route, context.production = bound.endpoint.path, ""
         reply = error_reply(error, cors=True) if error.status else Reply(0, b"", cors=False)
-        self.refused(bound, request, reply, monotonic() - started, error)
+        self._refused(bound.endpoint, request, reply, monotonic() - started, error)
         if isinstance(error, NoAnswer):
             if hit.effect == STALL:
                 await _stall(hit, receive)
@@ -74,12 +71,11 @@ class FaultyRequests:
         subject = Subject(REQUEST, endpoint.method, endpoint.path)
         if not self._faults.needs_caller(subject):
             return subject
-        given = request.headers.get(b"authorization")
-        header = None if given is None else given.decode("latin-1")
-        if client_id := self.client_id_of(header):
+        header = authorization_of(request.headers)
+        if client_id := bare_client_id(header):
             return subject._replace(client_id=client_id)
         try:
-            caller = await self.caller_of(header)
+            caller = await self._access.caller_of(header)
             channel = caller.channel(query_of(request.query).get("channel_id", ""))
         except (ServiceError, EngineError):
             return subject

@@ -18,8 +18,9 @@ from emulator.observability.request_context import FAULT, MARK, PRODUCTION, Requ
 from emulator.realtime.gateway import Gateway
 from emulator.realtime.websocket import Peer, WebSocket
 from emulator.web.aliases import SERVICE, normalize_path
+from emulator.web.chunks import close_chunks
 from emulator.web.dispatch import DISPATCHER, STREAM, Dispatcher
-from emulator.web.held import close_chunks
+from emulator.web.recording import record_unrouted
 from emulator.web.request import WholeRequest
 from emulator.web.response import Reply, error_reply
 
@@ -131,7 +132,7 @@ class Front:
         self, context: RequestContext, method: str, path: str, reply: Reply, error: ServiceError | None = None
     ) -> None:
         """Add an answer that no endpoint gave to the journal, if there is one."""
-        self._dispatcher.record_unrouted(context, method, path, reply, error)
+        record_unrouted(self._dispatcher.journal, context, method, path, reply, error)
 
     async def reset(self) -> None:
         """Delete all data and close all sockets."""
@@ -174,7 +175,7 @@ class Front:
             await reply(send)
         elif method == "OPTIONS":
             reply, error = _preflight_reply(path)
-            self._dispatcher.record_unrouted(context, method, path, reply, error)
+            record_unrouted(self._dispatcher.journal, context, method, path, reply, error)
             await reply(send)
         else:
             state = {**scope.get("state", {}), DISPATCHER: self._dispatcher}

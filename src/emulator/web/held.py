@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, Final
 
 from litestar.types import Receive
 
 from emulator.errors import BadRequest, ServiceError, TooManyRequests
+from emulator.web.chunks import close_chunks
 from emulator.web.response import Reply
 
 MAX_HELD: Final = 1_000
@@ -82,12 +83,6 @@ class HeldRequests:
         for stream in self._streams:
             if not stream.done():
                 stream.set_result(None)
-
-
-async def close_chunks(chunks: AsyncIterator[bytes]) -> None:
-    """Close a generator of chunks at once: garbage collection may do so much later."""
-    if isinstance(chunks, AsyncGenerator):
-        await chunks.aclose()
 
 
 async def client_left(receive: Receive) -> None:

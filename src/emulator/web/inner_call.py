@@ -9,8 +9,8 @@ from emulator.errors import NotFound
 from emulator.observability.request_context import RequestContext, bound_to, current
 from emulator.parity.rules import UNJUDGED
 from emulator.web.aliases import normalize_path
+from emulator.web.chunks import close_chunks
 from emulator.web.dispatch import Dispatcher
-from emulator.web.held import close_chunks
 from emulator.web.request import WholeRequest
 from emulator.web.response import JSON
 

@@ -10,7 +10,8 @@ from typing import Any
 from litestar.types import Send
 
 from emulator.errors import ServiceError
-from emulator.wire.json_codec import error_body
+from emulator.web.endpoint import Page, Special, Streamed, Text, WithHeaders
+from emulator.wire import json_codec
 
 JSON = b"application/json"
 HTML = b"text/html"  # Litestar adds the charset
@@ -69,9 +70,25 @@ def _start(status: int, headers: list[tuple[bytes, bytes]]) -> Any:
     return {"type": "http.response.start", "status": status, "headers": headers}
 
 
+def reply_of(answer: object, cors: bool, status: int) -> Reply:
+    """Return the reply to a successful call: the answer as JSON with this status, or as a `Special` one asks."""
+    if not isinstance(answer, Special):
+        return Reply(status, json_codec.encode(answer), cors)
+    if isinstance(answer, Streamed):
+        return Reply(status, answer.chunks, cors, answer.content_type.encode())
+    if isinstance(answer, Text):
+        return Reply(status, answer.body, cors, answer.content_type.encode())
+    if isinstance(answer, Page):
+        return Reply(answer.status, answer.body, cors, answer.content_type.encode(), answer.headers)
+    assert isinstance(answer, WithHeaders)
+    headers = tuple((header.name.lower().encode(), text.encode()) for header, text in answer.headers.items())
+    return Reply(status, json_codec.encode(answer.value), cors, more=headers)
+
+
 def error_reply(error: ServiceError, *, cors: bool) -> Reply:
+    """Return an error as JSON, with `Retry-After` if a retry may help."""
     after = () if error.retry_after is None else ((b"retry-after", str(error.retry_after).encode()),)
-    return Reply(error.status, error_body(error), cors, more=after)
+    return Reply(error.status, json_codec.error_body(error), cors, more=after)
 
 
 def error_page(error: ServiceError) -> Reply:

@@ -15,13 +15,14 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.plugins import PluginProtocol
 from litestar.response import Stream
 
-from emulator.errors import BadRequest, MethodNotAllowed, NotFound, ServiceError
+from emulator.errors import BadRequest, InternalError, MethodNotAllowed, NotFound, ServiceError
 from emulator.observability.request_context import context_of
 from emulator.web.aliases import SERVICE
 from emulator.web.dispatch import DISPATCHER, Dispatcher
 from emulator.web.docs_page import schema_routes
 from emulator.web.endpoint import Endpoint
 from emulator.web.openapi import Document
+from emulator.web.recording import record_unrouted
 from emulator.web.response import Reply, error_reply
 
 _log = logging.getLogger("emulator")
@@ -91,7 +92,7 @@ def _failed(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
     path, failure = request.scope["path"], _as_service_error(request, error)
     reply = error_reply(failure, cors=path.startswith("/v1/"))
     dispatcher: Dispatcher = request.scope["state"][DISPATCHER]
-    dispatcher.record_unrouted(context_of(request.scope), request.method, path, reply, failure)
+    record_unrouted(dispatcher.journal, context_of(request.scope), request.method, path, reply, failure)
     return _response(reply)
 
 
@@ -101,7 +102,7 @@ def _as_service_error(request: Request[Any, Any, Any], error: Exception) -> Serv
         return error
     if not isinstance(error, HTTPException) or error.status_code >= 500:
         _log.error("unexpected failure in %s %s", request.method, path[:100], exc_info=error)
-        return ServiceError("Internal Service Error")
+        return InternalError()
     dispatcher: Dispatcher = request.scope["state"][DISPATCHER]
     hidden = (path in _PAGES or path.startswith((SERVICE, "/_emulator/"))) and not dispatcher.knows(path)
     if error.status_code == 404 or (error.status_code == 405 and hidden):

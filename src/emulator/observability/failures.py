@@ -1,0 +1,28 @@
+"""Turns exceptions of endpoints and actions into the errors that clients get."""
+
+from __future__ import annotations
+
+import logging
+
+from emulator.errors import BadRequest, EngineError, InternalError, ServiceError, Unavailable
+from emulator.observability.recorder import Recorder
+
+_log = logging.getLogger("emulator")
+
+
+def answerable(failure: Exception, where: str, recorder: Recorder) -> ServiceError:
+    """Count an exception, log it if the client did not cause it, and return the error that the client gets.
+
+    Call it while the exception is being handled. `where` names the endpoint or the action in the log.
+    """
+    if isinstance(failure, ServiceError):
+        recorder.refused(failure)
+        return failure
+    if isinstance(failure, RecursionError):
+        return BadRequest("Invalid body", "the request is nested too deeply")
+    if isinstance(failure, EngineError):
+        recorder.storage(ok=False)
+        _log.error("storage failed in %s: %s", where, failure)
+        return Unavailable()
+    _log.exception("unexpected failure in %s", where)
+    return InternalError()
