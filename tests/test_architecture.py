@@ -50,7 +50,7 @@ SERVICES = (
 SERVICES += ("uploads",)
 """Modules of features that import what services may. All but these, `http`, `actions` and `gate` are pure."""
 HTTP_IMPORTS = BASICS | {"ids", "parity.service", "parity.tally", "web.call", "web.endpoint", "web.streaming_json"}
-ACTIONS_IMPORTS = BASICS | {"parity.service", "realtime.action", "realtime.session", "realtime.gateway"}
+ACTIONS_IMPORTS = BASICS | {"parity.service", "realtime.action", "realtime.session"}
 
 EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
     "wire": {"errors"},

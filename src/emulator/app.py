@@ -70,6 +70,7 @@ from emulator.parity.lapses import Lapses
 from emulator.parity.rates import ComparedRates
 from emulator.parity.service import Parity, note
 from emulator.parity.tally import Tally
+from emulator.realtime.dispatch import MessageDispatcher
 from emulator.realtime.faulty import FaultyBroadcasts
 from emulator.realtime.gateway import Gateway
 from emulator.realtime.hub import Hub
@@ -241,7 +242,7 @@ class Service:
             journal=self.journal,
             faults=self.faults,
         )
-        self.gateway: Gateway = Gateway(
+        self.messages = MessageDispatcher(
             (action.bind(feature.service(self)) for feature in offered for action in feature.actions),
             (feed.bind(feature.service(self)) for feature in offered for feed in feature.feeds),
             broadcast_actions.event_topics.bind(self.broadcasts),
@@ -249,12 +250,21 @@ class Service:
             hub=self.hub,
             clock=self.clock,
             limits=settings.limits,
-            anonymous=settings.anonymous,
             rate_limits=self._rate_limits,
             parity=self.parity,
             recorder=self.metrics,
             faults=self.faults,
             log_requests=settings.logs.requests,
+        )
+        self.gateway: Gateway = Gateway(
+            self.messages,
+            hub=self.hub,
+            clock=self.clock,
+            limits=settings.limits,
+            anonymous=settings.anonymous,
+            rate_limits=self._rate_limits,
+            recorder=self.metrics,
+            faults=self.faults,
         )
 
     def _subscribe_to_control(self) -> None:
@@ -354,7 +364,7 @@ class Service:
 
     def _faulty(self) -> Known:
         """Return what faults can match."""
-        return Known(self.dispatcher.open_endpoints, self.gateway.action_names, normalize_path)
+        return Known(self.dispatcher.open_endpoints, self.messages.action_names, normalize_path)
 
     def _replaced(self) -> None:
         """Handle that all data may be others: after a reset, for example, on any node."""

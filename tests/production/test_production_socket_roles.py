@@ -156,8 +156,8 @@ def test_an_invalid_token_of_any_role_gives_no_rights(strict: LiveServer, invali
 
 
 def test_the_table_is_complete(strict: LiveServer):
-    sockets = strict.service.gateway
-    served = set(sockets._actions) | {("subscribe", target) for target in sockets._feeds}
+    messages = strict.service.messages
+    served = set(messages._actions) | {("subscribe", target) for target in messages._feeds}
     older = {(action, target) for action, target in served if target in ("channel", "extension") or action == "update"}
     names = ("validate", "refund", "subscribe")
     purchases = {(name, "transaction") for name in names}  # in test_transactions.py

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from msgspec import Struct
+
 from emulator.callers import ANYONE, Caller, Role
 from emulator.engines.base import Key
 from emulator.errors import Unauthorized
@@ -19,6 +21,12 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 N = TypeVar("N")
 T = TypeVar("T")
+
+
+class Done(Struct):
+    """The answer `{"ok": true}`."""
+
+    ok: bool = True
 
 
 @dataclass(slots=True, eq=False, repr=False)

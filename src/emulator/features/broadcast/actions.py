@@ -10,8 +10,7 @@ from emulator.callers import CHANNEL_WRITERS
 from emulator.engines.base import Key
 from emulator.errors import BadRequest
 from emulator.features.broadcast.service import Broadcasts
-from emulator.realtime.action import Message, action, feed
-from emulator.realtime.gateway import Done
+from emulator.realtime.action import Done, Message, action, feed
 
 
 class BroadcastBody(Struct):

@@ -14,8 +14,7 @@ from emulator.engines.base import Key
 from emulator.errors import BadRequest
 from emulator.features.transactions.rules import Transaction
 from emulator.features.transactions.service import TARGET, Transactions
-from emulator.realtime.action import Message, action, feed
-from emulator.realtime.gateway import Done
+from emulator.realtime.action import Done, Message, action, feed
 
 
 class SkuBody(Struct):

@@ -13,8 +13,7 @@ from emulator.features.votes.definitions import PollConfig
 from emulator.features.votes.results import PollResults
 from emulator.features.votes.rules import is_global
 from emulator.features.votes.service import Polls
-from emulator.realtime.action import Message, action, feed
-from emulator.realtime.gateway import Done
+from emulator.realtime.action import Done, Message, action, feed
 from emulator.wire import json_codec
 
 

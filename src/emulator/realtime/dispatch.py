@@ -1,0 +1,209 @@
+"""Dispatch of every message of a game to its action or feed: check the rights, run it, count and record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final, TypeVar
+
+from emulator.callers import Identify, finish_recording, role_error
+from emulator.clock import Clock, monotonic
+from emulator.config.settings import Limits
+from emulator.errors import BadRequest, NotFound, ServiceError, TooLarge, Unauthorized
+from emulator.faults import MESSAGE, FaultError, Faults, NoAnswer
+from emulator.limits.rate_limit import RateLimits
+from emulator.observability.failures import answerable
+from emulator.observability.logs import log_request
+from emulator.observability.masking import EVERYTHING
+from emulator.observability.recorder import Recorder
+from emulator.observability.request_context import RequestContext, current, namespace
+from emulator.parity.service import Parity
+from emulator.realtime import envelope
+from emulator.realtime.action import Bound, BoundAction, BoundFeed, Done, Message
+from emulator.realtime.envelope import Request, Unreadable
+from emulator.realtime.faulty import disturb_message
+from emulator.realtime.hub import Hub
+from emulator.realtime.recording import frame_entry
+from emulator.realtime.session import Session
+
+B = TypeVar("B", bound=Bound[Any, Any])
+
+AUTHENTICATE: Final = "authenticate"
+SUBSCRIBE, UNSUBSCRIBE = "subscribe", "unsubscribe"
+READ: Final = "get"
+UNSUPPORTED_TARGETS: Final = frozenset(
+    {"drops", "matchmaking", "match", "match_poll", "gameMetadata", "gatewayActions", "gatewayActionState"}
+)
+"""Targets that published clients know but the service does not have (ruling X9)."""
+
+
+class MessageDispatcher:
+    """The actions and feeds of one service by name. Answers messages with them."""
+
+    def __init__(
+        self,
+        actions: Iterable[BoundAction],
+        feeds: Iterable[BoundFeed],
+        other_feed: BoundFeed,
+        *,
+        identify: Identify,
+        hub: Hub,
+        clock: Clock,
+        limits: Limits,
+        rate_limits: RateLimits,
+        parity: Parity,
+        recorder: Recorder,
+        faults: Faults,
+        log_requests: bool,
+    ) -> None:
+        self._actions = {name: each for each in actions for name in each.names}
+        self._feeds = {target: each for each in feeds for target in each.names}
+        self._other_feed = other_feed
+        """The feed of all other targets: the extension's own events (ruling X8)."""
+        self._namespace = namespace.get()
+        self._identify = identify
+        self._hub = hub
+        self._clock = clock
+        self._limits = limits
+        self._rate_limits = rate_limits
+        self._parity = parity
+        self._recorder = recorder
+        self._faults = faults
+        self._log_requests = log_requests
+
+    @property
+    def action_names(self) -> list[tuple[str, str]]:
+        """The actions and targets of messages, apart from subscriptions."""
+        return list(self._actions)
+
+    async def answer(self, session: Session, text: bytes) -> bytes:
+        """Return the reply to one message; every error becomes a reply (ruling X2). Empty if a fault prevents it."""
+        started = monotonic()
+        session.request_count += 1
+        if self._namespace:
+            namespace.set(self._namespace)  # frames arrive outside the context that opened the connection
+        context = RequestContext(f"{session.connection.request_id}/{session.request_count}", caller=session.caller)
+        current.set(context)
+        request = Request("")
+        error: ServiceError | None = None
+        try:
+            request = envelope.read_request(text, max_data=self._limits.body)
+            if MESSAGE in self._faults.kinds:
+                await disturb_message(self._faults, session, request)
+            reply = envelope.answer(request, await self._perform(session, request), now=self._clock.now())
+        except Unreadable as unreadable:
+            request, error = unreadable.request, unreadable
+        except Exception as failure:
+            error = answerable(failure, self._label(request), self._recorder)
+        if error is not None:
+            reply = self._refusal(session, request, error)
+        label, status, seconds = self._label(request), error.status if error else 200, monotonic() - started
+        self._recorder.replied(label, status, seconds)
+        if context.production:
+            self._settle(session, context, label, status)
+        if self._log_requests:
+            log_request({"action": f"socket {label}".rstrip()}, status, seconds, len(reply), session.caller)
+        if self._hub.journal.is_on:
+            name, secrets = self._shown(request)
+            self._hub.journal.add(
+                frame_entry(
+                    session.number, context, session.caller, name, text, reply, seconds, error=error, secrets=secrets
+                )
+            )
+        return reply
+
+    async def _perform(self, session: Session, request: Request) -> object:
+        """Return the data of the reply."""
+        if session.caller is not None:
+            self._rate_limits.check(session.caller)
+        message = Message(session, request, session.caller)
+        if request.action in (SUBSCRIBE, UNSUBSCRIBE):
+            return await self._change_subscription(message)
+        found = self._actions.get((request.action, request.target))
+        if found is None and request.action == AUTHENTICATE:  # whatever its target
+            found = self._actions[AUTHENTICATE, ""]
+        action = self._permitted(message, found)
+        recording = None
+        if message.sender is not None and not action.is_open:
+            message.sender, recording = await self._identify(message.sender, writes=request.action != READ)
+        try:
+            return await action.handler(message)
+        finally:
+            if recording is not None:
+                await finish_recording(recording)
+
+    async def _change_subscription(self, message: Message) -> Done:
+        target = message.target
+        if not target:
+            _forget_rights(message.session)  # this check comes before that of rights
+            raise BadRequest("Malformed request", f"params.target: {message.request.action} needs a target")
+        other = None if target in UNSUPPORTED_TARGETS else self._other_feed
+        feed = self._permitted(message, self._feeds.get(target, other))
+        if message.sender is not None:
+            message.sender, _ = await self._identify(message.sender, writes=False)
+        topics = await feed.handler(message)
+        if message.request.action == SUBSCRIBE:
+            message.session.subscribe(*topics)
+            self._hub.note_subscription(topics[0])
+        else:
+            message.session.unsubscribe(*topics)
+        return Done()
+
+    def _permitted(self, message: Message, found: B | None) -> B:
+        """Return the action or feed that was found for a message, if the sender may use it.
+
+        Raises `Unauthorized` before `NotFound`, then `Forbidden` and `TooLarge`.
+        """
+        if found is not None and found.is_open:
+            _forget_rights(message.session)
+        else:
+            caller = message.caller
+            if found is None:
+                raise self._unknown(message.request)
+            if caller.role not in found.roles:
+                raise role_error(caller.role, found.roles)
+        if message.request.excess:
+            raise TooLarge("Request too large", message.request.excess)
+        return found
+
+    def _unknown(self, request: Request) -> NotFound:
+        if request.target in UNSUPPORTED_TARGETS:
+            return NotFound("Not Found", f"{request.target} is not part of this service; nothing was done")
+        targets = sorted({target or "no target" for name, target in self._actions if name == request.action})
+        if targets:
+            shown = request.target[:40] or "no target"
+            return NotFound("Not Found", f"{request.action} does not support {shown}; supported: {', '.join(targets)}")
+        names = ", ".join(sorted({name for name, _ in self._actions} | {SUBSCRIBE, UNSUBSCRIBE}))
+        return NotFound("Not Found", f"there is no action {request.action[:40]!r}; the actions are {names}")
+
+    def _refusal(self, session: Session, request: Request, error: ServiceError) -> bytes:
+        """Return the reply of an error, and count a failed login."""
+        if request.action == AUTHENTICATE and error.status < 500 and not isinstance(error, FaultError):
+            session.failed_logins += 1
+        return b"" if isinstance(error, NoAnswer) else envelope.refusal(request, error, now=self._clock.now())
+
+    def _settle(self, session: Session, context: RequestContext, label: str, status: int) -> None:
+        """Complete the verdict on a message: a session that production had not authenticated would get 401."""
+        is_by_rights = session.caller is not None and context.production == session.caller.production
+        answered = Unauthorized.status if is_by_rights and label != AUTHENTICATE else None
+        self._parity.settle(context, f"socket {label}".rstrip(), status, answered=answered)
+
+    def _label(self, request: Request) -> str:
+        """Return the action's name for logs and metrics; empty if unknown, so that clients cannot add labels."""
+        known = (request.action, request.target) in self._actions or (
+            request.action in (SUBSCRIBE, UNSUBSCRIBE, AUTHENTICATE)
+        )
+        return request.action if known else ""
+
+    def _shown(self, request: Request) -> tuple[str, frozenset[str]]:
+        """Return the name of a request in the journal, and the members of it and its reply that the journal hides."""
+        found = self._actions.get((request.action, request.target))
+        if found is None and request.action == AUTHENTICATE:  # its target may be a secret in the wrong place
+            return AUTHENTICATE, frozenset({EVERYTHING})
+        return f"{request.action} {request.target}".rstrip(), found.secrets if found is not None else frozenset()
+
+
+def _forget_rights(session: Session) -> None:
+    """Before a message that needs no rights, forget what production would do without those of the session."""
+    context = current.get()
+    if context is not None and session.caller is not None and context.production == session.caller.production:
+        context.production = ""
