@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from emulator.realtime.session import Connection
+from emulator.realtime.connection import Connection
 from support.service import CLIENT_ID, LiveServer
 from support.socket_client import TIMEOUT, SocketClient
 

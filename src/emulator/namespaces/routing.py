@@ -20,7 +20,7 @@ from emulator.journal import Entry
 from emulator.namespaces.registry import Listing, Registry
 from emulator.observability.request_context import PRODUCTION, bind_context, context_of
 from emulator.parity.rules import ENDPOINT
-from emulator.realtime.websocket import Peer, WebSocket
+from emulator.realtime.connection import Connection, Peer
 from emulator.web.access import Gate
 from emulator.web.forms import fields_of
 from emulator.web.front import HotPath
@@ -143,7 +143,7 @@ class Namespaces:
         else:
             self._default.record(path, entry)
 
-    async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
+    async def open_peer(self, path: str, query: str, connection: Connection) -> Peer:
         found = _ADDRESS.fullmatch(path)
         if found is None:
             return await self._default.open_peer(path, query, connection)

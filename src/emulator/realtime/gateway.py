@@ -18,11 +18,12 @@ from emulator.faults import CONNECT, Faults
 from emulator.limits.rate_limit import RateLimits
 from emulator.observability.recorder import Recorder
 from emulator.realtime.admission import Admission
+from emulator.realtime.connection import Connection
 from emulator.realtime.dispatch import MessageDispatcher
 from emulator.realtime.faulty import disturb_handshake
 from emulator.realtime.hub import SOCKET, Hub
 from emulator.realtime.pusher import PusherConnection
-from emulator.realtime.session import Connection, Session
+from emulator.realtime.session import Session
 from emulator.wire.query import query_of
 
 PING_EVERY: Final = 20.0

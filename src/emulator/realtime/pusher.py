@@ -14,9 +14,9 @@ from emulator.engines.base import Key
 from emulator.errors import BadRequest
 from emulator.observability.masking import masked_text
 from emulator.observability.request_context import RequestContext
+from emulator.realtime.connection import Connection
 from emulator.realtime.hub import Hub
 from emulator.realtime.recording import close_entry, frame_entry
-from emulator.realtime.session import Connection
 
 PREFIX: Final = "twitch.pubsub."
 EVERYWHERE: Final = "all"

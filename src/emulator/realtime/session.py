@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -12,6 +11,7 @@ from websockets.frames import CloseCode
 from emulator.callers import Caller
 from emulator.engines.base import Key
 from emulator.errors import BadRequest
+from emulator.realtime.connection import Connection
 from emulator.realtime.hub import Hub
 from emulator.realtime.recording import close_entry
 
@@ -24,36 +24,6 @@ _BATCH, _BATCH_BYTES = 32, 16 * 1024
 """Requests of one connection, and their bytes, answered before other connections run."""
 _MAX_HELD = 256
 """Updates held back until a reply is sent."""
-
-
-class Connection(Protocol):
-    """The WebSocket of a session."""
-
-    request_id: str
-    """The id of the handshake request."""
-    address: str
-    """The client's network address, as a trusted proxy gives it; empty if unknown."""
-    on_bytes: Callable[[int], None] | None
-    """Called with the size of received data, until authentication."""
-    mark: int
-    """The mark of the latest change, for the answer to the handshake; 0 in production."""
-
-    @property
-    def unread(self) -> int: ...
-    @property
-    def is_stalled(self) -> bool: ...
-    @property
-    def is_reachable(self) -> bool: ...
-    def send(self, text: bytes) -> None: ...
-    def write(self, frame: bytes) -> None: ...
-    def close(self, code: int, reason: str = "") -> None: ...
-    def pause(self) -> None: ...
-    def resume(self) -> None: ...
-    def stall(self) -> None: ...
-    def release(self) -> None: ...
-    def reset(self) -> None: ...
-    def ping(self) -> None: ...
-    def allow_large_messages(self) -> None: ...
 
 
 class RequestHandler(Protocol):

@@ -9,29 +9,24 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from functools import partial
-from typing import Any, Protocol
-from urllib.parse import unquote
+from http import HTTPStatus
+from typing import Any
 
 import uvicorn
 from uvicorn.server import ServerState
-from websockets.datastructures import Headers
 from websockets.frames import CloseCode, Frame, Opcode
 from websockets.http11 import Request, Response
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
-from emulator.config.settings import Limits
-from emulator.errors import EngineError, ServiceError, TooLarge, TooManyRequests, Unavailable
+from emulator.errors import ServiceError, TooLarge, TooManyRequests
 from emulator.faults import RESET, STALL, Hit, NoAnswer, Pause
-from emulator.journal import Entry
-from emulator.observability.logs import log_request
-from emulator.observability.request_context import RequestContext, bound_to, current, request_id
-from emulator.observability.unrouted import unrouted_entry
+from emulator.observability.request_context import RequestContext, bound_to, current
+from emulator.realtime.connection import Peer, PeerFactory
 from emulator.realtime.envelope import SMALL
 from emulator.realtime.frames import PING, text_frame
+from emulator.realtime.handshake import Handshake
 from emulator.wire.coalescing_transport import CoalescingTransport
-from emulator.wire.json_codec import error_body
 
 CLOSE_TIMEOUT = 2.0
 """Seconds that the client has to answer a close before the connection is aborted."""
@@ -41,47 +36,8 @@ _LIMIT_CLOSES: dict[int, ServiceError] = {
 }
 """Close codes that enforce a limit, with the errors they count as in the metrics."""
 _USUAL_CLOSES = (CloseCode.NORMAL_CLOSURE, CloseCode.GOING_AWAY)
-_log = logging.getLogger("emulator.socket")
 _library_log = logging.getLogger("emulator.socket.library")
 _library_log.setLevel(logging.CRITICAL)  # do not log clients' protocol errors
-
-
-class Peer(Protocol):
-    """Handles the messages of a connection. No method blocks."""
-
-    number: int
-    """Its number among the connections of the service."""
-
-    def opened(self) -> None:
-        """Called after the handshake."""
-
-    def received(self, text: bytes | None) -> None:
-        """Called for each message: UTF-8 text, or `None` for a binary one."""
-
-    def going_away(self) -> None:
-        """Called when the service stops: finish and close."""
-
-    def refused(self, code: int, reason: str) -> None:
-        """Called when the service closes the connection with this code, because of an error or a limit."""
-
-    def closed(self) -> None:
-        """Called when the connection is closed or lost."""
-
-
-class PeerFactory(Protocol):
-    """The application that connections belong to."""
-
-    @property
-    def limits(self) -> Limits: ...
-
-    async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
-        """Return the peer of a connection to `path`; raises a `ServiceError` if there is no socket."""
-
-    def refused(self, error: ServiceError) -> None:
-        """Count an error that occurred before a peer was involved."""
-
-    def record(self, path: str, entry: Callable[[str], Entry]) -> None:
-        """Add an answer that no endpoint gave to the journal of the path's namespace; `entry` takes the rest of it."""
 
 
 class WebSocket(asyncio.Protocol):
@@ -130,7 +86,6 @@ class WebSocket(asyncio.Protocol):
         self._transport = transport
         client = transport.get_extra_info("peername")
         self.address = client[0] if isinstance(client, tuple) else ""
-        self._started = asyncio.get_running_loop().time()
         transport.set_write_buffer_limits(self._max_outbox)
         self._connections.add(self)
 
@@ -145,7 +100,7 @@ class WebSocket(asyncio.Protocol):
         self._protocol.receive_data(data)
         for event in self._protocol.events_received():
             if isinstance(event, Request):
-                self._handshake(event)
+                self._shake_hands(event)
             elif isinstance(event, Frame) and event.opcode in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
                 self._receive_frame(event)
         self._flush()
@@ -252,40 +207,32 @@ class WebSocket(asyncio.Protocol):
         self._alive = False
         self.write(PING)
 
-    def _handshake(self, request: Request) -> None:
-        self.headers = [(name.lower().encode(), value.encode()) for name, value in request.headers.raw_items()]
-        self.request_id = request_id(dict(self.headers))
+    def _shake_hands(self, request: Request) -> None:
+        handshake = Handshake(request, self._factory)
+        self.request_id, self.headers = handshake.id, handshake.headers
         response = self._protocol.accept(request)
         response.headers["X-Request-Id"] = self.request_id
-        path, _, query = request.path.partition("?")
-        if response.status_code == 101:
-            self._opening = asyncio.get_running_loop().create_task(self._open(unquote(path), query, response))
+        if response.status_code == HTTPStatus.SWITCHING_PROTOCOLS:
+            self._opening = asyncio.get_running_loop().create_task(self._open(handshake, response))
         else:
             with bound_to(RequestContext(self.request_id)):
-                self._log_error_response(response)
-            self._record(path, query, response)
+                handshake.record(response)
             self._protocol.send_response(response)
 
-    async def _open(self, path: str, query: str, response: Response) -> None:
-        """Find the peer, then answer the handshake."""
+    async def _open(self, handshake: Handshake, response: Response) -> None:
+        """Find the peer, then answer the handshake: with `response`, unless it is refused."""
         current.set(context := RequestContext(self.request_id))
         refusal: ServiceError | None = None
         try:
-            self._peer = await self._factory.open_peer(path, query, self)
+            self._peer = await handshake.open_peer(self)
+            if self.mark:
+                response.headers["X-Emulator-Mark"] = str(self.mark)
         except ServiceError as error:
-            refusal = error
-        except EngineError as error:
-            _log.error("storage failed in opening %s: %s", path[:100], error)
-            refusal = Unavailable()
+            refusal, response = error, handshake.refusal(error)
         self._opening, self.headers = None, []
-        if self.mark:
-            response.headers["X-Emulator-Mark"] = str(self.mark)
-        if refusal is not None:
-            response = self._error_response(refusal)
-            self._log_error_response(response)
         if context.fault:
             response.headers["X-Emulator-Fault"] = context.fault
-        self._record(path, query, response, refusal)
+        handshake.record(response, refusal, socket=self._peer.number if self._peer else 0)
         if isinstance(refusal, NoAnswer):
             await self._stay_silent(refusal.hit)
             return
@@ -347,37 +294,6 @@ class WebSocket(asyncio.Protocol):
             if sent is not None and is_unusual and self._peer and not self._protocol.close_rcvd_then_sent:
                 self._peer.refused(sent.code, sent.reason)
             self._abort_timer = asyncio.get_running_loop().call_later(CLOSE_TIMEOUT, self._transport.abort)
-
-    def _log_error_response(self, response: Response) -> None:
-        """Log a rejected handshake; after an accepted one, its requests are logged."""
-        took = asyncio.get_running_loop().time() - self._started
-        log_request({"action": "socket handshake"}, response.status_code, took, len(response.body or b""), None)
-
-    def _record(self, path: str, query: str, response: Response, error: ServiceError | None = None) -> None:
-        """Add the answer to the handshake to the journal."""
-        self._factory.record(
-            path,
-            partial(
-                unrouted_entry,
-                id=self.request_id,
-                method="GET",
-                query=query.encode(),
-                status=response.status_code,
-                seconds=asyncio.get_running_loop().time() - self._started,
-                answer=bytes(response.body or b""),
-                error=error,
-                socket=self._peer.number if self._peer else 0,
-            ),
-        )
-
-    def _error_response(self, error: ServiceError) -> Response:
-        body = error_body(error)
-        headers = Headers({"Content-Type": "application/json", "Content-Length": str(len(body)), "Connection": "close"})
-        headers["X-Request-Id"] = self.request_id
-        headers["X-Content-Type-Options"] = "nosniff"
-        if error.retry_after is not None:
-            headers["Retry-After"] = str(error.retry_after)
-        return Response(error.status, error.title, headers, body)
 
 
 def _is_utf8(text: bytes) -> bool:

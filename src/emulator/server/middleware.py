@@ -13,7 +13,7 @@ from emulator.errors import ServiceError
 from emulator.journal import Entry
 from emulator.observability.logs import LONGEST_PATH, log_request
 from emulator.observability.request_context import bind_context
-from emulator.realtime.websocket import Peer, PeerFactory, WebSocket
+from emulator.realtime.connection import Connection, Peer, PeerFactory
 from emulator.web.front import HotPath
 
 
@@ -42,7 +42,7 @@ class Middleware:
         """The limits of the application."""
         return self._app.limits
 
-    async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
+    async def open_peer(self, path: str, query: str, connection: Connection) -> Peer:
         """Open the peer of a WebSocket; raises `ServiceError` if the handshake is refused."""
         return await self._app.open_peer(path, query, connection)
 

@@ -9,7 +9,7 @@ from typing import Any
 from litestar.types import Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from emulator.realtime.websocket import Peer, WebSocket
+from emulator.realtime.connection import Connection, Peer
 from emulator.server.middleware import Application, Middleware
 from emulator.web.front import HotPath
 from emulator.web.request import WholeRequest
@@ -34,7 +34,7 @@ class ProxyHeaders(Middleware):
         inner = self._app.hot_path
         return None if inner is None else _ForwardedHotPath(inner, self._forward)
 
-    async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
+    async def open_peer(self, path: str, query: str, connection: Connection) -> Peer:
         """Open the peer of a WebSocket; its address is the forwarded one too."""
         handshake: dict[str, Any] = {
             "type": "websocket",

@@ -15,8 +15,8 @@ from emulator.faults import REQUEST
 from emulator.journal import Entry
 from emulator.observability.recorder import Recorder
 from emulator.observability.request_context import FAULT, MARK, PRODUCTION, RequestContext, bind_context
+from emulator.realtime.connection import Connection, Peer
 from emulator.realtime.gateway import Gateway
-from emulator.realtime.websocket import Peer, WebSocket
 from emulator.web.aliases import SERVICE, normalize_path
 from emulator.web.chunks import close_chunks
 from emulator.web.dispatch import DISPATCHER, STREAM, Dispatcher
@@ -114,7 +114,7 @@ class Front:
     def limits(self) -> Limits:
         return self._service.gateway.limits
 
-    async def open_peer(self, path: str, query: str, connection: WebSocket) -> Peer:
+    async def open_peer(self, path: str, query: str, connection: Connection) -> Peer:
         gateway = self._service.gateway
         await gateway.disturb(path)
         return gateway.open(path, query, connection)

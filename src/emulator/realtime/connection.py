@@ -1,0 +1,80 @@
+"""The interfaces between a connection, the peer that handles its messages, and the application of both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from emulator.config.settings import Limits
+from emulator.errors import ServiceError
+from emulator.journal import Entry
+
+
+class Connection(Protocol):
+    """A WebSocket, as its peer uses it."""
+
+    request_id: str
+    """The id of the handshake request."""
+    address: str
+    """The client's network address, as a trusted proxy gives it; empty if unknown."""
+    headers: list[tuple[bytes, bytes]]
+    """The headers of the handshake, until the peer is found."""
+    on_bytes: Callable[[int], None] | None
+    """Called with the size of received data, until authentication."""
+    mark: int
+    """The mark of the latest change, for the answer to the handshake; 0 in production."""
+
+    @property
+    def unread(self) -> int: ...
+    @property
+    def is_stalled(self) -> bool: ...
+    @property
+    def is_reachable(self) -> bool: ...
+    def send(self, text: bytes) -> None: ...
+    def write(self, frame: bytes) -> None: ...
+    def close(self, code: int, reason: str = "") -> None: ...
+    def pause(self) -> None: ...
+    def resume(self) -> None: ...
+    def stall(self) -> None: ...
+    def release(self) -> None: ...
+    def reset(self) -> None: ...
+    def ping(self) -> None: ...
+    def allow_large_messages(self) -> None: ...
+
+
+class Peer(Protocol):
+    """Handles the messages of a connection. No method blocks."""
+
+    number: int
+    """Its number among the connections of the service."""
+
+    def opened(self) -> None:
+        """Called after the handshake."""
+
+    def received(self, text: bytes | None) -> None:
+        """Called for each message: UTF-8 text, or `None` for a binary one."""
+
+    def going_away(self) -> None:
+        """Called when the service stops: finish and close."""
+
+    def refused(self, code: int, reason: str) -> None:
+        """Called when the service closes the connection with this code, because of an error or a limit."""
+
+    def closed(self) -> None:
+        """Called when the connection is closed or lost."""
+
+
+class PeerFactory(Protocol):
+    """The application that connections belong to."""
+
+    @property
+    def limits(self) -> Limits: ...
+
+    async def open_peer(self, path: str, query: str, connection: Connection) -> Peer:
+        """Return the peer of a connection to `path`. Raises `ServiceError` and `EngineError`."""
+
+    def refused(self, error: ServiceError) -> None:
+        """Count an error that occurred before a peer was involved."""
+
+    def record(self, path: str, entry: Callable[[str], Entry]) -> None:
+        """Add an answer that no endpoint gave to the journal of the path's namespace; `entry` takes the rest of it."""
