@@ -116,13 +116,22 @@ def test_secrets_in_messages_of_libraries_are_redacted(formatter: Callable[[], l
     assert all(message.split()[0] in line for line in lines[:2])
 
 
-@pytest.mark.parametrize("message", ["a\nb", "a\r\nERROR b", "a\x1b[31mb", "a\u2028b", "a\x00b", "a\udcffb"])
-def test_control_characters_in_a_message_are_escaped(message: str):
-    lines = [formatter().format(record("%s", message)) for formatter in (TextFormatter, JsonFormatter)]
+UNSAFE = ["a\nb", "a\r\nERROR b", "a\x1b[31mb", "a\u2028b", "a\x00b", "a\udcffb", "a\x9bb", "a\u202eb", "a\U000e0041b"]
 
-    assert [1, 1] == [len(line.split("\n")) for line in lines]
-    assert not any("\x1b" in line for line in lines)
-    assert json.loads(lines[1])["message"] == message.encode(errors="backslashreplace").decode()
+
+@pytest.mark.parametrize("text", UNSAFE)
+def test_control_and_bidi_characters_in_a_line_are_escaped(text: str):
+    lines = [formatter().format(record("%s", text, named=text)) for formatter in (TextFormatter, JsonFormatter)]
+    line = json.loads(lines[1])
+
+    assert [True, True] == [each.isprintable() for each in lines]
+    assert {text.encode(errors="backslashreplace").decode()} == {line["message"], line["named"]}
+
+
+def test_printable_characters_of_any_script_stay_as_they_are():
+    lines = [formatter().format(record("é 漢 \U0001f600")) for formatter in (TextFormatter, JsonFormatter)]
+
+    assert [True, True] == ["é 漢 \U0001f600" in each for each in lines]
 
 
 def test_a_failure_of_many_requests_is_logged_once_a_second(redis: RedisServer):

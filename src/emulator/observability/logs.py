@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import logging
-import re
 import sys
 import threading
 from collections.abc import Callable
@@ -24,7 +24,6 @@ _request_log: Final = logging.getLogger("emulator.requests")
 _audit_log: Final = logging.getLogger("emulator.audit")
 _OWN: Final = "emulator"
 _OFF: Final = logging.CRITICAL + 1
-_CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _ORIGIN: Final = ("namespace", "request_id")
 _STANDARD: Final = frozenset({*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName", *_ORIGIN})
 _REPEAT_INTERVAL = 1.0
@@ -77,12 +76,12 @@ class OncePerSecond(logging.Filter):
 
 
 class TextFormatter(logging.Formatter):
-    """Formats a record as one line, then its traceback. It escapes control characters: no message can fake a line."""
+    """Formats a record as one line, then its traceback. No message can fake a line: see `_printable`."""
 
     def format(self, record: logging.LogRecord) -> str:
         origin = " ".join(filter(None, (getattr(record, name, "") for name in _ORIGIN)))
         where = f"{record.name} [{origin}]" if origin else record.name
-        message = _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), _message_of(record))
+        message = _printable(_message_of(record), lambda found: found.encode("unicode_escape").decode())
         left_out = getattr(record, "left_out", 0)
         more = f" ({left_out} more like this left out)" if left_out else ""
         line = f"{self.formatTime(record)} {record.levelname} {where}: {message}{more}"
@@ -91,7 +90,7 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats a record as a JSON object on one line, with its `extra` fields."""
+    """Formats a record as a JSON object on one line, with its `extra` fields, in printable characters."""
 
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
@@ -106,7 +105,7 @@ class JsonFormatter(logging.Formatter):
         if error is not None:
             line["exception"] = {"type": exception_name(error), "traceback": safe_traceback(error)}
         line |= {name: _clean(value) for name, value in record.__dict__.items() if name not in _STANDARD}
-        return msgspec.json.encode(line, enc_hook=str).decode()
+        return _printable(msgspec.json.encode(line, enc_hook=str).decode(), lambda found: json.dumps(found)[1:-1])
 
 
 LEVELS: Final = ("debug", "info", "warning", "error", "critical")
@@ -155,6 +154,11 @@ def log_request(request: dict[str, str], status: int, seconds: float, size: int,
         who = f", {caller.client_id} {caller.role} {caller.channel_id or '-'}"
     shown = " ".join(filter(None, request.values())) or "unreadable request"
     _request_log.info("%s: %s in %.1f ms, %s bytes%s", shown, status, seconds * 1000, size, who, extra=fields)
+
+
+def _printable(text: str, escape: Callable[[str], str]) -> str:
+    """Escape control characters, and those that hide or reorder others on a terminal."""
+    return text if text.isprintable() else "".join(each if each.isprintable() else escape(each) for each in text)
 
 
 def _message_of(record: logging.LogRecord) -> str:
