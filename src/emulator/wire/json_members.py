@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
@@ -14,6 +15,7 @@ from emulator.wire.json_codec import MALFORMED, decode
 _TOP: Final = re.compile(rb'["{}\[\],]')
 _NESTED: Final = re.compile(rb'["{}\[\]]')
 _IN_STRING: Final = re.compile(rb'["\\]')
+_COMMA: Final = ord(",")
 _STEP: Final = 64 * 1024
 """Bytes between two returns to the event loop."""
 _TOKENS: Final = 5_000
@@ -32,10 +34,32 @@ async def members_of(raw: bytes, *, most: int) -> dict[str, msgspec.Raw] | None:
     if not text.startswith(b"{"):
         return None
     members: dict[str, msgspec.Raw] = {}
-    depth, start, position, tokens, in_string = 0, 1, 0, 0, False
+    start = 1
+    for end in _member_ends(text):
+        if end is None:
+            await asyncio.sleep(0)
+            continue
+        is_last = text[end] != _COMMA
+        if not is_last or members or text[start:end].strip():
+            members.update(_member(text[start:end]))
+        if is_last and text[end:] != b"}":
+            raise BadRequest(MALFORMED, "the body is not valid JSON: malformed end")
+        if is_last or len(members) > most:
+            return members
+        start = end + 1
+    raise BadRequest(MALFORMED, "the body is not valid JSON: it is incomplete")
+
+
+def _member_ends(text: bytes) -> Iterator[int | None]:
+    """Yield where each member of an object ends: the index of the comma, or at last of the closing bracket.
+
+    Between them, yields `None` when the event loop should run.
+    """
+    depth = position = tokens = 0
+    in_string = False
     while position < len(text):
-        end = min(position + _STEP, len(text))
-        while found := (_IN_STRING if in_string else _NESTED if depth > 1 else _TOP).search(text, position, end):
+        step = min(position + _STEP, len(text))
+        while found := (_IN_STRING if in_string else _NESTED if depth > 1 else _TOP).search(text, position, step):
             token, position, tokens = found[0], found.end(), tokens + 1
             if token == b'"':
                 in_string = not in_string
@@ -43,23 +67,16 @@ async def members_of(raw: bytes, *, most: int) -> dict[str, msgspec.Raw] | None:
                 position += 1  # the escaped character
             elif token in b"{[":
                 depth += 1
+            elif token == b",":
+                yield found.start()
             else:
-                depth -= token != b","
-                if depth == 0 or (depth == 1 and token == b","):
-                    if depth or members or text[start : found.start()].strip():
-                        members.update(_member(text[start : found.start()]))
-                    start = position
-                    if depth == 0:
-                        if token != b"}" or position < len(text):
-                            raise BadRequest(MALFORMED, "the body is not valid JSON: malformed end")
-                        return members
-                    if len(members) > most:
-                        return members
+                depth -= 1
+                if depth == 0:
+                    yield found.start()
             if tokens % _TOKENS == 0:
-                await asyncio.sleep(0)
-        position = max(position, end)
-        await asyncio.sleep(0)
-    raise BadRequest(MALFORMED, "the body is not valid JSON: it is incomplete")
+                yield None
+        position = max(position, step)
+        yield None
 
 
 def _member(text: bytes) -> dict[str, msgspec.Raw]:
