@@ -81,7 +81,9 @@ class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         origin = " ".join(filter(None, (getattr(record, name, "") for name in _ORIGIN)))
         where = f"{record.name} [{origin}]" if origin else record.name
-        message = _printable(_message_of(record), lambda found: found.encode("unicode_escape").decode())
+        message = _printable(
+            _clean(record.getMessage().rstrip()), lambda found: found.encode("unicode_escape").decode()
+        )
         left_out = getattr(record, "left_out", 0)
         more = f" ({left_out} more like this left out)" if left_out else ""
         line = f"{self.formatTime(record)} {record.levelname} {where}: {message}{more}"
@@ -104,7 +106,8 @@ class JsonFormatter(logging.Formatter):
         error = _error_of(record)
         if error is not None:
             line["exception"] = {"type": exception_name(error), "traceback": safe_traceback(error)}
-        line |= {name: _clean(value) for name, value in record.__dict__.items() if name not in _STANDARD}
+        extra = {name: value for name, value in record.__dict__.items() if name not in _STANDARD}
+        line |= {name: _clean(value) if isinstance(value, str) else value for name, value in extra.items()}
         return _printable(msgspec.json.encode(line, enc_hook=str).decode(), lambda found: json.dumps(found)[1:-1])
 
 
@@ -161,12 +164,9 @@ def _printable(text: str, escape: Callable[[str], str]) -> str:
     return text if text.isprintable() else "".join(each if each.isprintable() else escape(each) for each in text)
 
 
-def _message_of(record: logging.LogRecord) -> str:
-    return redact(record.getMessage().rstrip())
-
-
-def _clean(value: object) -> object:
-    return redact(value).encode(errors="backslashreplace").decode() if isinstance(value, str) else value
+def _clean(text: str) -> str:
+    """Return a text without secrets and lone surrogates."""
+    return redact(text).encode(errors="backslashreplace").decode()
 
 
 def _error_of(record: logging.LogRecord) -> BaseException | None:

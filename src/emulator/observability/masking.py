@@ -156,8 +156,8 @@ def without_path(text: str, path: str) -> str:
     """Return a message without the parts of a path that `masked_path` hides."""
     for part in sorted(path.split("/"), key=len, reverse=True):
         if not _is_word(part):
-            for said in (part, unquote_plus(part), part[:100]):
-                text = text.replace(said, HIDDEN)
+            for form in (part, unquote_plus(part), part[:100]):
+                text = text.replace(form, HIDDEN)
     return masked_text(text)
 
 

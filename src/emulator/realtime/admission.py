@@ -18,7 +18,8 @@ from emulator.observability.recorder import Recorder
 from emulator.realtime.pusher import PusherConnection
 from emulator.realtime.session import Session
 
-Peer = Session | PusherConnection
+AnyPeer = Session | PusherConnection
+"""A game or a page."""
 
 LATE: Final = "Not authenticated in time"
 REPLACED: Final = "Replaced by a newer connection"
@@ -36,21 +37,21 @@ class Admission:
         self._clock = clock
         self._recorder = recorder
         self._login_timeout = anonymous.login_timeout * SECOND
-        self._peers: dict[Peer, str] = {}
+        self._peers: dict[AnyPeer, str] = {}
         """Open connections, with the client id that they count toward; empty for unauthenticated games and pages."""
         self._games = ConnectionLimit(limits.sockets)
         self._last_number = 0
         self._pending: dict[Session, None] = {}
         """The unauthenticated games, oldest first."""
-        self._unauthenticated = FairShare[Peer](
+        self._unauthenticated = FairShare[AnyPeer](
             "unauthenticated connections", anonymous.max_unauthenticated, anonymous.address_sockets
         )
-        self._pages = FairShare[Peer]("connections of pages", limits.sockets, anonymous.address_pages)
+        self._pages = FairShare[AnyPeer]("connections of pages", limits.sockets, anonymous.address_pages)
         kib = anonymous.address_kib
         self._bytes = RateLimit(kib * KIB, MINUTE, MINUTE) if kib else None
 
     @property
-    def peers(self) -> Iterable[Peer]:
+    def peers(self) -> Iterable[AnyPeer]:
         """All open connections."""
         return self._peers
 
@@ -72,7 +73,7 @@ class Admission:
     def __len__(self) -> int:
         return len(self._peers)
 
-    def add(self, peer: Peer) -> None:
+    def add(self, peer: AnyPeer) -> None:
         """Count a new connection; raises `TooManyRequests`."""
         network = network_of(peer.connection.address)
         share = self._unauthenticated if isinstance(peer, Session) else self._pages
@@ -99,7 +100,7 @@ class Admission:
         self._pending.pop(game, None)
         game.connection.on_bytes = None
 
-    def remove(self, peer: Peer) -> None:
+    def remove(self, peer: AnyPeer) -> None:
         """Stop counting a closed connection."""
         if client_id := self._peers.pop(peer, ""):
             self._games.release(client_id)
@@ -115,14 +116,14 @@ class Admission:
             for game in [game for game in self._pending if game.opened_at <= latest]:
                 self._expel(game, LATE, f"not authenticated within {self._login_timeout // SECOND} s")
 
-    def _count(self, share: FairShare[Peer], peer: Peer, network: str, size: int) -> None:
+    def _count(self, share: FairShare[AnyPeer], peer: AnyPeer, network: str, size: int) -> None:
         """Count bytes received before authentication, of all connections of a network address."""
         if peer in share:
             share.touch(peer)
             if self._bytes is not None and self._bytes.delay(("", network), self._clock.now(), size):
                 self._expel(peer, TALKATIVE)
 
-    def _expel(self, peer: Peer, reason: str, detail: str = "") -> None:
+    def _expel(self, peer: AnyPeer, reason: str, detail: str = "") -> None:
         self._recorder.refused(TooManyRequests(reason))
         self._unauthenticated.remove(peer)
         self._pages.remove(peer)

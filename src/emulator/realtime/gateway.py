@@ -17,7 +17,7 @@ from emulator.errors import BadRequest, NotFound, TooManyRequests
 from emulator.faults import CONNECT, Faults
 from emulator.limits.rate_limit import RateLimits
 from emulator.observability.recorder import Recorder
-from emulator.realtime.admission import Admission
+from emulator.realtime.admission import Admission, AnyPeer
 from emulator.realtime.connection import Connection
 from emulator.realtime.dispatch import MessageDispatcher
 from emulator.realtime.faulty import disturb_handshake
@@ -61,9 +61,9 @@ class Gateway:
         self._recorder = recorder
         self._faults = faults
 
-    def open(self, path: str, query: str, connection: Connection) -> Session | PusherConnection:
-        """Open the handler for a path: Pusher at `/app/<key>`, else a session (ruling X1). Raises `ServiceError`."""
-        peer: Session | PusherConnection
+    def open(self, path: str, query: str, connection: Connection) -> AnyPeer:
+        """Return the peer of a connection: a page at `/app/<key>`, else a game (ruling X1). Raises `ServiceError`."""
+        peer: AnyPeer
         if _PUSHER_PATH.fullmatch(path):
             version = query_of(query.encode()).get("protocol", "")
             protocol = int(version) if version.isdecimal() and len(version) < 4 else None
@@ -88,7 +88,7 @@ class Gateway:
     def authenticated(self, session: Session, client_id: str) -> None:
         self.admission.authenticated(session, client_id)
 
-    def remove(self, peer: Session | PusherConnection) -> None:
+    def remove(self, peer: AnyPeer) -> None:
         self.admission.remove(peer)
         self.hub.changes.note(Key(SOCKET, "", ""), "closed")
 

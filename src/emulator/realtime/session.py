@@ -116,7 +116,9 @@ class Session:
 
     def expel(self, reason: str, code: int = CloseCode.POLICY_VIOLATION) -> None:
         """Close because of a limit, an ended secret or a call to close it; drop the queue."""
-        self._close(code, reason)
+        self._queue.clear()
+        self._closing = True
+        self.connection.close(code, reason)
 
     def refused(self, code: int, reason: str) -> None:
         """Add a close by the service to the journal."""
@@ -190,7 +192,7 @@ class Session:
                 self._queued_bytes -= len(text or b"")
                 size += len(text or b"")
                 if text is None:
-                    self._close(CloseCode.UNSUPPORTED_DATA, "text frames only")
+                    self.expel("text frames only", CloseCode.UNSUPPORTED_DATA)
                     return
                 self._busy = True
                 if reply := await self._handler.answer(self, text):
@@ -199,7 +201,7 @@ class Session:
                 self._busy = False
                 self._flush_held()
                 if self.failed_logins >= MAX_FAILED_LOGINS:
-                    self._close(CloseCode.POLICY_VIOLATION, f"{MAX_FAILED_LOGINS} failed attempts to authenticate")
+                    self.expel(f"{MAX_FAILED_LOGINS} failed attempts to authenticate")
                 if self._closing:
                     self.connection.close(CloseCode.GOING_AWAY, "the service stops")
                 if self._paused and len(self._queue) < _MAX_QUEUED // 2:
@@ -218,8 +220,3 @@ class Session:
         held, self._held = self._held, []
         for frame in held:
             self.connection.write(frame)
-
-    def _close(self, code: int, reason: str) -> None:
-        self._queue.clear()
-        self._closing = True
-        self.connection.close(code, reason)

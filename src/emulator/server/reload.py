@@ -16,7 +16,6 @@ _log = logging.getLogger("emulator")
 _MIN_SECRET = 32
 """Bytes that HS256 requires of a secret."""
 
-
 Replace = Callable[[Mapping[str, Extension]], None]
 """Replaces all extensions at once."""
 

@@ -36,6 +36,10 @@ from emulator.server.workers import Work, Workers, exit_with_parent
 if TYPE_CHECKING:
     from emulator.server.tracing import Tracing
 
+_log = logging.getLogger("emulator")
+
+Announce = Callable[[str, str, str], object]
+"""Called once the service serves: with its URL, its environment, and where its data is, without credentials."""
 Hook = Callable[[Service], Awaitable[None]]
 
 
@@ -49,11 +53,6 @@ class Hooks(NamedTuple):
 
 
 NO_HOOKS: Final = Hooks()
-
-
-_log = logging.getLogger("emulator")
-Announce = Callable[[str, str, str], object]
-"""Called once the service serves: with its URL, its environment, and where its data is, without credentials."""
 
 
 async def serve(

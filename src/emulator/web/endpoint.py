@@ -229,9 +229,8 @@ def endpoint(
 ) -> Callable[[Callable[[S, Call], Awaitable[object]]], Endpoint[S]]:
     """Declare the decorated function as the handler of `method path`.
 
-    `body`, `answer` and `headers` are for the OpenAPI document. A `body` whose import takes long may be a function that
-    returns it. The function returns a value to encode as
-    JSON or a `Special` answer, or raises a `ServiceError`.
+    The function returns a value to encode as JSON or a `Special` answer, or raises a `ServiceError`. `body`, `answer`
+    and `headers` are for the OpenAPI document. A `body` whose import takes long may be a function that returns it.
     """
 
     def declare(handler: Callable[[S, Call], Awaitable[object]]) -> Endpoint[S]:

@@ -14,8 +14,8 @@ from emulator.web.dispatch import Dispatcher
 from emulator.web.request import WholeRequest
 from emulator.web.response import JSON
 
-_SAID: Final = b"extcli-"
-"""How the names of such headers begin."""
+_OWN_HEADERS: Final = b"extcli-"
+"""The start of the names of the headers that endpoints declare."""
 
 
 class InnerReply(NamedTuple):
@@ -26,7 +26,7 @@ class InnerReply(NamedTuple):
     body: bytes
     is_json: bool
     headers: Mapping[str, str]
-    """Those by which the endpoint says more than in the body, by name."""
+    """The headers that the endpoint declares, by name."""
 
 
 async def answer_inside(
@@ -63,5 +63,5 @@ async def answer_inside(
                     break
             await close_chunks(chunks)
             answer = b"".join(parts)
-    headers = {name.decode(): value.decode() for name, value in reply.more if name.lower().startswith(_SAID)}
+    headers = {name.decode(): value.decode() for name, value in reply.more if name.lower().startswith(_OWN_HEADERS)}
     return InnerReply(context.id, reply.status, answer, reply.content_type == JSON, headers)

@@ -10,8 +10,6 @@ from urllib.parse import unquote_plus
 from emulator.errors import BadRequest
 
 MAX_PARAMETERS: Final = 1_000
-
-
 _MAX_CACHED_LENGTH: Final = 256
 
 
