@@ -9,7 +9,8 @@ from msgspec import UNSET, Struct, UnsetType
 
 from emulator.clock import monotonic
 from emulator.features.control.metrics import Metrics
-from emulator.features.control.service import ClockMove, ClockRecord, Control, MovedClock, Readiness
+from emulator.features.control.rules import ClockMove, ClockRecord, MovedClock
+from emulator.features.control.service import Control, Readiness
 from emulator.features.control.undo import MAX_SECONDS, Undo
 from emulator.web.call import Call
 from emulator.web.endpoint import Audience, Nothing, Parameter, Text, endpoint

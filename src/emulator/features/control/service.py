@@ -5,72 +5,27 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import NamedTuple
 
 from msgspec import Struct
 
 from emulator.auth.signing_key import SigningKey
-from emulator.clock import END_OF_TIME, Clock, clamp_instant
+from emulator.clock import Clock
 from emulator.config.settings import Settings
 from emulator.engines.base import Expired, Key
 from emulator.engines.engine import Engine
 from emulator.engines.records import Record
-from emulator.errors import EngineError, Forbidden, Unavailable, invalid_member
-from emulator.features.control.rules import instant_of
+from emulator.errors import EngineError, Forbidden, Unavailable
+from emulator.features.control.rules import SYSTEM, ClockMove, ClockRecord, MovedClock, item_of, target_of
 from emulator.limits.id_quota import is_quota_record
 from emulator.observability.audit import audit
 from emulator.observability.recorder import Recorder
 
 RESET = "reset"
 """The kind of the notice that another process may have deleted all data."""
-SYSTEM = "system"
-"""As the time to set: the system's."""
 NO_FORK = "Cannot fork"
 """The reason of the refusal if storage cannot copy a namespace."""
 _MAX_UNREPORTED = 10_000
 """Expiries that housekeeping keeps to report at the next move of the clock."""
-
-
-class ClockMove(Struct):
-    """A move of the clock: first `set`, then `advance`. `freeze` stops or restarts the clock at the result."""
-
-    set: int | str | None = None
-    """In Unix ms, a time such as `2030-01-31T18:00:00Z`, or `system` for the system's time."""
-    advance: int | None = None
-    """In ms, 0 or more."""
-    freeze: bool | None = None
-
-
-class ClockState(NamedTuple):
-    """The time in Unix ms, its offset from the system time in ms, and whether it stands still."""
-
-    now: int
-    offset: int
-    frozen: bool
-
-
-class ClockRecord(Struct):
-    """The service's time in Unix ms, and its offset from the system time in ms."""
-
-    now: int
-    offset: int
-    frozen: bool
-
-
-class ExpiredItem(Struct):
-    """An item that expired at `at`, in Unix ms."""
-
-    kind: str
-    id: str
-    at: int
-    client_id: str
-    channel_id: str
-
-
-class MovedClock(ClockRecord):
-    """The clock after a move, and what has expired since the previous move, oldest first."""
-
-    expired: list[ExpiredItem]
 
 
 class Readiness(Struct):
@@ -190,9 +145,9 @@ class Control:
         """Return how many things the namespace holds, without the signing key. Raises `EngineError`."""
         return max(0, await self._engine.size() - 1)
 
-    async def copy_to(self, engine: Engine) -> ClockState:
-        """Copy all data to another namespace of the same storage, and return the state of the clock."""
-        state = self._clock_state()
+    async def copy_to(self, engine: Engine) -> ClockRecord:
+        """Copy all data to another namespace of the same storage, and return the clock."""
+        state = self.read_clock()
         await engine.copy(self._engine, now=state.now)
         return state
 
@@ -203,10 +158,10 @@ class Control:
                 f"namespaces on {self._engine.name} cannot be forked: a copy needs SQLite (serve --data sqlite://…)"
             )
             raise Forbidden(NO_FORK, detail)
-        await self.replace(source._engine, source._clock_state())
+        await self.replace(source._engine, source.read_clock())
 
-    async def replace(self, source: Engine, clock: ClockState) -> None:
-        """Replace all data by those of another namespace of the same storage, and the clock by that state."""
+    async def replace(self, source: Engine, clock: ClockRecord) -> None:
+        """Replace all data by those of another namespace of the same storage, and set the clock as `clock` has it."""
         async with self._moving:
             await self._engine.copy(source, now=clock.now)
             self._clock.restore(clock.offset, clock.now if clock.frozen else None)
@@ -216,9 +171,6 @@ class Control:
                 clear()
             self._forget()
         await self._notify_peers()
-
-    def _clock_state(self) -> ClockState:
-        return ClockState(self._clock.now(), self._clock.offset, self._clock.frozen)
 
     def _forget(self) -> None:
         """Drop what is kept outside the data, after a load."""
@@ -249,7 +201,7 @@ class Control:
         """
         self._check_movable()
         async with self._moving:
-            target = _target(move, self._clock.now() - (self._clock.offset if move.set == SYSTEM else 0))
+            target = target_of(move, self._clock.now() - (self._clock.offset if move.set == SYSTEM else 0))
             with self._clock.paused() as before:
                 self._unreported += await self._purge(before)
             if move.freeze is not None:  # first, so that a frozen clock stops at exactly the instant set
@@ -265,7 +217,7 @@ class Control:
             for moved in self._on_move:
                 await moved()
         audit("clock moved", now=str(record.now), expired_items=len(expired))
-        return MovedClock(record.now, record.offset, record.frozen, [_item_of(each) for each in expired])
+        return MovedClock(record.now, record.offset, record.frozen, [item_of(each) for each in expired])
 
     def _check_movable(self) -> None:
         if self._settings.has_peers:
@@ -279,23 +231,3 @@ class Control:
         for note in self._on_expiry:
             note(expired)
         return [each for each in expired if not is_quota_record(each.key)]
-
-
-def _target(move: ClockMove, now: int) -> int | None:
-    """Return the instant to set; `None` for the present or the system's time, which `now` is.
-
-    Raises `BadRequest` for a negative `advance`, or outside the years 1970 to 9999.
-    """
-    if move.advance is not None and move.advance < 0:
-        raise invalid_member("advance", "must be 0 or more ms; use set to move the clock back")
-    chosen = None if move.set in (None, SYSTEM) else instant_of(move.set)
-    target = (now if chosen is None else chosen) + (move.advance or 0)
-    if target != clamp_instant(target):
-        raise invalid_member("set, advance", f"the clock would be at {target} ms; it must be 0 to {END_OF_TIME - 1}")
-    return chosen
-
-
-def _item_of(expired: Expired) -> ExpiredItem:
-    key = expired.key
-    name = key.name or key.user or key.channel or key.owner
-    return ExpiredItem(key.kind, name, expired.at, key.owner, key.channel or "")

@@ -12,7 +12,8 @@ from msgspec import Struct
 from emulator.clock import SECOND, Clock
 from emulator.engines.engine import Engine
 from emulator.errors import Conflict, EngineError, Forbidden, NotFound, invalid_parameter
-from emulator.features.control.service import ClockState, Control
+from emulator.features.control.rules import ClockRecord
+from emulator.features.control.service import Control
 from emulator.ids import NewId, token_id
 from emulator.observability.audit import audit
 
@@ -33,7 +34,7 @@ class Kept(Struct):
 class _Copy:
     kept: Kept
     engine: Engine
-    clock: ClockState
+    clock: ClockRecord
     stack: AsyncExitStack
     expiry: asyncio.Task[None] | None = None
 
