@@ -35,19 +35,8 @@ BASICS |= {"engines.records", "engines.record_checks"}
 SERVICE_IMPORTS = BASICS | {"auth", "config", "engines.engine", "ids", "limits", "scheduling"}
 SERVICE_IMPORTS |= {"observability.audit", "observability.recorder"}
 SERVICE_IMPORTS |= {"parity", "engines.records", "realtime.publisher", "realtime.hub", "realtime.pusher"}
-SERVICES = (
-    "service",
-    "attempt_limit",
-    "grants",
-    "json_stores",
-    "links",
-    "metrics",
-    "page_events",
-    "subscribers",
-    "undo",
-    "updates",
-)
-SERVICES += ("uploads",)
+SERVICES = {"service", "attempt_limit", "grants", "json_stores", "links", "live_pins", "metrics", "page_events"}
+SERVICES |= {"subscribers", "undo", "updates", "uploads"}
 """Modules of features that import what services may. All but these, `http`, `actions` and `gate` are pure."""
 HTTP_IMPORTS = BASICS | {"ids", "parity.service", "parity.tally", "web.call", "web.endpoint", "web.streaming_json"}
 ACTIONS_IMPORTS = BASICS | {"parity.service", "realtime.action", "realtime.session"}
@@ -195,7 +184,7 @@ def feature_modules(*files: str) -> Iterator[str]:
         parts = name.split(".")
         if parts[:2] != ["emulator", "features"] or len(parts) < 4:
             continue
-        if parts[3] in files or (not files and parts[3] not in (*SERVICES, "http", "actions", "gate")):
+        if parts[3] in files or (not files and parts[3] not in SERVICES | {"http", "actions", "gate"}):
             yield name
 
 

@@ -10,7 +10,7 @@ from emulator.auth import claims
 from emulator.auth.tokens import Tokens
 from emulator.callers import Role
 from emulator.features.broadcast import rules as broadcasts
-from emulator.features.pins import links
+from emulator.features.pins import links, live_pins
 from emulator.features.pins import service as pins
 from emulator.observability.request_context import current
 from emulator.realtime import envelope
@@ -74,12 +74,12 @@ def pins_outlive_their_revocation(patch: Patch) -> None:
 
 @planted("resources.case-of-a-pin")
 def a_pin_may_be_in_lower_case(patch: Patch) -> None:
-    wrap(patch, pins, "pin_key", lambda key, client_id, pin, secret: key(client_id, pin.upper(), secret))
+    wrap(patch, live_pins, "pin_key", lambda key, client_id, pin, secret: key(client_id, pin.upper(), secret))
 
 
 @planted("resources.form-of-a-pin")
 def a_pin_has_five_characters(patch: Patch) -> None:
-    wrap(patch, pins, "new_pin", lambda new: new()[:5])
+    wrap(patch, live_pins, "new_pin", lambda new: new()[:5])
 
 
 @planted("T3.repeated-use")

@@ -44,6 +44,10 @@ class PinRecord(Struct):
     token_until: int = 0
     """When that token expires, in Unix ms."""
 
+    def may_be_bound_to(self, channel_id: str) -> bool:
+        """Whether the PIN is unbound, or bound to this channel already."""
+        return self.channel_id in ("", channel_id)
+
 
 class Link(Struct):
     """Permits games to act for a channel. Each token names its link, so deleting the link revokes all its tokens."""

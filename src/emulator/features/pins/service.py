@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
-import msgspec
 from msgspec import UNSET
 
 from emulator.auth.claims import UNAUTHORIZED
@@ -19,39 +18,30 @@ from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
 from emulator.engines.base import Documents, Key
 from emulator.engines.catalog import Catalog
-from emulator.errors import BadRequest, EngineError, NotFound, Unauthorized
+from emulator.errors import BadRequest, NotFound, Unauthorized
 from emulator.features.pins.attempt_limit import AttemptLimit, ComparedAttempts
 from emulator.features.pins.links import Links, ended_link
+from emulator.features.pins.live_pins import LivePins
 from emulator.features.pins.rules import (
     ACCESS_LIFETIME,
-    MIN_DIGEST,
     PIN,
-    PIN_LIFETIME,
     REFRESH_LIFETIME,
     TEST_CHANNEL,
     Authenticated,
     AuthenticationEvent,
     Link,
     PinRecord,
-    PinTokenRecord,
     authentication_topic,
     broadcaster_of,
     cap_of,
-    pin_key,
-    pin_token_key,
     wrong_pin,
     wrong_refresh_token,
 )
 from emulator.ids import NewId, token_id
-from emulator.ids import pin as new_pin
 from emulator.observability.audit import audit
 from emulator.parity.rules import PIN_CHANNEL
 from emulator.parity.service import note
 from emulator.realtime.publisher import Publisher
-from emulator.wire import json_codec
-
-T = TypeVar("T")
-_MAX_PIN_TRIES = 20
 
 
 class AuthResult(NamedTuple):
@@ -88,6 +78,7 @@ class Pins:
             else ComparedAttempts(self._clock, settings.anonymous, settings.production_anonymous)
         )
         self._links = Links(self._documents, self._clock, self._tokens, self._new_id)
+        self._live = LivePins(self._documents, self._catalog, self._clock, self._service_key)
 
     async def request(self, client_id: str, address: str | None) -> str:
         """Create a PIN that is bound to no channel.
@@ -127,40 +118,21 @@ class Pins:
             await self._validate(caller, channel_id, pin)
 
     async def _validate(self, caller: Caller, channel_id: str, pin: str) -> None:
-        key = pin_key(caller.client_id, pin, self._service_key.value)
-        record = await self._read(key, PinRecord)
-        if (
-            record is None
-            or record.channel_id not in ("", channel_id)
-            or (record.link and not await self._links.find(caller.client_id, record.channel_id, record.link))
-        ):
+        record = await self._live.find(caller.client_id, pin)
+        if record is None or not record.may_be_bound_to(channel_id) or await self._has_ended(caller.client_id, record):
             raise wrong_pin()
         link = await self._links.of(caller, channel_id, use=bool(record.token_id))
-
-        def bind(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-            bound = _decode(found.get(key), PinRecord)
-            # Another broadcaster may have bound it since.
-            if bound is None or bound.channel_id not in ("", channel_id):
-                raise wrong_pin()
-            if not bound.link:
-                bound.channel_id, bound.link, bound.cap = channel_id, link.id, cap_of(caller)
-            return {key: json_codec.encode(bound)}
-
-        written = await self._documents.update([key], bind, now=self._clock.now(), expires_at=record.until)
-        bound = msgspec.json.decode(written[key], type=PinRecord)
-        if bound.token_id:
-            token_key = pin_token_key(caller.client_id, bound.token_id)
-            token_record = json_codec.encode(PinTokenRecord(channel_id, bound.link))
-            until = min(bound.token_until, bound.cap or bound.token_until)
-            await self._documents.update(
-                [token_key], lambda _: {token_key: token_record}, now=self._clock.now(), expires_at=until
-            )
+        await self._live.bind(caller, pin, record, link)
         self._note("used", caller.client_id, channel_id)
         await self._publish(caller.client_id, channel_id, "authenticated", also_unauthenticated=True)
 
+    async def _has_ended(self, client_id: str, record: PinRecord) -> bool:
+        """Whether the PIN is bound to a link that has ended."""
+        return bool(record.link) and await self._links.find(client_id, record.channel_id, record.link) is None
+
     async def linked_caller(self, caller: Caller, token_id: str) -> Caller:
         """Return the caller behind a token of `POST pin`. Raises `Unauthorized` until its PIN is validated."""
-        record = await self._read(pin_token_key(caller.client_id, token_id), PinTokenRecord)
+        record = await self._live.validated_token(caller.client_id, token_id)
         if record is None:
             raise Unauthorized(UNAUTHORIZED, "token not valid yet: a broadcaster must validate its PIN first")
         link = await self._links.find(caller.client_id, record.channel_id, record.link)
@@ -192,17 +164,11 @@ class Pins:
 
         Of the digest, the first 16 characters are enough.
         """
-        keys = [pin_key(client_id, pin, self._service_key.value)] if pin else await self._keys(client_id, digest)
-        if not keys or not await self._documents.drop(keys, now=self._clock.now()):
+        count = await self._live.expire(client_id, pin=pin, digest=digest)
+        if not count:
             raise wrong_pin() if pin else NotFound("Not Found", "digest: there is no live PIN with this digest")
-        audit("pins expired", pins=len(keys), extension=client_id)
+        audit("pins expired", pins=count, extension=client_id)
         self._note("expired", client_id, "")
-
-    async def _keys(self, client_id: str, digest: str) -> list[Key]:
-        """Return the key of the live PIN whose digest begins so, if there is one."""
-        now, found = self._clock.now(), len(digest) >= MIN_DIGEST
-        things = await self._catalog.things([PIN], now=now, limit=2, owner=client_id, matching=digest) if found else []
-        return [thing.key for thing in things if thing.key.name.startswith(digest)]
 
     async def link(self, caller: Caller, channel_id: str) -> str:
         """Link a game to the channel without a PIN, and return the game's refresh token."""
@@ -212,7 +178,7 @@ class Pins:
     async def authenticate_by_pin(self, client_id: str, pin: str, address: str) -> AuthResult:
         """Exchange a PIN for an access and a refresh token. Raises `BadRequest` and `TooManyRequests`."""
         with self.attempt_limit.attempt(client_id, address):
-            record = await self._read(pin_key(client_id, pin, self._service_key.value), PinRecord)
+            record = await self._live.find(client_id, pin)
             if record is None or (not record.channel_id and self._settings.environment.verifies_tokens):
                 raise wrong_pin()
             if not record.channel_id:
@@ -263,20 +229,9 @@ class Pins:
             await self._publish(result.caller.client_id, result.caller.channel_id, result.event)
 
     async def _create_pin(self, client_id: str, record: PinRecord) -> str:
-        """Store a new PIN that differs from the client id's other live PINs, and return it."""
-        for _ in range(_MAX_PIN_TRIES):
-            now, pin = self._clock.now(), new_pin()
-            key = pin_key(client_id, pin, self._service_key.value)
-            record.until = now + PIN_LIFETIME
-            text = json_codec.encode(record)
-
-            def create(found: Mapping[Key, bytes], key: Key = key, text: bytes = text) -> Mapping[Key, bytes]:
-                return {} if found else {key: text}
-
-            if await self._documents.update([key], create, now=now, expires_at=record.until):
-                self._note("issued", client_id, record.channel_id)
-                return pin
-        raise EngineError(f"no free PIN in {_MAX_PIN_TRIES} tries")
+        pin = await self._live.create(client_id, record)
+        self._note("issued", client_id, record.channel_id)
+        return pin
 
     def _auth_result(self, client_id: str, channel_id: str, link: Link, event: str, cap: int | None) -> AuthResult:
         """Issue an access and a refresh token of a link; neither outlives `cap`, in Unix ms."""
@@ -316,10 +271,3 @@ class Pins:
 
     def _note(self, did: str, client_id: str, channel_id: str) -> None:
         self._changes.note(Key(PIN, client_id, "", channel_id), did)
-
-    async def _read(self, key: Key, shape: type[T]) -> T | None:
-        return _decode((await self._documents.read([key], now=self._clock.now())).get(key), shape)
-
-
-def _decode(text: bytes | None, shape: type[T]) -> T | None:
-    return None if text is None else msgspec.json.decode(text, type=shape)
