@@ -77,9 +77,9 @@ class Settings:
     registered_only: bool = False
     """Serve only registered client ids, in the sandbox too. Production always does."""
     channel_stores_per_extension: bool = False
+    """Keep a channel store per extension, instead of one for all extensions in the channel (ruling S6)."""
     namespace_idle: int | None = None
     """Seconds without use after which a namespace is dropped; `None` is never."""
-    """Keep a channel store per extension, instead of one for all extensions in the channel (ruling S6)."""
     upgrade: bool = True
     """Raise data of an older format when it is opened, instead of refusing it."""
     journal: int = 16 * MIB
@@ -153,16 +153,9 @@ def read_settings(
         raise ConfigurationError("--control-host: --production has no control API")
     for host in control_hosts:
         _check_host(host)
-    try:
-        open_engine(data, namespace="")  # only parses the URL
-    except ValueError as error:
-        raise ConfigurationError(f"--data: {error}") from None
     for proxy in proxies:
         _check_proxy(proxy)
-    if channel_stores not in ("shared", "extension"):
-        raise ConfigurationError(f"--channel-stores: {channel_stores!r} must be 'shared' or 'extension'")
-    if page_events not in ("all", "none"):
-        raise ConfigurationError(f"--page-events: {page_events!r} must be 'all' or 'none'")
+    _check_data(data)
     environment = PRODUCTION if production else SANDBOX
     chosen = {name: value for name, value in (anonymous or {}).items() if value is not None}
     return Settings(
@@ -175,8 +168,8 @@ def read_settings(
         extensions_file=extensions,
         leeway=leeway * 1_000,
         registered_only=registered_only,
-        channel_stores_per_extension=channel_stores == "extension",
-        page_events=page_events == "all",
+        channel_stores_per_extension=_one_of("--channel-stores", channel_stores, "shared", "extension") == "extension",
+        page_events=_one_of("--page-events", page_events, "all", "none") == "all",
         control_hosts=control_hosts,
         limits=replace(limits or Limits(), anonymous=replace(environment.anonymous, **chosen)),
         proxies=proxies,
@@ -194,6 +187,19 @@ def _journal_size(text: str) -> int:
             f"--journal: {text!r} must be 0, for none, or a size of at least {MIN_JOURNAL // KIB}KiB, such as 16MiB"
         )
     return size
+
+
+def _one_of(option: str, value: str, first: str, second: str) -> str:
+    if value not in (first, second):
+        raise ConfigurationError(f"{option}: {value!r} must be {first!r} or {second!r}")
+    return value
+
+
+def _check_data(url: str) -> None:
+    try:
+        open_engine(url, namespace="")  # only parses the URL
+    except ValueError as error:
+        raise ConfigurationError(f"--data: {error}") from None
 
 
 def _check_host(text: str) -> None:

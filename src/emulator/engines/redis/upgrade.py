@@ -17,12 +17,12 @@ _log = logging.getLogger("emulator.engines")
 
 
 async def upgrade(pipeline: Pipeline, namespace: bytes, upgrades: Upgrades) -> None:
-    """Note as spent what the existing pools have handed out, and index the ballots and logs, unless that was done.
+    """Raise the data to the current format, and note that, unless it has that format.
 
-    The marker is the format, then the version of extcli that raised it. Raises `EngineError` if the format is newer, or
-    if it is older and may not be raised.
+    Raises `EngineError` if the format is newer, or if it is older and may not be raised.
     """
     marker = namespace + b":format"
+    # The format, then the version of extcli that raised it.
     found, _, writer = (await pipeline.send(b"GET", marker) or b"").decode().partition(" ")
     number = int(found) if found.isdecimal() else 0
     if number > FORMAT:
@@ -39,6 +39,15 @@ async def upgrade(pipeline: Pipeline, namespace: bytes, upgrades: Upgrades) -> N
             f"Redis: the data has format {number or 1}, this version needs format {FORMAT}, and --no-upgrade is set; "
             "back up Redis, then start extcli serve without it"
         )
+    await _spend(pipeline)
+    await _enlist(pipeline)
+    await pipeline.send(b"SET", marker, f"{FORMAT} {version('extcli')}".encode())
+    if not is_new:
+        _log.info("Redis: raised the data from format %s to %s", number or 1, FORMAT)
+
+
+async def _spend(pipeline: Pipeline) -> None:
+    """Note as spent what the existing pools have handed out."""
     cursor = b""
     while cursor != b"0":
         cursor, *histories = await pipeline.run(POOLS, b"histories", cursor or b"0")
@@ -46,9 +55,10 @@ async def upgrade(pipeline: Pipeline, namespace: bytes, upgrades: Upgrades) -> N
             family, position = name_last_prefix(parse_user_last(key)), b""
             while position != b"0":
                 position = await pipeline.run(POOLS, b"spend", family, pool, position or b"0")
+
+
+async def _enlist(pipeline: Pipeline) -> None:
+    """Enter the existing ballots and logs into the index for listings."""
     cursor = b""
     while cursor != b"0":
         cursor = await pipeline.run(PURGE, b"enlist", cursor or b"0")
-    await pipeline.send(b"SET", marker, f"{FORMAT} {version('extcli')}".encode())
-    if not is_new:
-        _log.info("Redis: raised the data from format %s to %s", number or 1, FORMAT)
