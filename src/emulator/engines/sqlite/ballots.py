@@ -114,19 +114,12 @@ class SqliteBallots(Tables):
             return Cast(refused, previous, self._counts(ballot, previous) if tally else EMPTY_TALLY)
         if ballot is None:
             ballot = self._ballot_cache.create(key, now, expires_at)
-        slot, times, replaced = 0, 1, rows
-        others: tuple[Row, ...] = ()
-        if terms.per_voter > 1:
-            replaced = tuple([row for row in rows if row[2] == choice])
-            others = tuple([row for row in rows if row[2] != choice])
-            slot = replaced[0][1] if replaced else 1 + max((row[1] for row in rows), default=-1)
-            times = more + sum(row[3] for row in replaced)
+        replacing: _Change = (rows[0][1] if rows else 0, 1, rows, ())
+        slot, times, replaced, others = replacing if terms.per_voter == 1 else _adding(rows, choice, more)
         if replaced and self._readings.active:
             self._readings.keep(ballot.id, voter, [row[0] for row in replaced])
-        if rows and terms.per_voter == 1:
-            slot = rows[0][1]
-            if len(rows) > 1:
-                self._marks.drop_others(ballot.id, voter, slot)
+        if len(replaced) > 1:  # while more votes were allowed, the voter cast for several choices
+            self._marks.drop_others(ballot.id, voter, slot)
         number = self._namespace.next_number()
         self._marks.write((ballot.id, voter, slot, choice, times, now, number, note, whole and times == 1), others)
         ballot.latest = now if now >= ballot.latest else NEVER
@@ -189,6 +182,18 @@ class SqliteBallots(Tables):
         for each in keys:
             self._ballot_cache.drop(each, now)
         return keys
+
+
+_Change = tuple[int, int, tuple[Row, ...], tuple[Row, ...]]
+"""What a cast does to the rows of its voter: its own slot and times, the rows that it replaces, and the others."""
+
+
+def _adding(rows: tuple[Row, ...], choice: str, times: int) -> _Change:
+    """Return the change by `times` casts that are added to the earlier ones."""
+    replaced = tuple([row for row in rows if row[2] == choice])
+    others = tuple([row for row in rows if row[2] != choice])
+    slot = replaced[0][1] if replaced else 1 + max((row[1] for row in rows), default=-1)
+    return slot, times + sum(row[3] for row in replaced), replaced, others
 
 
 def _refusal(terms: Terms, request: CastRequest, rows: Sequence[Row], now: int) -> str | None:
