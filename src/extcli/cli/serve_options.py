@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -248,3 +249,54 @@ ExportOnExit = Annotated[
         metavar="FILE",
     ),
 ]
+
+
+@dataclass(repr=False, eq=False)
+class Options:
+    """All options of `extcli serve`, with their defaults."""
+
+    host: Host = "127.0.0.1"
+    port: Port = 8282
+    production: Production = False
+    data: Data = "sqlite://"
+    extensions: Extensions = None
+    leeway: Leeway = 0
+    workers: Workers = 1
+    registered_only: RegisteredOnly = False
+    channel_stores: ChannelStores = "shared"
+    page_events: PageEvents = "all"
+    control_host: ControlHost = None
+    max_body: MaxBody = 64
+    max_user_map: MaxUserMap = 4
+    max_codes: MaxCodes = 1024
+    max_user_list: MaxUserList = 64
+    max_frame: MaxFrame = 2048
+    max_sockets: MaxSockets = 10_000
+    max_subscriptions: MaxSubscriptions = 1_000
+    max_ids: MaxIds = 1_000
+    caller_rate: CallerRate = None
+    client_rate: ClientRate = 0
+    address_pins: AddressPins = None
+    address_pin_attempts: AddressPinAttempts = None
+    client_pin_attempts: ClientPinAttempts = None
+    address_sockets: AddressSockets = None
+    max_unauthenticated: MaxUnauthenticated = None
+    login_timeout: LoginTimeout = None
+    address_pages: AddressPages = None
+    address_kib: AddressKib = None
+    request_timeout: RequestTimeout = 30
+    proxy: Proxy = None
+    log_level: LogLevel = "info"
+    log_format: LogFormat = "text"
+    log_requests: LogRequests = False
+    log_audit: LogAudit = None
+    otel: Otel = False
+    namespace_idle: NamespaceIdle = None
+    journal: Journal = "16MiB"
+    no_upgrade: NoUpgrade = False
+    seed: Seed = None
+    import_: Import = None
+    export_on_exit: ExportOnExit = None
+    name: Name = None
+    open_: Open = False
+    lifeline: Lifeline = None

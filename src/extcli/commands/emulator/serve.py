@@ -8,14 +8,18 @@ import os
 from contextlib import ExitStack
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from extcli.cli import serve_options as options
 from extcli.cli.fast_import import garbage_collection_paused
+from extcli.cli.serve_options import VARIABLES, Options
 from extcli.cli.shared_options import Command
 from extcli.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from emulator.config.settings import Settings
+    from emulator.server.run import Hooks
 
 _NOT_EXPORTED = 1
 """The exit code if the data could not be exported at the stop."""
@@ -36,64 +40,17 @@ class ServeCommand(Command):
 def _warn_of_unknown_variables() -> None:
     """Log each variable that looks like an option but is none, for example because of a typo."""
     known = [name.rstrip("_").upper() for name in inspect.signature(serve).parameters]
-    for variable in sorted(each for each in os.environ if each.startswith(options.VARIABLES)):
-        name = variable.removeprefix(options.VARIABLES)
+    for variable in sorted(each for each in os.environ if each.startswith(VARIABLES)):
+        name = variable.removeprefix(VARIABLES)
         if name not in known:
-            hint = "".join(f"; did you mean {options.VARIABLES}{match}?" for match in get_close_matches(name, known, 1))
+            hint = "".join(f"; did you mean {VARIABLES}{match}?" for match in get_close_matches(name, known, 1))
             logging.getLogger("emulator").warning("%s: unknown option%s", variable, hint)
 
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
-@app.command("serve", cls=ServeCommand)
-def serve(
-    host: options.Host = "127.0.0.1",
-    port: options.Port = 8282,
-    production: options.Production = False,
-    data: options.Data = "sqlite://",
-    extensions: options.Extensions = None,
-    leeway: options.Leeway = 0,
-    workers: options.Workers = 1,
-    registered_only: options.RegisteredOnly = False,
-    channel_stores: options.ChannelStores = "shared",
-    page_events: options.PageEvents = "all",
-    control_host: options.ControlHost = None,
-    max_body: options.MaxBody = 64,
-    max_user_map: options.MaxUserMap = 4,
-    max_codes: options.MaxCodes = 1024,
-    max_user_list: options.MaxUserList = 64,
-    max_frame: options.MaxFrame = 2048,
-    max_sockets: options.MaxSockets = 10_000,
-    max_subscriptions: options.MaxSubscriptions = 1_000,
-    max_ids: options.MaxIds = 1_000,
-    caller_rate: options.CallerRate = None,
-    client_rate: options.ClientRate = 0,
-    address_pins: options.AddressPins = None,
-    address_pin_attempts: options.AddressPinAttempts = None,
-    client_pin_attempts: options.ClientPinAttempts = None,
-    address_sockets: options.AddressSockets = None,
-    max_unauthenticated: options.MaxUnauthenticated = None,
-    login_timeout: options.LoginTimeout = None,
-    address_pages: options.AddressPages = None,
-    address_kib: options.AddressKib = None,
-    request_timeout: options.RequestTimeout = 30,
-    proxy: options.Proxy = None,
-    log_level: options.LogLevel = "info",
-    log_format: options.LogFormat = "text",
-    log_requests: options.LogRequests = False,
-    log_audit: options.LogAudit = None,
-    otel: options.Otel = False,
-    namespace_idle: options.NamespaceIdle = None,
-    journal: options.Journal = "16MiB",
-    no_upgrade: options.NoUpgrade = False,
-    seed: options.Seed = None,
-    import_: options.Import = None,
-    export_on_exit: options.ExportOnExit = None,
-    name: options.Name = None,
-    open_: options.Open = False,
-    lifeline: options.Lifeline = None,
-) -> None:
+def serve(**given: Any) -> None:
     """Start the service.
 
     By default it is a sandbox with its data in memory. The first line on standard output is
@@ -102,74 +59,21 @@ def serve(
 
     Example: extcli serve --port 0 --data sqlite:///srv/extension.db
     """
+    options = Options(**given)
     with garbage_collection_paused():
-        from emulator.config.settings import KIB, MIB, Limits, read_settings
         from emulator.errors import ConfigurationError, EngineError, ExportFailed
-        from emulator.observability.logs import LogSettings
         from emulator.server import run as server
     try:
-        if lifeline is not None:
+        if options.lifeline is not None:
             from emulator.server.lifeline import stop_when_closed
 
-            stop_when_closed(lifeline)
-        if name is not None:
-            from extcli.running.registry import registered
-        is_audited = lifeline is None if log_audit is None else log_audit
-        logs = LogSettings(log_level, log_format, log_requests, is_audited)
-        logs.apply()
-        _warn_of_unknown_variables()
-        settings = read_settings(
-            production=production,
-            data=data,
-            extensions=extensions,
-            registered_only=registered_only,
-            channel_stores=channel_stores,
-            page_events=page_events,
-            leeway=leeway,
-            control_hosts=tuple(control_host or ()),
-            limits=Limits(
-                body=max_body * KIB,
-                user_map=max_user_map * MIB,
-                codes=max_codes * MIB,
-                user_list=max_user_list * MIB,
-                frame=max_frame * KIB,
-                sockets=max_sockets,
-                topics=max_subscriptions,
-                ids=max_ids,
-                caller_rate=caller_rate,
-                client_rate=client_rate,
-                request_timeout=request_timeout,
-            ),
-            anonymous={
-                "address_pins": address_pins,
-                "address_pin_attempts": address_pin_attempts,
-                "client_pin_attempts": client_pin_attempts,
-                "address_sockets": address_sockets,
-                "max_unauthenticated": max_unauthenticated,
-                "login_timeout": login_timeout,
-                "address_pages": address_pages,
-                "address_kib": address_kib,
-            },
-            proxies=tuple(proxy or ()),
-            logs=logs,
-            traces=otel,
-            namespace_idle=None if namespace_idle is None else _seconds("--namespace-idle", namespace_idle),
-            journal=journal,
-            upgrade=not no_upgrade,
-        )
-        prepare, finish = _preparation(seed, production=production), None
-        if import_ is not None or export_on_exit is not None:
-            files = _snapshot_files(import_, export_on_exit)
-            files.check(settings, workers)
-            prepare, finish = _in_turn(files.load, prepare), files.save
-        if open_ and production:
+            stop_when_closed(options.lifeline)
+        settings = _settings(options)
+        hooks = _hooks(options, settings)
+        if options.open_ and options.production:
             raise ConfigurationError("--open: --production has no dashboard")
         with ExitStack() as stack:
-            announced: list[Any] = [] if name is None else [stack.enter_context(registered(name)).announce]
-            if open_:
-                announced.append(_open_dashboard)
-            announce = (lambda *details: [each(*details) for each in announced]) if announced else None
-            server.run(settings, host, port, workers, server.Hooks(prepare, finish), announce)
+            server.run(settings, options.host, options.port, options.workers, hooks, _announcing(options, stack))
     except (ConfigurationError, EngineError, UsageError) as error:
         typer.echo(f"extcli serve: {error}", err=True)
         raise typer.Exit(ExitCode.USAGE) from None
@@ -180,6 +84,85 @@ def serve(
         # Logged, unlike a bug in another command: the log leaves out exception messages, which may quote data.
         logging.getLogger("emulator").exception("this is a bug in extcli; please report it with the lines below")
         raise typer.Exit(ExitCode.BUG) from None
+
+
+serve.__signature__ = inspect.signature(Options, eval_str=True)  # type: ignore[attr-defined]
+serve.__annotations__ = {name: each.annotation for name, each in inspect.signature(serve).parameters.items()}
+app.command("serve", cls=ServeCommand)(serve)
+
+
+def _settings(options: Options) -> Settings:
+    """Configure the logs, and return the settings of the service. Raises `ConfigurationError`."""
+    from emulator.config.settings import KIB, MIB, Limits, read_settings
+    from emulator.observability.logs import LogSettings
+
+    is_audited = options.lifeline is None if options.log_audit is None else options.log_audit
+    logs = LogSettings(options.log_level, options.log_format, options.log_requests, is_audited)
+    logs.apply()
+    _warn_of_unknown_variables()
+    return read_settings(
+        production=options.production,
+        data=options.data,
+        extensions=options.extensions,
+        registered_only=options.registered_only,
+        channel_stores=options.channel_stores,
+        page_events=options.page_events,
+        leeway=options.leeway,
+        control_hosts=tuple(options.control_host or ()),
+        limits=Limits(
+            body=options.max_body * KIB,
+            user_map=options.max_user_map * MIB,
+            codes=options.max_codes * MIB,
+            user_list=options.max_user_list * MIB,
+            frame=options.max_frame * KIB,
+            sockets=options.max_sockets,
+            topics=options.max_subscriptions,
+            ids=options.max_ids,
+            caller_rate=options.caller_rate,
+            client_rate=options.client_rate,
+            request_timeout=options.request_timeout,
+        ),
+        anonymous={
+            "address_pins": options.address_pins,
+            "address_pin_attempts": options.address_pin_attempts,
+            "client_pin_attempts": options.client_pin_attempts,
+            "address_sockets": options.address_sockets,
+            "max_unauthenticated": options.max_unauthenticated,
+            "login_timeout": options.login_timeout,
+            "address_pages": options.address_pages,
+            "address_kib": options.address_kib,
+        },
+        proxies=tuple(options.proxy or ()),
+        logs=logs,
+        traces=options.otel,
+        namespace_idle=None if options.namespace_idle is None else _seconds("--namespace-idle", options.namespace_idle),
+        journal=options.journal,
+        upgrade=not options.no_upgrade,
+    )
+
+
+def _hooks(options: Options, settings: Settings) -> Hooks:
+    """Return what prepares the data before the service listens, and what saves them at the stop."""
+    from emulator.server.run import Hooks
+
+    prepare, finish = _preparation(options.seed, production=options.production), None
+    if options.import_ is not None or options.export_on_exit is not None:
+        files = _snapshot_files(options.import_, options.export_on_exit)
+        files.check(settings, options.workers)
+        prepare, finish = _in_turn(files.load, prepare), files.save
+    return Hooks(prepare, finish)
+
+
+def _announcing(options: Options, stack: ExitStack) -> Any:
+    """Return what to call when the service listens; `None` for nothing. A registered name ends with the stack."""
+    announced: list[Any] = []
+    if options.name is not None:
+        from extcli.running.registry import registered
+
+        announced.append(stack.enter_context(registered(options.name)).announce)
+    if options.open_:
+        announced.append(_open_dashboard)
+    return (lambda *details: [each(*details) for each in announced]) if announced else None
 
 
 def _open_dashboard(url: str, *_: str) -> None:
