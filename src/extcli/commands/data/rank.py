@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from extcli.cli.all_channels import AllChannels, confirmed_deletion
 from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import Columns, Concurrency, Skip, command, noun
+from extcli.commands.data.deletion import AllChannels, delete
 from extcli.commands.watching import Watch, repeat
 from extcli.errors import UsageError
 from extcli.output import views
@@ -82,19 +82,16 @@ def rm(session: Session, ranking: Ranking = "default", all_channels: AllChannels
       extcli rank rm colour
       extcli rank rm colour --all-channels
     """
-    from extcli.commands.data.listing import count_channels
-
-    acts_as, deleted = confirmed_deletion(
+    delete(
         session,
         "ranking",
         ranking,
         with_it="its answers",
-        channels=lambda acts_as: count_channels(session.service(acts_as).probing().list_rankings, "rankings", ranking),
+        clear=lambda service: service.clear_ranking(ranking),
+        pages=lambda service: service.list_rankings,
         all_channels=all_channels,
         yes=yes,
     )
-    session.output.show(session.service(acts_as).clear_ranking(ranking), views.NOTHING)
-    session.output.note(f"{deleted} is deleted")
 
 
 @command(app, "list")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from extcli.cli.option_groups import with_options
 from extcli.cli.shared_options import command, noun
 from extcli.errors import Refused, UnexpectedAnswer, UsageError
 from extcli.output import game_views, views
@@ -29,6 +30,24 @@ ShortName = Annotated[str | None, typer.Option(metavar="TEXT", help="A shorter t
 Description = Annotated[str | None, typer.Option(metavar="TEXT", help="More text.")]
 Image = Annotated[str | None, typer.Option(metavar="URL", help="The address of an image.")]
 Order = Annotated[float | None, typer.Option(metavar="N", help="The place in lists; smaller comes first.")]
+
+
+def _texts(
+    session: Session,
+    name: Name = None,
+    short_name: ShortName = None,
+    description: Description = None,
+    image: Image = None,
+    order: Order = None,
+) -> dict[str, Any]:
+    """Return the texts of a question or option, with `None` for those that are not given."""
+    return {"name": name, "short_name": short_name, "description": description, "image": image, "order": order}
+
+
+def _edited(present: Mapping[str, Any], texts: Mapping[str, Any], id: str) -> dict[str, Any]:
+    """Return a question or option with the texts that are given; the others stay as they are."""
+    edited = {name: present.get(name) if text is None else text for name, text in texts.items()}
+    return {**{name: text for name, text in edited.items() if text is not None}, "id": id}
 
 
 def _checked_state(name: str) -> str:
@@ -62,15 +81,8 @@ def get(session: Session, question: Question) -> None:
 
 
 @command(app)
-def define(
-    session: Session,
-    question: Question,
-    name: Name = None,
-    short_name: ShortName = None,
-    description: Description = None,
-    image: Image = None,
-    order: Order = None,
-) -> None:
+@with_options("texts", _texts)
+def define(session: Session, question: Question, *, texts: dict[str, Any]) -> None:
     """Add a question, or change texts of an existing one. Acts as backend.
 
     A new question is inactive and has no options. An edit keeps options, state, votes and
@@ -79,8 +91,8 @@ def define(
     Example: extcli trivia define q1 --name "Which team wins?"
     """
     service = session.service(BACKEND)
-    texts = _texts(_question(service, question), name, short_name, description, image, order)
-    session.output.show(service.edit_question({**texts, "id": question}), game_views.QUESTION)
+    present = _question(service, question)
+    session.output.show(service.edit_question(_edited(present, texts, question)), game_views.QUESTION)
 
 
 @command(app, loses="question {question} is deleted, with its options and votes")
@@ -94,16 +106,8 @@ def rm(session: Session, question: Question) -> None:
 
 
 @command(app)
-def define_option(
-    session: Session,
-    question: Question,
-    option: OptionId,
-    name: Name = None,
-    short_name: ShortName = None,
-    description: Description = None,
-    image: Image = None,
-    order: Order = None,
-) -> None:
+@with_options("texts", _texts)
+def define_option(session: Session, question: Question, option: OptionId, *, texts: dict[str, Any]) -> None:
     """Add an option to a question, or change its texts. Acts as backend.
 
     Example: extcli trivia define-option q1 red --name "Red team"
@@ -111,8 +115,7 @@ def define_option(
     service = session.service(BACKEND)
     options = _question(service, question).get("options") or []
     present: dict[str, Any] = next((each for each in options if each["id"] == option), {})
-    texts = _texts(present, name, short_name, description, image, order)
-    session.output.show(service.edit_option(question, {**texts, "id": option}), game_views.QUESTION)
+    session.output.show(service.edit_option(question, _edited(present, texts, option)), game_views.QUESTION)
 
 
 @command(app, loses="option {option} of question {question} is deleted, and votes for it no longer count")
@@ -213,17 +216,3 @@ def _question(service: Service, question: str) -> dict[str, Any]:
         return dict(json.loads(answer.content))
     except (TypeError, ValueError):
         raise UnexpectedAnswer(answer) from None
-
-
-def _texts(
-    present: Mapping[str, Any],
-    name: str | None,
-    short_name: str | None,
-    description: str | None,
-    image: str | None,
-    order: float | None,
-) -> dict[str, Any]:
-    """Return the texts given, and the others as they are."""
-    given = {"name": name, "short_name": short_name, "description": description, "image": image, "order": order}
-    texts = {member: present.get(member) if value is None else value for member, value in given.items()}
-    return {member: value for member, value in texts.items() if value is not None}

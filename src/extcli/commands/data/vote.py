@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from extcli.cli.all_channels import AllChannels, confirmed_deletion
 from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import Columns, Concurrency, Skip, command, noun
 from extcli.commands.data import vote_definition
+from extcli.commands.data.deletion import AllChannels, delete
 from extcli.commands.watching import Watch, repeat
 from extcli.errors import CliError, Refused, UsageError, shortened
 from extcli.output import poll_views, times, views
@@ -182,19 +182,16 @@ def rm(session: Session, poll: Poll = "default", all_channels: AllChannels = Fal
       extcli vote rm lunch
       extcli vote rm lunch --all-channels
     """
-    from extcli.commands.data.listing import count_channels
-
-    acts_as, deleted = confirmed_deletion(
+    delete(
         session,
         "poll",
         poll,
         with_it="its votes, log and definition",
-        channels=lambda acts_as: count_channels(session.service(acts_as).probing().list_polls, "polls", poll),
+        clear=lambda service: service.clear_poll(poll),
+        pages=lambda service: service.list_polls,
         all_channels=all_channels,
         yes=yes,
     )
-    session.output.show(session.service(acts_as).clear_poll(poll), views.NOTHING)
-    session.output.note(f"{deleted} is deleted")
 
 
 @command(app, "list")
