@@ -64,6 +64,19 @@ CASES = [
     ("broadcasts?client_id=my-extension&channel_id=777", "send",
      {"path": "/v1/e/extension_broadcast", "role": "backend", "channel_id": ""},
      """broadcast send round '{"number": 2}' --extension-wide --as backend --client-id my-extension"""),
+    ("faults", "add",
+     {"match": "* /v1/e/*", "status": "500", "retry_after": "2", "role": "viewer", "channel": "1", "user": "U1",
+      "client_id": "x", "times": "5", "share": "0.1", "seed": "-7", "lasts": "9000", "id": "some"},
+     "fault add --match '* /v1/e/*' --status 500 --retry-after 2 --role viewer --channel 1 --user U1 --client-id x "
+     "--times 5 --share 0.1 --seed -7 --for 9000ms --id some"),
+    ("faults", "add", {"match": "GET /v1/e/vote", "effect": "delay", "delay": "20", "delay_max": "50"},
+     "fault add --match 'GET /v1/e/vote' --delay 20ms..50ms"),
+    ("faults", "add", {"match": "GET /v1/e/vote", "effect": "truncate"},
+     "fault add --match 'GET /v1/e/vote' --truncate 0"),
+    ("faults", "add", {"match": "SOCKET set state", "effect": "close"},
+     "fault add --match 'SOCKET set state' --close 1012"),
+    ("faults", "add", {"match": "BROADCAST *", "effect": "lose", "event": "news"},
+     "fault add --match 'BROADCAST *' --lose --event news"),
     ("pins", "request", {"client_id": "other", "channel_id": "9"}, "pin request --client-id other --channel 9"),
     ("namespaces", "create", {"name": "lilac"}, "ns new lilac"),
     ("namespaces", "create", {}, "ns new"),
@@ -110,6 +123,7 @@ def test_without_script_the_command_has_placeholders(live: LiveServer):
     main = main_of(f"{live.url}/_emulator/ui/polls?{OF_LUNCH}")
 
     assert "extcli vote cast lunch --value VALUE --as ROLE:USER --client-id my-extension --channel 777" in main
+    assert "extcli fault add --match MATCH --EFFECT --retry-after" in main_of(f"{live.url}/_emulator/ui/faults")
 
 
 @pytest.mark.slow

@@ -26,10 +26,14 @@ class Part(NamedTuple):
     """
     only: str = ""
     """Leave the part out unless the value begins with this, and leave this out of the value."""
+    when: tuple[str, ...] = ()
+    """Leave the part out unless this field has this value. Then `shown` stands for an empty field."""
 
     @property
     def words(self) -> list[str]:
         """The words without script."""
+        if self.when:
+            return []
         return [each for each in (self.option, "" if self.kind == "flag" else self.shown) if each]
 
     def as_json(self) -> dict[str, Any]:

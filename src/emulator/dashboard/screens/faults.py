@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from emulator.callers import Role
+from emulator.dashboard.commands import Part, field
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.texts import instant
 from emulator.errors import Conflict
@@ -56,11 +57,24 @@ _TEMPLATES: Final = (
         ("--match", "SOCKET *", "--close", "1012", "--for", "10s"),
     ),
 )
+_OPTIONS: Final = (
+    field("match", "--match"),
+    Part("", (("--", "effect", ""),), "--EFFECT"),
+    Part("", (("", "status", ""),), "503", when=("effect", "status")),
+    Part("", (("", "delay", "ms"), ("..", "delay_max", "ms")), "DELAY", when=("effect", "delay")),
+    Part("", (("", "bytes", ""),), "0", when=("effect", "truncate")),
+    Part("", (("", "code", ""),), "1012", when=("effect", "close")),
+    *(field(name, f"--{name.replace('_', '-')}") for name in ("retry_after", *_CONDITIONS, "times", "share", "seed")),
+    field("lasts", "--for", after="ms", shown="TIME"),
+    field("id", "--id"),
+)
+"""The options of `extcli fault add` that the form for any fault stands for."""
 
 
 async def read(service: Service, query: Query) -> dict[str, Any]:
     """Return the faults, oldest first, or why there cannot be any."""
-    common = {"templates": _TEMPLATES, "effects": ALL_EFFECTS, "roles": [str(role) for role in Role], "why_not": ""}
+    roles = [str(role) for role in Role]
+    common = {"templates": _TEMPLATES, "effects": ALL_EFFECTS, "roles": roles, "options": _OPTIONS, "why_not": ""}
     try:
         faults = service.faults.read().faults
     except Conflict as error:

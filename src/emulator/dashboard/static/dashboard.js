@@ -74,9 +74,10 @@ const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replac
 /** The words that a part of a command stands for; see `commands.py`. */
 function wordsOf(part, form) {
   if (typeof part === "string") return [part];
-  const { option, pieces, shown, kind, only = "" } = part;
+  const { option, pieces, shown, kind, only = "", when } = part;
   const typed = (name) => form.elements[name]?.value ?? "";
   const named = (value) => (option ? [option, value] : [value]);
+  if (when && typed(when[0]) !== when[1]) return [];
   if (kind === "flag") return typed(pieces[0][1]) === only ? [option] : [];
   if (kind === "each" || kind === "limits") {
     const [before, name, after] = pieces[0];
