@@ -64,3 +64,7 @@ def test_calls_resolve_again_without_faults(votes: dict[str, Any]):
 )
 def test_a_page_hears_what_a_fault_leaves_of_broadcasts(result: ScriptOutput, effect: str, heard, frames):
     assert {"events": heard, "frames": frames, "hits": 1} == result[effect]
+
+
+def test_a_page_whose_first_handshake_is_refused_connects_again_and_hears_broadcasts(result: ScriptOutput):
+    assert {"events": ["end 11"], "hits": 1} == result["refused"]

@@ -43,10 +43,12 @@ async function startSession(user) {
   }
 }
 
-async function openPage(open, user) {
+async function openPage(open, user, prepare = () => {}) {
   const frames = [];
-  const before = (fresh) =>
+  const before = async (fresh) => {
+    await prepare(fresh);
     fresh.on('websocket', (socket) => socket.on('framereceived', ({ payload }) => frames.push(String(payload))));
+  };
   const page = await open('top.html', { before });
   page.received = frames;
   await page.evaluate(startSession, user);
@@ -115,6 +117,25 @@ async function heard(sender, listener, effect, members, events) {
   return { events: await listener.evaluate(() => window.events), frames: frames.filter(Boolean), hits };
 }
 
+// Opens a page whose first handshake is refused, and returns what it hears after its second, 15 seconds later.
+async function afterRefusal(open, sender) {
+  await addFault('SOCKET connect', 'status', { status: 503, times: 1 });
+  let refused;
+  const refusal = new Promise((resolve) => {
+    refused = resolve;
+  });
+  const opening = openPage(open, { role: 'viewer', userID: '5552' }, async (fresh) => {
+    await fresh.clock.install();
+    fresh.on('websocket', (socket) => socket.on('socketerror', () => refused(fresh)));
+  });
+  await (await refusal).clock.fastForward(15_000);
+  const page = await opening;
+  const hits = await removeFaults();
+  await sender.evaluate(() => window.sdk.send('end', { n: 11 }));
+  await page.waitForFunction(() => window.events.length);
+  return { events: await page.evaluate(() => window.events), hits };
+}
+
 browse(async (open) => {
   const viewer = await openPage(open, { role: 'viewer', userID: '5551' });
   const broadcaster = await openPage(open, { role: 'broadcaster', userID: '777' });
@@ -125,5 +146,6 @@ browse(async (open) => {
     double: await send('double', {}, [['one', 4], ['end', 5]]),
     reorder: await send('reorder', {}, [['one', 6], ['one', 7], ['end', 8]]),
     delay: await send('delay', { delay: 60_000 }, [['one', 9], ['end', 10]]),
+    refused: await afterRefusal(open, broadcaster),
   };
 });
