@@ -39,10 +39,6 @@ class Deployment:
         return self.target.client_id
 
     @property
-    def is_production(self) -> bool:
-        return self.target.environment == "production"
-
-    @property
     def request_id(self) -> str:
         """The id of the latest request, if the service says it."""
         return next((each.request_id for each in reversed(self.exchanges) if each.request_id), "")

@@ -1,7 +1,7 @@
 """Recordings of the answers of a deployment, which others are compared with.
 
-What differs from run to run has a name in a recording: ids, tokens, PINs and times. So it holds no secret. Texts of
-errors for people are kept, but not compared.
+What differs from run to run has a name in a recording: ids, tokens, PINs and times. So has what the extension itself
+stores, such as its hidden state. So a recording holds no secret. Texts of errors for people are kept, but not compared.
 """
 
 from __future__ import annotations
@@ -35,6 +35,16 @@ _PINS = ("pin", "token")
 _PIN_LENGTH = 6
 _ISSUED = ("muxy_id",)
 """Members that hold an id which the service makes up."""
+_OF_EXTENSION = (
+    "extension_config",
+    "config/extension",
+    "extension_state",
+    "extension_hidden_state",
+    "codes",
+    "curated_poll_leaderboard",
+)
+"""What is read here belongs to the whole extension, and may have been there before the run."""
+_EXTENSION = "<extension>"
 
 
 def recorded(result: Result) -> dict[str, Any]:
@@ -128,10 +138,25 @@ def _shown(value: Any) -> str:
 
 def _answer(each: Exchange, names: Mapping[str, str]) -> dict[str, Any]:
     found = {"as": each.caller, "request": each.request, "body": each.body, "status": each.status}
-    found |= {"headers": dict(each.headers), "answer": each.answer}
+    found |= {"headers": dict(each.headers), "answer": _own(each, names)}
     if each.body is None:
         del found["body"]
     return {name: _normalized(value, names, name) for name, value in found.items()}
+
+
+def _own(each: Exchange, names: Mapping[str, str]) -> Any:
+    """Return an answer without what belongs to the whole extension."""
+    answer = each.answer
+    if each.status != 200 or not each.request.startswith("GET "):
+        return answer
+    if each.request.removeprefix("GET ").partition("?")[0] in _OF_EXTENSION:
+        return _EXTENSION
+    if not isinstance(answer, dict):
+        return answer
+    own: dict[str, Any] = {"extension": _EXTENSION} if isinstance(answer.get("extension"), dict) else {}
+    if isinstance(questions := answer.get("questions"), list):
+        own["questions"] = [each for each in questions if isinstance(each, dict) and each.get("id") in names]
+    return answer | own
 
 
 def _normalized(value: Any, names: Mapping[str, str], member: str) -> Any:

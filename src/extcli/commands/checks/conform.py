@@ -114,7 +114,17 @@ def _judge(document: Mapping[str, Any], *, strict: bool) -> None:
     """Raise `ExpectationFailed` if a rule is not kept, or an answer differs from the recording."""
     from extcli.conform.report import is_failure
 
-    bad = [each["rule"] for each in document["rules"] if is_failure(each, strict=strict)]
-    if bad:
-        noun = "rule is" if len(bad) == 1 else "rules are"
-        raise ExpectationFailed(f"{len(bad)} {noun} not kept: {', '.join(bad)}")
+    bad = [each for each in document["rules"] if is_failure(each, strict=strict)]
+    broken = [each["rule"] for each in bad if each["status"] != "pass"]
+    different = [each["rule"] for each in bad if each["status"] == "pass"]
+    found = []
+    if broken:
+        found.append(f"{_count(broken)} not kept: {', '.join(broken)}")
+    if different:
+        found.append(f"{_count(different)} kept with other answers than in the recording: {', '.join(different)}")
+    if found:
+        raise ExpectationFailed("; ".join(found))
+
+
+def _count(rules: Sequence[str]) -> str:
+    return "1 rule is" if len(rules) == 1 else f"{len(rules)} rules are"
