@@ -39,6 +39,7 @@ def subject(kind: str, name: str, target: str = "", **more: Any) -> Subject:
         ("SOCKET *", subject(MESSAGE, "broadcast"), subject(CONNECT, "")),
         ("SOCKET connect", subject(CONNECT, ""), subject(MESSAGE, "get", "state")),
         ("BROADCAST *", subject(BROADCAST, "any event"), subject(REQUEST, "GET", "/v1/e/vote")),
+        ("BROADCAST game_*", subject(BROADCAST, "game_start"), subject(BROADCAST, "game")),
         ("BROADCAST game start", subject(BROADCAST, "game start"), subject(BROADCAST, "game")),
     ],
 )

@@ -59,7 +59,7 @@ class Fault(Struct, forbid_unknown_fields=True):
 
     match: str
     """`POST /v1/e/vote`: a method or `*`, and a path or a beginning of one with `*`. `SOCKET set state`: action and
-    target of a game's message. `SOCKET connect`: a handshake. `BROADCAST game_start`, or `*`."""
+    target of a game's message. `SOCKET connect`: a handshake. `BROADCAST game_start`, `game_*`, or `*`."""
     effect: str
     """`status`, `delay`, `drop`, `reset`, `truncate`, `stall`, `close`, `lose`, `double` or `reorder`."""
     id: str = ""
@@ -118,16 +118,16 @@ class Pattern(NamedTuple):
 
     kind: str
     name: str
-    """The method, the action or the event; `*` for all."""
+    """The method, the action or the event. Here and in `target`, `*` at the end stands for any text."""
     target: str = ANY
-    """The path or the target; `*` at its end stands for any text."""
+    """The path or the target."""
 
     def matches(self, subject: Subject) -> bool:
-        if self.kind != subject.kind or self.name not in (ANY, subject.name):
-            return False
-        if self.target.endswith(ANY):
-            return subject.target.startswith(self.target[:-1])
-        return subject.target == self.target
+        return self.kind == subject.kind and _fits(self.name, subject.name) and _fits(self.target, subject.target)
+
+
+def _fits(pattern: str, text: str) -> bool:
+    return text.startswith(pattern[:-1]) if pattern.endswith(ANY) else text == pattern
 
 
 def needs_caller(fault: Fault) -> bool:
