@@ -46,11 +46,19 @@ def test_no_line_is_wider_than_the_terminal(extcli, live: LiveServer, viewer, op
     assert 80 >= max(map(len, lines))
 
 
+def test_why_a_call_was_refused_is_wrapped_and_not_cut(extcli, viewer):
+    viewer("5" * 20).get("vote_logs")
+
+    table = extcli("logs", "-o", "table", env={"COLUMNS": "80"}).stdout
+    assert "the role viewer may not do this; allowed: admin, backend" in " ".join(table.split())
+    assert "…" not in table
+
+
 def test_a_long_id_is_below_its_request(extcli, viewer):
     viewer("5").get("vote_logs", headers={"X-Request-Id": "x" * 60})
 
-    last = extcli("logs", "-o", "table", env={"COLUMNS": "80"}).stdout.splitlines()[-1]
-    assert last.startswith(f"{' ' * 17}{'x' * 60} ")
+    lines = extcli("logs", "-o", "table", env={"COLUMNS": "80"}).stdout.splitlines()
+    assert f"{' ' * 17}{'x' * 60}" in lines
 
 
 @pytest.mark.parametrize(
@@ -167,6 +175,16 @@ def test_show_prints_the_bodies_in_a_pipe_as_well(extcli, filled):
 
     assert facts["response body"].startswith('{"polls":')
     assert '{"value":2}' == dict(extcli("logs", "show", voted["id"], "-o", "plain").rows)["request body"]
+
+
+def test_show_says_who_received_what_a_request_caused(extcli, game):
+    game.data("subscribe", "round")
+    extcli("broadcast", "send", "round", "1", "--channel", CHANNEL, "--client-id", CLIENT_ID)
+    (delivery,) = extcli("logs", "--kind", "delivery", "--path", "event:round", "-o", "jsonl").jsonl
+
+    shown = extcli("logs", "show", delivery["id"], "-o", "table").stdout
+    assert f"event:round to 1, {delivery['recipients'][0]}" in shown
+    assert delivery in extcli("logs", "show", delivery["id"], "-o", "json").json["deliveries"]
 
 
 def test_show_says_that_an_entry_is_gone(extcli, live: LiveServer):

@@ -83,6 +83,17 @@ def find(session: Session, id: str) -> Json:
     return dict(json.loads(session.control().read_journal_entry(id).content))
 
 
+def with_deliveries(session: Session, entry: Json) -> Json:
+    """Return a request or a frame with the deliveries that it caused, as `deliveries` if there are any."""
+    if entry["kind"] == "delivery":
+        return entry
+    caused = latest(session, {"kind": "delivery", "id": entry["id"], "probes": "true"}, since=None, limit=PAGE)[
+        "entries"
+    ]
+    caused = [each for each in caused if each["id"] == entry["id"]]
+    return {**entry, "deliveries": caused} if caused else entry
+
+
 def latest_request(session: Session, path: str) -> Json:
     """Return the latest request with this part in its path. Raises `UsageError` if there is none."""
     entries = page(session, {"kind": "request", "limit": 1, "path": path})["entries"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from shutil import get_terminal_size
+from textwrap import wrap
 from typing import Any
 
 from extcli.output import times
@@ -70,7 +71,7 @@ def _cells(entry: Json) -> list[str]:
 
 
 def lines_of(entries: Iterable[Json], total: int) -> str:
-    """Return two lines for each entry, cut to `total` columns: the request, then its caller and a note."""
+    """Return the lines of each entry, of at most `total` columns: the request, then its caller and a note, wrapped."""
     rows = [_cells(entry) for entry in entries]
     ids = max((len(id) for *_, id, _ in rows if len(id) <= _LONGEST_ID), default=0)
     times_taken = max((len(took) for *_, took, _, _ in rows), default=0)
@@ -81,7 +82,8 @@ def lines_of(entries: Iterable[Json], total: int) -> str:
         beside, below = (id, "") if len(id) <= _LONGEST_ID else ("", f"{id} ")
         first = f"{time} {status:<3} {_cut(request, width):<{width}} {took:>{times_taken}} ms {beside}"
         lines.append(_cut(first.rstrip(), total))
-        lines.append(_cut(f"{'':<{_INDENT}}{below}{caller:<18} {note}".rstrip(), total))
+        second = f"{below}{caller:<18} {note}"
+        lines += [_cut(f"{'':<{_INDENT}}{part}", total) for part in wrap(second, max(total - _INDENT, 20))]
     return "\n".join(lines)
 
 
@@ -139,6 +141,8 @@ def _facts(entry: Json) -> Iterator[tuple[str, str]]:
             yield name, entry[member]
     for recipient in entry["recipients"]:
         yield "recipient", recipient
+    for delivery in entry.get("deliveries", ()):
+        yield "delivery", f"{delivery['endpoint']} {', '.join([note_of(delivery), *delivery['recipients']])}"
 
 
 def _answer(entry: Json) -> str:

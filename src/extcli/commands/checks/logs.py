@@ -139,8 +139,9 @@ def show(
 ) -> None:
     """Show all that the journal has of one request, frame or delivery.
 
-    --copy-as prints a line for a shell, a command of extcli, or a test for pytest. Lines
-    make their own token; `[hidden]` in them stands for a secret.
+    A request or frame is shown with the broadcasts and updates that it caused, and who
+    received them. --copy-as prints a line for a shell, a command of extcli, or a test for
+    pytest. Lines make their own token; `[hidden]` in them stands for a secret.
 
     \b
     Examples:
@@ -152,6 +153,7 @@ def show(
     _choose(session, ns)
     entry = reading.find(session, id)
     if copy_as is None:
+        entry = reading.with_deliveries(session, entry)
         session.output.show_value(entry, views.ENTRY)
         return
     form = {"as": copy_as.value, "url": session.http.url}
