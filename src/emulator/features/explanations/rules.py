@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from emulator.callers import Role
+from emulator.callers import Caller, Role
 from emulator.features.explanations.access_cases import ACCESS
 from emulator.features.explanations.cases import PARAMETER, Case, Refusal
 from emulator.features.explanations.control_cases import CONTROL
@@ -82,26 +82,44 @@ def explain_close(reason: str) -> Explanation | None:
 
 
 def values_of(refusal: Refusal, groups: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the values for the texts of a case."""
-    caller, facts = refusal.caller, facts_of(refusal.detail)
+    """Return the values for the texts of a case, by name. `groups` are those of its pattern, which come first."""
     named = {name: refusal.detail if text is None else text for name, text in groups.items()}
-    sent = _sent(refusal, facts.field)
     rule, roles_rule = _rules_about(refusal.name or refusal.path)
-    values = {
-        "role": str(caller.role) if caller else "none",
-        "channel": caller.channel_id or "none" if caller else "none",
-        "client_id": caller.client_id if caller else "none",
+    return {
         "name": refusal.name or "this request",
         "path": refusal.path or "this path",
         "detail": refusal.detail,
-        "field": facts.field or "the body",
-        "sent": f"{facts.field} {sent}" if sent else "another value",
-        "held": f"{facts.field} {sent}" if sent else facts.held or _short_body(refusal, facts.field) or refusal.detail,
-        "needed": facts.needed or "what /schema/openapi.json of the service describes",
         "rule": rule,
         "roles_rule": roles_rule,
+        **_about_caller(refusal.caller),
+        **_about_field(refusal),
         **named,
+        **_derived(named),
     }
+
+
+def _about_caller(caller: Caller | None) -> dict[str, str]:
+    if caller is None:
+        return dict.fromkeys(("role", "channel", "client_id"), "none")
+    return {"role": str(caller.role), "channel": caller.channel_id or "none", "client_id": caller.client_id}
+
+
+def _about_field(refusal: Refusal) -> dict[str, str]:
+    """Return the field that the detail names, what it held and what was needed."""
+    facts = facts_of(refusal.detail)
+    value = _sent(refusal, facts.field)
+    sent = f"{facts.field} {value}" if value else ""
+    return {
+        "field": facts.field or "the body",
+        "sent": sent or "another value",
+        "held": sent or facts.held or _short_body(refusal, facts.field) or refusal.detail,
+        "needed": facts.needed or "what /schema/openapi.json of the service describes",
+    }
+
+
+def _derived(named: Mapping[str, str]) -> dict[str, str]:
+    """Return what follows from groups: roles as a list, and times of tokens as dates. Some replace their group."""
+    values = {}
     if "allowed" in named:
         allowed = named["allowed"].split(", ")
         roles = [role for role in _ROLES if role in allowed] or allowed

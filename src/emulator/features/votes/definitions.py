@@ -17,7 +17,9 @@ _MAX_PROMPT_BYTES = 256
 _MAX_OPTION_BYTES = 128
 _MAX_OPTIONS = 64
 _MAX_USER_DATA_BYTES = 1_024
-_MAX_VOTES = {"distinctOptionsPerUser": 258, "totalVotesPerUser": 1_024, "votesPerOption": 1_024}
+_MAX_DISTINCT_OPTIONS = 258
+_MAX_VOTES = 1_024
+"""Votes of one user, in all and for one option."""
 _LAST_SECOND = END_OF_TIME // SECOND - 1
 _NOW = -1
 
@@ -66,24 +68,15 @@ class Definition(Struct, rename="camel", kw_only=True):
 
 def checked_definition(poll_id: str, config: PollConfig, *, now: int) -> Definition:
     """The definition with absolute times (`now` in ms); raises `BadRequest` naming the field and its limit."""
-    options = [] if config.options is UNSET else config.options
-    if config.options is not UNSET and not 1 <= len(options) <= _MAX_OPTIONS:
-        raise invalid_member("options", f"{len(options)} given; a poll has 1 to {_MAX_OPTIONS}, or leave the field out")
-    for index, option in enumerate(options):
-        _check_size(f"options[{index}]", option, _MAX_OPTION_BYTES)
+    options = _checked_options(config.options)
     _check_size("prompt", config.prompt, _MAX_PROMPT_BYTES)
     if (size := len(json_codec.encode(config.user_data))) > _MAX_USER_DATA_BYTES:
         raise invalid_member("userData", f"{size} bytes of JSON; the limit is {_MAX_USER_DATA_BYTES}")
     if config.global_ and not is_global(poll_id):
         raise invalid_member("global", f"the id of a global poll must start with {GLOBAL!r}")
-    votes = {
-        "distinctOptionsPerUser": config.distinct_options_per_user,
-        "totalVotesPerUser": config.total_votes_per_user,
-        "votesPerOption": config.votes_per_option,
-    }
-    for name, value in votes.items():
-        if not 1 <= value <= _MAX_VOTES[name]:
-            raise invalid_member(name, f"{value} is not within 1 to {_MAX_VOTES[name]}")
+    _check_within("distinctOptionsPerUser", config.distinct_options_per_user, _MAX_DISTINCT_OPTIONS)
+    _check_within("totalVotesPerUser", config.total_votes_per_user, _MAX_VOTES)
+    _check_within("votesPerOption", config.votes_per_option, _MAX_VOTES)
     starts_at = _unix_seconds("startsAt", config.starts_at, "startsIn", config.starts_in, now)
     ends_at = _unix_seconds("endsAt", config.ends_at, "endsIn", config.ends_in, now)
     if starts_at and ends_at and starts_at > ends_at:
@@ -107,8 +100,8 @@ def checked_definition(poll_id: str, config: PollConfig, *, now: int) -> Definit
 def terms_of(definition: Definition) -> Terms:
     """The terms that the engine applies to votes."""
     return Terms(
-        opens_at=definition.starts_at * 1000,
-        closes_at=definition.ends_at * 1000 or NEVER,
+        opens_at=definition.starts_at * SECOND,
+        closes_at=definition.ends_at * SECOND or NEVER,
         disabled=definition.disabled,
         known_voters_only=definition.user_id_voting,
         per_voter=definition.total_votes_per_user,
@@ -119,14 +112,14 @@ def terms_of(definition: Definition) -> Terms:
 
 def status_of(definition: Definition, *, now: int) -> str:
     """`pending` before `startsAt`, `expired` from `endsAt` on, else `active`, even if disabled. `now` is in ms."""
-    if definition.ends_at and now >= definition.ends_at * 1000:
+    if definition.ends_at and now >= definition.ends_at * SECOND:
         return "expired"
-    return "pending" if now < definition.starts_at * 1000 else "active"
+    return "pending" if now < definition.starts_at * SECOND else "active"
 
 
 def next_status_change(definition: Definition, *, now: int) -> int | None:
     """The Unix ms at which the status next changes by itself; `None` if it never does."""
-    changes = (definition.starts_at * 1000, definition.ends_at * 1000)
+    changes = (definition.starts_at * SECOND, definition.ends_at * SECOND)
     return next((at for at in changes if at > now), None)
 
 
@@ -142,7 +135,7 @@ def reconfigured(definition: Definition, config: dict[str, Any], *, now: int) ->
             members["endsAt"] = definition.ends_at
         else:  # also ends a poll that has not started
             starts_at = members["startsAt"]
-            members["startsAt"] = min(starts_at, now // 1000) if type(starts_at) is int else 0
+            members["startsAt"] = min(starts_at, now // SECOND) if type(starts_at) is int else 0
     if not members["options"]:
         members.pop("options")
     return checked_definition(definition.id, json_codec.convert(members, PollConfig, inside="data.config"), now=now)
@@ -150,7 +143,7 @@ def reconfigured(definition: Definition, config: dict[str, Any], *, now: int) ->
 
 def _unix_seconds(name: str, absolute: int, relative_name: str, relative: int, now: int) -> int:
     """`startsAt` or `endsAt` in Unix seconds; 0 if unset. Relative times are rounded up, so no poll ends early."""
-    seconds = now // 1000
+    seconds = now // SECOND
     if absolute == _NOW and name == "endsAt":
         return seconds
     if not 0 <= absolute <= _LAST_SECOND:
@@ -159,7 +152,23 @@ def _unix_seconds(name: str, absolute: int, relative_name: str, relative: int, n
         raise invalid_member(
             relative_name, f"{relative} is not within 0 to {_LAST_SECOND - seconds - 1} seconds from now"
         )
-    return absolute or (-(-now // 1000) + relative if relative else 0)
+    return absolute or (-(-now // SECOND) + relative if relative else 0)
+
+
+def _checked_options(options: list[str] | UnsetType) -> list[str]:
+    """The options; none if the field is absent. An empty list is refused."""
+    if options is UNSET:
+        return []
+    if not 1 <= len(options) <= _MAX_OPTIONS:
+        raise invalid_member("options", f"{len(options)} given; a poll has 1 to {_MAX_OPTIONS}, or leave the field out")
+    for index, option in enumerate(options):
+        _check_size(f"options[{index}]", option, _MAX_OPTION_BYTES)
+    return options
+
+
+def _check_within(name: str, value: int, most: int) -> None:
+    if not 1 <= value <= most:
+        raise invalid_member(name, f"{value} is not within 1 to {most}")
 
 
 def _check_size(name: str, text: str, limit: int) -> None:

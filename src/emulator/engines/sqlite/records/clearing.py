@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
-from emulator.engines.base import Key
 from emulator.engines.records import (
     BallotRecord,
     DocumentRecord,
@@ -20,39 +20,56 @@ from emulator.engines.sqlite.namespace_ids import BY_KEY
 
 def clear(connection: sqlite3.Connection, space: int, records: Sequence[Record]) -> None:
     """Remove everything under the keys of these records. A pool goes with its list. `tidy` deletes the contents."""
-    execute = connection.execute
+    for record_type, key in dict.fromkeys((type(record), record[0]) for record in records):
+        if record_type in _STORED_IN:
+            columns, table, remove = _STORED_IN[record_type]
+            params = (space, key.kind, key.owner, key.name, key.user, key.channel)
+            for row in connection.execute(f"SELECT {columns} FROM {table} WHERE {BY_KEY}", params).fetchall():
+                remove(connection, *row)
 
-    def find(columns: str, table: str, key: Key) -> list[tuple[int, ...]]:
-        params = (space, key.kind, key.owner, key.name, key.user, key.channel)
-        return execute(f"SELECT {columns} FROM {table} WHERE {BY_KEY}", params).fetchall()
 
-    def bury(table: str, id: int, dead: str) -> None:
-        execute(f"DELETE FROM {table} WHERE id = ?", (id,))
-        execute(f"INSERT OR IGNORE INTO {dead} VALUES (?)", (id,))
+def _remove_document(connection: sqlite3.Connection, id: int) -> None:
+    connection.execute("DELETE FROM documents WHERE id = ?", (id,))
 
-    def bury_pool(id: int, list_id: int) -> None:
-        bury("pools", id, "dead_pools")
-        if list_id:
-            bury("lists", list_id, "dead_lists")
 
-    for kind, key in dict.fromkeys((type(record), record[0]) for record in records):
-        if kind is DocumentRecord:
-            for (id,) in find("id", "documents", key):
-                execute("DELETE FROM documents WHERE id = ?", (id,))
-        elif kind is BallotRecord:
-            for (id,) in find("id", "ballots", key):
-                bury("ballots", id, "dead")
-        elif kind is ItemRecord:
-            for (id,) in find("id", "logs", key):
-                execute("DELETE FROM items WHERE log = ?", (id,))
-                execute("DELETE FROM logs WHERE id = ?", (id,))
-        elif kind is ListRecord:
-            for id, pool in find("id, pool", "lists", key):
-                bury_pool(pool or 0, id)
-        elif kind is PoolRecord:
-            for id, list_id in find("id, list", "pools", key):
-                bury_pool(id, list_id)
-        elif kind is RosterRecord:
-            for id, root in find("id, root", "rosters", key):
-                execute("DELETE FROM rosters WHERE id = ?", (id,))
-                execute("INSERT OR REPLACE INTO dead_rosters (root) VALUES (?)", (root,))
+def _remove_ballot(connection: sqlite3.Connection, id: int) -> None:
+    _bury(connection, "ballots", id, "dead")
+
+
+def _remove_log(connection: sqlite3.Connection, id: int) -> None:
+    connection.execute("DELETE FROM items WHERE log = ?", (id,))
+    connection.execute("DELETE FROM logs WHERE id = ?", (id,))
+
+
+def _remove_list(connection: sqlite3.Connection, id: int, pool: int | None) -> None:
+    if pool:
+        _bury(connection, "pools", pool, "dead_pools")
+    _bury(connection, "lists", id, "dead_lists")
+
+
+def _remove_pool(connection: sqlite3.Connection, id: int, list_id: int) -> None:
+    _bury(connection, "pools", id, "dead_pools")
+    if list_id:
+        _bury(connection, "lists", list_id, "dead_lists")
+
+
+def _remove_roster(connection: sqlite3.Connection, id: int, root: int) -> None:
+    connection.execute("DELETE FROM rosters WHERE id = ?", (id,))
+    connection.execute("INSERT OR REPLACE INTO dead_rosters (root) VALUES (?)", (root,))
+
+
+def _bury(connection: sqlite3.Connection, table: str, id: int, dead: str) -> None:
+    """Delete a row, and have `tidy` delete its contents."""
+    connection.execute(f"DELETE FROM {table} WHERE id = ?", (id,))
+    connection.execute(f"INSERT OR IGNORE INTO {dead} VALUES (?)", (id,))
+
+
+_STORED_IN: Final[Mapping[type[Record], tuple[str, str, Callable[..., None]]]] = {
+    DocumentRecord: ("id", "documents", _remove_document),
+    BallotRecord: ("id", "ballots", _remove_ballot),
+    ItemRecord: ("id", "logs", _remove_log),
+    ListRecord: ("id, pool", "lists", _remove_list),
+    PoolRecord: ("id, list", "pools", _remove_pool),
+    RosterRecord: ("id, root", "rosters", _remove_roster),
+}
+"""The columns and the table of each type, and what removes a row. Other types are the contents of these."""
