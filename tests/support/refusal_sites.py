@@ -194,6 +194,8 @@ def _arguments(kind: str, function: Function | None, call: ast.Call) -> Iterator
         texts = [_texts(each, function, bound) for each in call.args]
         if kind == "Unavailable":
             yield from (("Service Unavailable", each) for each in (texts or [["storage is unavailable; try again"]])[0])
+        elif kind == "InternalError":
+            yield "Internal Service Error", "an internal error prevented processing"
         elif kind == "Unreadable":
             yield from (("Malformed request", each) for each in texts[0])
         elif kind in ("FaultError", "NoAnswer"):
