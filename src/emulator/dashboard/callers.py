@@ -6,10 +6,9 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from emulator.callers import Caller, Role, opaque_id_of
+from emulator.dashboard.rig.arrangement import DEFAULT_CHANNEL, DEFAULT_CLIENT
 from emulator.dashboard.screen import Query, Service
 
-_CLIENT_ID: Final = "my-extension"
-_CHANNEL_ID: Final = "1001"
 _LOOKED_AT: Final = 100
 """Entries of the journal in which a caller is looked for."""
 
@@ -30,7 +29,9 @@ def suggested(service: Service, query: Query) -> Suggested:
         if entry.caller is not None and client_id in ("", entry.caller.client_id):
             client_id = entry.caller.client_id
             channel_id = channel_id or entry.caller.channel_id or ""
-    return Suggested(client_id or min(service.extensions.current, default=_CLIENT_ID), channel_id or _CHANNEL_ID)
+    return Suggested(
+        client_id or min(service.extensions.current, default=DEFAULT_CLIENT), channel_id or DEFAULT_CHANNEL
+    )
 
 
 async def viewer_of(service: Service, client_id: str, channel_id: str, user: str) -> Caller:

@@ -7,7 +7,6 @@ import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +20,7 @@ from emulator.dashboard import screens as screens_package
 from emulator.dashboard.commands import Command, command_of
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.static_files import version_of
-from emulator.dashboard.stream import GONE, ending, events_of
+from emulator.dashboard.stream import GONE, digest_of, ending, events_of
 from emulator.errors import EngineError, MethodNotAllowed, NotFound, ServiceError, Unavailable
 from emulator.web.endpoint import Page
 from emulator.web.response import HTML, PAGE_HEADERS
@@ -160,8 +159,3 @@ class Pages:
             "events": f"{self.prefix}/_emulator/ui/{screen.name if screen else ''}/events?"
             + urlencode({**shown, "shown": digest_of(content)}),
         }
-
-
-def digest_of(content: str) -> str:
-    """Return a short hash of what a page shows."""
-    return sha256(content.encode("utf-8", "replace")).hexdigest()[:16]

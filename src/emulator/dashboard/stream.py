@@ -45,7 +45,7 @@ async def events_of(
             began, used, text = monotonic(), processor_time(), ""
             with suppress(ServiceError, EngineError):  # the page stays as it is
                 text = await content()
-            digest = sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+            digest = digest_of(text)
             if text and digest != known:
                 known, sent_at = digest, monotonic()
                 yield message(digest, text)
@@ -55,6 +55,11 @@ async def events_of(
             rest = rest_of(processor_time() - used, _open_pages)
             await asyncio.sleep(max(0.0, began + rest - monotonic()))
             await _first_of(changed, recorded, period)
+
+
+def digest_of(content: str) -> str:
+    """Return a short hash of what a page shows."""
+    return sha256(content.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 @contextmanager

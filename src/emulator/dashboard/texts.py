@@ -11,12 +11,11 @@ from typing import Any, Final
 import msgspec
 from markupsafe import Markup, escape
 
-from emulator.clock import DAY, HOUR, MINUTE, SECOND
+from emulator.clock import DAY, END_OF_TIME, HOUR, MINUTE, SECOND
 from emulator.dashboard.json_text import escaped
 from emulator.engines.base import NEVER
 
 _UNITS: Final = ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s"))
-_LAST_INSTANT: Final = 253_402_300_799_999
 _LONGEST: Final = 200
 _BRACKET: Final = re.compile(r"[\[\]{}]")
 _MAX_DEPTH: Final = 40
@@ -44,7 +43,7 @@ def until(at: int, now: int) -> str:
 
 def instant(at: int) -> str:
     """Return an instant (Unix ms) in UTC, with milliseconds. The calendar ends with the year 9999."""
-    if at > _LAST_INSTANT:
+    if at >= END_OF_TIME:
         return "after the year 9999"
     return datetime.fromtimestamp(at // 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.") + f"{at % 1000:03d} UTC"
 

@@ -54,10 +54,8 @@ async def _poll(service: Service, key: Key, query: Query) -> dict[str, Any]:
     text = await ballots.definition(key, now=now)
     definition = None if text is None else msgspec.json.decode(text, type=Definition)
     votes = {int(choice): count for choice, count in counts}
-    outside = {value: count for value, count in votes.items() if not _is_specific(value)}
     page = await entries(service, key, query.get("from", ""))
     oldest = page.rows[0].cast_at if page.rows and not query.get("from") else None
-    manager = manager_of(key, GLOBAL)
     return {
         "id": key.name,
         "client_id": key.owner,
@@ -68,9 +66,7 @@ async def _poll(service: Service, key: Key, query: Query) -> dict[str, Any]:
         "stats": stats_of(counts),
         "bars": _bars(votes, definition.options if definition else [], show_all="all" in query),
         "shows_all": "all" in query,
-        "outside": sorted(outside.items(), key=lambda each: -each[1])[:_OUTSIDE],
-        "other_values": max(0, len(outside) - _OUTSIDE),
-        "outside_count": sum(outside.values()),
+        **_outside(votes),
         "voters": [_voter(entry) for entry in page.rows],
         "next": page.next,
         "start": query.get("from", ""),
@@ -82,6 +78,23 @@ async def _poll(service: Service, key: Key, query: Query) -> dict[str, Any]:
         "lifetime": LIFETIME,
         "lowest": LOWEST,
         "highest": HIGHEST,
+        **_commands(key),
+    }
+
+
+def _outside(votes: dict[int, int]) -> dict[str, Any]:
+    """Return the values outside 0 to 63 with the most votes, and how many other values and votes there are."""
+    outside = {value: count for value, count in votes.items() if not _is_specific(value)}
+    return {
+        "outside": sorted(outside.items(), key=lambda each: -each[1])[:_OUTSIDE],
+        "other_values": max(0, len(outside) - _OUTSIDE),
+        "outside_count": sum(outside.values()),
+    }
+
+
+def _commands(key: Key) -> dict[str, Any]:
+    manager = manager_of(key, GLOBAL)
+    return {
         "manager": manager,
         "casting": command("vote", "cast", key.name, field("body.value:json", "--value"), CALLER, key=key),
         "reading": command("vote", "get", key.name, key=key),

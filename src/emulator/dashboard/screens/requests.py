@@ -37,23 +37,25 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
     if not service.journal.is_on:
         return common
     if query.get("entry"):
-        found = service.journals.find(query["entry"])
-        can_replay = found.kind == REQUEST and found.path.startswith("/v1/e/")
-        entry = service.journals.shown(found)
-        body = entry.request
-        acted = service.faults.find(found.fault)
-        return common | {
-            "entry": entry,
-            "acted": acted,
-            "effect": effect_of(acted) if acted else "",
-            "is_whole": not (body.is_cut or body.is_hidden or body.encoding != "text" or HIDDEN in entry.path),
-            "explanation": service.explanations.explain(found),
-            "production": verdict_of(found.production),
-            "can_replay": can_replay,
-            "snippets": partial(_snippets, found) if can_replay else None,
-        }
+        return common | _values_of(service, service.journals.find(query["entry"]))
     before = {"before": query["before"]} if query.get("before") else {}
     return common | {"listing": await service.journals.page({**filters, **before, "limit": _ROWS})}
+
+
+def _values_of(service: Service, found: Entry) -> dict[str, Any]:
+    can_replay = found.kind == REQUEST and found.path.startswith("/v1/e/")
+    entry, acted = service.journals.shown(found), service.faults.find(found.fault)
+    body = entry.request
+    return {
+        "entry": entry,
+        "acted": acted,
+        "effect": effect_of(acted) if acted else "",
+        "is_whole": not (body.is_cut or body.is_hidden or body.encoding != "text" or HIDDEN in entry.path),
+        "explanation": service.explanations.explain(found),
+        "production": verdict_of(found.production),
+        "can_replay": can_replay,
+        "snippets": partial(_snippets, found) if can_replay else None,
+    }
 
 
 def _snippets(entry: Entry, url: str) -> dict[str, str]:
