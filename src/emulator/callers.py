@@ -58,7 +58,7 @@ def required_channel(channel: str | None, what: str) -> str:
 
 
 class Grant(NamedTuple):
-    """What a caller's rights rest on, and end with. Empty in the sandbox for all but links, as it checks no secret."""
+    """The basis of a caller's rights; they end with it. Only links have one in the sandbox, which checks no secret."""
 
     secret: str = ""
     """The fingerprint of the extension's secret: the one that signed the token, or that admitted its link."""
@@ -89,7 +89,7 @@ class Caller(Struct, frozen=True, gc=False):  # 65,536 may be cached: the garbag
     is_opaque_id_derived: bool = False
     """Whether the token named a `user_id` only. The user may then be known under another opaque id."""
     production: str = ""
-    """What production would do with the token, if that differs (`parity/rules.py`); empty in production."""
+    """The verdict of production on the token, if it differs (`parity/rules.py`); empty in production."""
 
     @property
     def spans_channels(self) -> bool:

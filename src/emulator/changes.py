@@ -25,11 +25,11 @@ class Change(NamedTuple):
     """One change."""
 
     mark: int
-    """Its number; a later change has a higher one."""
+    """Its number. Later changes have higher numbers."""
     key: Key
-    """What changed. The kind of the key is the kind of the change."""
+    """The thing that changed. The kind of the key is the kind of the change."""
     did: str
-    """What happened, in one word, such as `vote` or `cleared`."""
+    """The event in one word, such as `vote` or `cleared`."""
     user: str
     """The opaque id of the user who did it; empty if unknown."""
     value: str | int | None
@@ -41,7 +41,7 @@ class Change(NamedTuple):
 
 
 class Changes:
-    """Notes changes, and wakes those who watch for them."""
+    """Notes changes, and wakes the watches of their kind."""
 
     def __init__(self, now: Callable[[], int]) -> None:
         self._now = now

@@ -73,7 +73,7 @@ class Pause:
 
 @dataclass(eq=False, slots=True)
 class Held:
-    """What one fault holds back. It keeps none of it alive."""
+    """The things that one fault holds back, by weak references."""
 
     is_void: bool = False
     """Whether a reset or a stop ended the fault: what it held back does not happen any more."""

@@ -71,7 +71,7 @@ class Entry(Struct, gc=False):  # without references to other containers, the ga
     detail: str = ""
     """Its explanation, as `ServiceError.detail`."""
     production: str = ""
-    """What production would have done differently: the header `X-Emulator-Production`; empty if nothing."""
+    """The verdict of production: the header `X-Emulator-Production`; empty if its answer is the same."""
     recipients: str = ""
     """The first recipients of a delivery, one per line."""
     delivered: int = 0
@@ -112,7 +112,7 @@ class Journal:
         return len(self._entries)
 
     def add(self, entry: Entry) -> None:
-        """Add an entry without secrets, at the present time, and forget the oldest that have no room."""
+        """Add an entry without secrets, at the present time, and forget the oldest beyond `max_size`."""
         clock, entries = self.clock, self._entries
         entry.at, entry.offset = clock.now(), clock.offset
         self.mark = entry.number = self.mark + 1

@@ -1,4 +1,4 @@
-"""What the claims of a token mean (ruling A2). Pure."""
+"""Reads and checks the claims of a token (ruling A2). Pure."""
 
 from __future__ import annotations
 

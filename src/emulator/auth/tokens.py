@@ -1,4 +1,4 @@
-"""Who sent a request: verification of `Authorization` headers, and issued tokens (rulings A1, A2, A5)."""
+"""Verifies `Authorization` headers, and issues tokens (rulings A1, A2, A5)."""
 
 from __future__ import annotations
 

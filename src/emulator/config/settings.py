@@ -97,7 +97,7 @@ class Settings:
     has_peers: bool = False
     """Other workers share the port and the data. Each has its own clock, which then cannot be moved."""
     production: Environment = PRODUCTION
-    """What the sandbox compares its answers with (`parity/`)."""
+    """The environment that the sandbox compares its answers with (`parity/`)."""
 
     @property
     def caller_rate(self) -> int:

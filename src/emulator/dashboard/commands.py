@@ -15,7 +15,7 @@ class Part(NamedTuple):
     pieces: tuple[tuple[str, str, str], ...]
     """The text before, the name of the field, and the text after. A piece whose field is empty is left out."""
     shown: str
-    """What stands for the value without script, and for that of an empty field which is required or has no option."""
+    """The placeholder without script, and for an empty field that is required or has no option."""
     kind: str = ""
     """How the value becomes words.
 

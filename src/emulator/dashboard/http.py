@@ -19,7 +19,7 @@ _SEE_OTHER: Final = 303
 
 
 class Links(Struct):
-    """What `/` says to programs."""
+    """The answer of `/` to programs."""
 
     name: str
     version: str

@@ -1,4 +1,4 @@
-"""What the screens with lists share: a page of rows, the page of one thing, and the commands that do the same."""
+"""The common parts of screens with lists: a page of rows, the page of one thing, and commands that do the same."""
 
 from __future__ import annotations
 

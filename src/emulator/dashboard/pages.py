@@ -65,7 +65,7 @@ class Pages:
 
     service: Service
     prefix: str
-    """What the paths of its namespace begin with."""
+    """The beginning of all paths of its namespace; empty for the default one."""
     host: str
     """The host and port of the browser's request."""
     compresses: bool = False

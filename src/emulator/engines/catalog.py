@@ -1,7 +1,7 @@
-"""What a namespace holds, by kind and by expiry. For people who look at a service: no answer depends on it.
+"""The content of a namespace by kind and by expiry, for the control API and the dashboard only.
 
 The rules of `engines/base.py` hold here too. Things that never expire are left out: they are the service's own records,
-such as those of users, and there may be millions. The state may change between two steps of one operation.
+such as those of users, and there may be millions. The data may change between two steps of one operation.
 """
 
 from __future__ import annotations

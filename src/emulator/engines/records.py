@@ -1,4 +1,4 @@
-"""What a namespace holds, as records that are equal on every engine. `Engine.dump` yields them, `load` takes them.
+"""The content of a namespace as records, equal on every engine. `Engine.dump` yields them, `load` takes them.
 
 A dump is in this order, so two dumps of equal data are equal:
 

@@ -1,1 +1,1 @@
-"""What production would have done differently with a request to the sandbox."""
+"""Compares the sandbox's answer to a request with that of production."""

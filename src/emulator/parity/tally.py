@@ -18,7 +18,7 @@ class Example(Struct, gc=False):
 
 
 class Seen(Struct):
-    """How often one verdict was given."""
+    """The count of one verdict."""
 
     rule: str
     verdict: str

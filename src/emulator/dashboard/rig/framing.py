@@ -31,7 +31,7 @@ class _NotLocal(Exception):
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found out about one page."""
+    """The result of the check of one page."""
 
     url: str
     kind: str

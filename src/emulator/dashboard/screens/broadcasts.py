@@ -19,7 +19,7 @@ ROWS: Final = 50
 _LOOKED_AT: Final = 5_000
 """Entries of the journal that one view looks at."""
 _EVENT: Final = "event:"
-"""What the names of deliveries of events to games begin with."""
+"""The beginning of the name of each delivery of an event to games."""
 _LONGEST_ARGUMENT: Final = 200
 _SCOPES: Final = {"channel": "channel", "extension": "all channels", "whisper": "one user"}
 

@@ -24,7 +24,7 @@ _SHOWN: Final = 20
 
 
 class Share(NamedTuple):
-    """What one user has of a set."""
+    """The share of one user in a set."""
 
     set: int
     """The index of the set."""

@@ -1,4 +1,4 @@
-"""What the engine uses of the driver: connections from a URL, and exchanges of commands for replies."""
+"""The use of the driver: connections from a URL, and exchanges of commands for replies."""
 
 from __future__ import annotations
 

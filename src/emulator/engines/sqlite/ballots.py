@@ -185,7 +185,7 @@ class SqliteBallots(Tables):
 
 
 _Change = tuple[int, int, tuple[Row, ...], tuple[Row, ...]]
-"""What a cast does to the rows of its voter: its own slot and times, the rows that it replaces, and the others."""
+"""The rows of a voter after a cast: its slot and times, the rows that it replaces, and the others."""
 
 
 def _adding(rows: tuple[Row, ...], choice: str, times: int) -> _Change:

@@ -44,7 +44,7 @@ def mark_interrupted(path: str, remedy: str) -> None:
 
 
 class _Watch:
-    """What `Corruption.watch` returns; one object serves all blocks, since each first vote enters one."""
+    """The context manager of `Corruption.watch`. One object serves all blocks, since each first vote enters one."""
 
     def __init__(self, corruption: Corruption) -> None:
         self._corruption = corruption

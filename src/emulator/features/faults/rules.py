@@ -95,7 +95,7 @@ class Fault(Struct, forbid_unknown_fields=True):
     lasts: int | None = None
     """Milliseconds of the service's clock after which the fault is over."""
     hits: int = 0
-    """What it has acted on so far. Ignored in requests."""
+    """How often it has acted so far. Ignored in requests."""
     left: int | None = None
     """With `times`: hits left. Ignored in requests."""
     ends_at: int | None = None
@@ -103,7 +103,7 @@ class Fault(Struct, forbid_unknown_fields=True):
 
 
 class Known(NamedTuple):
-    """What a fault can match in a service."""
+    """The endpoints and messages of a service, which faults can match."""
 
     endpoints: Collection[tuple[str, str]]
     """The methods and declared paths for extensions."""
@@ -114,7 +114,7 @@ class Known(NamedTuple):
 
 
 class Pattern(NamedTuple):
-    """What a fault matches, apart from its conditions."""
+    """The subjects that a fault matches, apart from its conditions."""
 
     kind: str
     name: str

@@ -12,7 +12,7 @@ class Check(NamedTuple):
     since: int
     """The first format that has all the tables and columns of the query."""
     what: str
-    """What is wrong, with a placeholder for each column of the query after the first."""
+    """The finding, with a placeholder for each column of the query after the first."""
     statement: str
     """Selects the key, then the values of `what`."""
 

@@ -1,4 +1,4 @@
-"""What must hold between ballots, their casts and counts, between logs and their entries, and among messages."""
+"""Checks of ballots with their casts and counts, of logs with their entries, and of messages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COUNT_CHECKS: Final = (
     Check(
         "ballots",
         6,
-        "its latest cast is said to be at {}, but is at {}",
+        "the time of its latest cast is {}, but the casts have {}",
         f"SELECT {key_of('ballots')}, latest, found FROM (SELECT *, coalesce((SELECT max(cast_at) FROM marks"
         " WHERE ballot = ballots.id), 0) AS found FROM ballots) AS ballots"
         f" WHERE latest <> {NEVER} AND latest <> found",
@@ -31,7 +31,7 @@ COUNT_CHECKS: Final = (
     Check(
         "marks",
         6,
-        "was cast before the one in front of it, although the ballot says that its casts are in order",
+        "was cast before the one in front of it, although the ballot is marked as in order",
         f"SELECT {key_of('marks')} FROM (SELECT *, lag(cast_at) OVER (PARTITION BY ballot ORDER BY number) AS previous"
         " FROM marks) AS marks WHERE previous > cast_at"
         f" AND ballot IN (SELECT id FROM ballots WHERE latest <> {NEVER})",
@@ -83,10 +83,10 @@ COUNT_CHECKS: Final = (
     Check(
         "messages",
         2,
-        "the newest has number {}, but sqlite_sequence says {}",
-        "SELECT '', newest, said FROM (SELECT (SELECT max(number) FROM messages) AS newest,"
-        " (SELECT max(seq) FROM sqlite_sequence WHERE name = 'messages') AS said)"
-        " WHERE newest IS NOT NULL AND newest IS NOT said",
+        "the newest has number {}, but sqlite_sequence has {}",
+        "SELECT '', newest, noted FROM (SELECT (SELECT max(number) FROM messages) AS newest,"
+        " (SELECT max(seq) FROM sqlite_sequence WHERE name = 'messages') AS noted)"
+        " WHERE newest IS NOT NULL AND newest IS NOT noted",
     ),
     Check(
         "sqlite_sequence",

@@ -1,4 +1,4 @@
-"""What a database file holds, in figures."""
+"""Describes a database file in figures."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Facts(NamedTuple):
     version: str | None
     """The version of extcli that created the file or raised it to this format, if it is known."""
     bytes: int
-    """Of the file, without its log."""
+    """The size of the file, without its log."""
     free_bytes: int
     """In unused pages of the file."""
     environments: Mapping[str, Mapping[str, int]]
-    """How many things of each kind each environment has, its namespaces included."""
+    """The number of things by environment, its namespaces included, and by kind."""
     namespaces: int
     oldest: int | None
     """When the oldest vote or entry of a log was written, in Unix ms."""

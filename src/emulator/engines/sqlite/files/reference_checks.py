@@ -1,4 +1,4 @@
-"""What must hold for the ids in every table: given out before, in a namespace, and of things that exist."""
+"""Checks of the ids in every table: they were given out before, are in a namespace, and name things that exist."""
 
 from __future__ import annotations
 

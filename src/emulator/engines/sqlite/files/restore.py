@@ -30,13 +30,13 @@ from emulator.errors import EngineError
 
 
 class Restored(NamedTuple):
-    """What a restore did, or why it did nothing."""
+    """The result of a restore."""
 
     former: Path | None
     """The former file, if there was one."""
     facts: Facts | None
     damage: Verified | None = None
-    """What is wrong with the backup. If anything is, nothing was changed."""
+    """The findings if the backup is damaged; then nothing was changed."""
 
 
 def restore(source: str, path: str, *, environments: Sequence[str], now: int) -> Restored:

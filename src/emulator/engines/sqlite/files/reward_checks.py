@@ -1,4 +1,4 @@
-"""What must hold in a database between pools, their lists, what they handed out, and rosters."""
+"""Checks of pools, their lists and the items they have handed out, and of rosters."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ REWARD_CHECKS: Final = (
     Check(
         "pools",
         3,
-        "says that it handed out {} items, but the log has {}",
+        "counts {} items as handed out, but has rows of {}",
         f"SELECT {key_of('pools')}, handed, found FROM (SELECT *, (SELECT count(*) FROM handed WHERE pool = pools.id)"
         " AS found FROM pools) AS pools WHERE handed <> found",
     ),
@@ -134,7 +134,7 @@ REWARD_CHECKS: Final = (
     Check(
         "lists",
         3,
-        "says that it has {} items, but its chunks have {}",
+        "counts {} items, but its chunks have {}",
         f"SELECT {key_of('lists')}, size, found FROM (SELECT *, coalesce((SELECT sum(items_in(items)) FROM chunks"
         " WHERE list = lists.id), 0) AS found FROM lists) AS lists WHERE size <> found",
     ),
