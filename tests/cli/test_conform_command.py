@@ -261,7 +261,7 @@ def test_another_program_is_exit_code_7(extcli, answering):
 
     result = extcli("conform", "--url", answering(page, page))
 
-    assert (7, True) == (result.exit_code, "is no extension service" in result.stderr)
+    assert (7, True) == (result.exit_code, "is not an extension service" in result.stderr)
 
 
 @pytest.mark.parametrize("effect", ["drop", "reset"])

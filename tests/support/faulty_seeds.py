@@ -224,7 +224,7 @@ FAULTY: list[tuple[str, list[str]]] = [
     ('{"extcli": 1, "a": ' + "[" * 5_000 + "]" * 5_000 + "}", ["1:1: nested too deeply"]),
     ("extcli = 1\na = " + "[" * 5_000 + "]" * 5_000, ["1:1: nested too deeply"]),
     ('{"extcli": 1,\n "polls": [}', ["2:12: not valid JSON: expecting value"]),
-    ('{"extcli": 1,\n "polls": [], "polls": []}', ["2:15: polls: is there twice"]),
+    ('{"extcli": 1,\n "polls": [], "polls": []}', ["2:15: polls: appears twice"]),
 ]
 """The text of a seed, and its faults without the file's name in front. extcli finds them by itself."""
 

@@ -34,7 +34,7 @@ class Service:
         self._caller = caller
 
     def probing(self) -> Service:
-        """Return the service for calls that a command makes beside the one that its user asked for."""
+        """Return the service for reads of the command itself, which the journal leaves out."""
         return Service(Probing(self._caller))
 
     def perform(self, call: Call) -> Answer:

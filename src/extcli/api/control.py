@@ -17,7 +17,7 @@ class Control:
         self._caller = caller
 
     def probing(self) -> Control:
-        """Return the control API for calls that a command makes beside the one that its user asked for."""
+        """Return the control API for reads of the command itself, which the journal leaves out."""
         return Control(Probing(self._caller))
 
     def is_ready(self) -> Answer:

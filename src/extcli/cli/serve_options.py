@@ -206,7 +206,7 @@ NamespaceIdle = Annotated[
     str | None,
     _option(
         "namespace-idle",
-        "Drop a namespace that no request and no socket used for so long: 1h, 30m, or seconds.",
+        "Drop a namespace after this long without a request or a socket: 1h, 30m, or seconds.",
         metavar="DURATION",
     ),
 ]

@@ -1,4 +1,4 @@
-"""Calls over HTTP as one caller. Every answer is an answer: no status is an error here."""
+"""Makes HTTP calls as one caller, and returns every answer, whatever its status."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ READS = ("GET", "HEAD", "OPTIONS")
 SENDING = ("broadcast", "extension_broadcast", "broadcast_extension", "whisper_self")
 """Paths that send a message, also with GET."""
 EXTENSION_WIDE = ("codes", "extension_", "config/extension")
-"""How paths begin whose data belongs to the whole extension. It is removed only if the probe certainly wrote it."""
+"""The beginnings of paths to data of the whole extension. Such data is removed only if the probe certainly wrote it."""
 NOTHING: Any = object()
 _LONGEST_WAIT = 70.0
 """The longest `Retry-After` in seconds that a probe waits for, and the longest time of an answer."""

@@ -20,7 +20,7 @@ def all_rules() -> list[Rule]:
 
 
 def _place(source: str) -> tuple[int, str, int]:
-    """Return the order of sources: of the specification, then of docs/gaps.md in its order."""
+    """Return the place of a source: the specification first, then docs/gaps.md in its order."""
     if ":" in source:
         return 0 if source.startswith("spec:") else 10, source, 0
     return 1 + "WAPRSTXBC".index(source[0]), "", int(source[1:])

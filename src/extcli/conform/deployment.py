@@ -1,4 +1,4 @@
-"""What a probe sees: callers of each role, sockets, and ids that no one else uses."""
+"""The service as one probe uses it: callers of each role, sockets, and new ids."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ OWN: Any = object()
 
 
 class Deployment:
-    """One service, as one probe sees it. Channel and users are the probe's own."""
+    """One service, as one probe uses it. Channel and users are the probe's own."""
 
     def __init__(self, target: Target, rule: Rule) -> None:
         self.target = target
         self.rule = rule
         self.names: dict[str, str] = {target.client_id: "<client-id>"}
-        """Random texts of this probe, and what recordings call them."""
+        """The random texts of this probe, with their names in recordings."""
         self.exchanges: list[Exchange] = []
         """What was sent and answered, in order."""
         self._leftovers = Leftovers(self)
@@ -40,7 +40,7 @@ class Deployment:
 
     @property
     def request_id(self) -> str:
-        """The id of the latest request, if the service says it."""
+        """The id of the latest request; empty if the service returns none."""
         return next((each.request_id for each in reversed(self.exchanges) if each.request_id), "")
 
     def fresh(self, kind: str = "id", *, prefix: str = "") -> str:
@@ -51,7 +51,7 @@ class Deployment:
         return name
 
     def now(self) -> int:
-        """Return the service's time in Unix ms, as far as this machine knows it."""
+        """Return the service's time in Unix ms, by its offset at the start of the run."""
         return self.target.now()
 
     # Callers

@@ -1,4 +1,4 @@
-"""A request and its answer, as reports and recordings know them."""
+"""A request with its answer, for reports and recordings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CORS_HEADERS = (
     "access-control-allow-methods",
     "access-control-expose-headers",
 )
-"""Those of an answer to a page."""
+"""The headers of an answer to a page, which sends `Origin`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Removes what a probe wrote. What no call can remove expires by itself: buffers, JSON stores, users."""
+"""Removes what a probe wrote. Data that no call can remove expires: buffers, empty stores, users."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def _checked(session: Session) -> Probe:
         raise found.error
     if not found.is_ours:
         raise ExpectationFailed(
-            f"{url} is no extension service", why=shortened(found.reason), fix="check --url (EXTCLI_URL)"
+            f"{url} is not an extension service", why=shortened(found.reason), fix="check --url (EXTCLI_URL)"
         )
     if not found.ready:
         raise Unreachable(f"{url} is not ready", why=shortened(found.reason), fix="`extcli wait` waits until it is")

@@ -1,7 +1,7 @@
 """Recordings of the answers of a deployment, which others are compared with.
 
-What differs from run to run has a name in a recording: ids, tokens, PINs and times. So has what the extension itself
-stores, such as its hidden state. So a recording holds no secret. Texts of errors for people are kept, but not compared.
+Ids, tokens, PINs and times differ from run to run. A recording has names in their place, and in place of what the
+extension itself stores, such as its hidden state. So it holds no secret. The texts of errors are kept, but not compared.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _RANDOM = re.compile(rf"{PREFIX}\w+", re.IGNORECASE)
 _TIME = re.compile(r"\b[12]\d{12}\b|\b[12]\d{9}\b")
 """A time from 2001 to 2065 in Unix ms or s."""
 _TEXTS = ("info", "detail")
-"""Members of errors that are for people."""
+"""Members of errors with texts, which may change."""
 _OPAQUE = re.compile(r"\bA\d{8,}\b")
 """An opaque id that a sandbox makes up."""
 _PINS = ("pin", "token")
@@ -48,7 +48,7 @@ _EXTENSION = "<extension>"
 
 
 def recorded(result: Result) -> dict[str, Any]:
-    """Return the answers of a probe with names for all that differs from run to run."""
+    """Return the answers of a probe, with names in place of ids, tokens, PINs and times."""
     return {"status": result.status.value, "answers": [_answer(each, result.names) for each in result.exchanges]}
 
 

@@ -20,7 +20,7 @@ class Rule:
     source: str
     """A ruling of docs/gaps.md (`W3`), or a section of it (`gaps: Trivia`) or of the specification (`spec: Voting`)."""
     sentence: str
-    """What must hold."""
+    """What must hold, for reports."""
     probe: Probe
     roles: frozenset[str]
     """The roles that it acts in."""
@@ -85,7 +85,7 @@ class Unknown(Differs):
 
 
 class Unspecified(Differs):
-    """The service refuses the call, as it must, with another status. The specification names no status of REST."""
+    """The service refuses the call, but with another status. The specification names no statuses of REST."""
 
 
 class Skipped(Exception):

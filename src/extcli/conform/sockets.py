@@ -1,4 +1,4 @@
-"""A game socket as probes use it: raw replies, updates, and close codes."""
+"""A game socket for probes: raw replies, updates and close codes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Socket:
         self._updates: deque[Json] = deque()
         self._last = 0
         self.caller: Caller | None = None
-        """Whose rights it has."""
+        """The caller whose rights the socket has."""
 
     def send(self, action: str, target: str = "", data: Any = None) -> int:
         """Send a request without waiting for the reply, and return its id."""

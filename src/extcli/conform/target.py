@@ -1,4 +1,4 @@
-"""The service under test: what it is, and what credentials there are for it."""
+"""The service under test, and the credentials for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from extcli.conform.rule import Rule
 OMIT: Any = object()
 """Leaves a claim out of a token."""
 PREFIX = "conform-"
-"""How all ids begin that a run makes up."""
+"""Every id that a run makes up begins with it."""
 
 
 @dataclass(slots=True)

@@ -56,7 +56,9 @@ def _service(session: Session, found: Probe) -> Finding:
             meaning = f"an extension service answers, but not at this path: {shortened(found.reason, 120)}"
             return Finding(check, Status.FAIL, meaning, "use its base URL, without /v1/e")
         case Kind.OTHER:
-            meaning = f"{session.resolver.url()} is no extension service; it answered {shortened(found.reason, 120)}"
+            meaning = (
+                f"{session.resolver.url()} is not an extension service; it answered {shortened(found.reason, 120)}"
+            )
             return Finding(check, Status.FAIL, meaning, NOT_OURS)
         case Kind.EMULATOR:
             return Finding(check, Status.OK, f"extcli serve {found.version}".rstrip())

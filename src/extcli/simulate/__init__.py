@@ -1,1 +1,1 @@
-"""Crowds with exact results: what they will send, sending it at planned instants, and checking the outcome."""
+"""Crowds with exact results: planning requests, sending them at planned instants, and checking the outcome."""

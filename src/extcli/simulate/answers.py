@@ -1,4 +1,4 @@
-"""Reads just as much of an HTTP answer as a crowd needs: its end, its status and `Retry-After`. Pure."""
+"""Reads from an HTTP answer only what a crowd needs: its end, its status and `Retry-After`. Pure."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def lines(title: str, unit: str, at: Sequence[float], drawn: Sequence[Line]) -> 
 
 
 def bars(rows: Sequence[Mapping[str, object]]) -> str:
-    """Return a table of what was planned and found, with a bar for each. A row has `name`, `planned` and `found`."""
+    """Return a table of the planned and found counts, with bars. A row has `name`, `planned` and `found`."""
     numbers = [(str(row["name"]), _count(row["planned"]), _count(row["found"])) for row in rows]
     most = max((max(planned, found) for _, planned, found in numbers), default=0) or 1
     body = "".join(

@@ -101,7 +101,7 @@ def error_of(found: Mapping[str, Any], comparison: Comparison) -> CliError | Non
 
 
 class NotAsPlanned(CliError):
-    """The run worked, but its result or its figures are not as planned or expected."""
+    """The run was complete, but its result or its figures are not as planned or expected."""
 
     def __init__(self, what: str, lines: Sequence[str], *, exit_code: ExitCode = ExitCode.EXPECTATION_NOT_MET) -> None:
         super().__init__(what)

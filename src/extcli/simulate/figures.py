@@ -19,7 +19,7 @@ class Tally:
     sent: int
     answered: int
     refused: int
-    """Answers 4xx, 429 and 503 before a repetition included, and the planned ones left out."""
+    """Answers 4xx without the planned ones, and each 429 or 503 before a repetition."""
     late: int
     """Requests after the end that were refused as closed, as planned."""
     failed: int
@@ -31,7 +31,7 @@ class Tally:
     rate: float
     """Requests in time that were sent per second, from the first planned instant to the last sending."""
     lag: float
-    """The most seconds that this program itself was late."""
+    """The most seconds by which this program itself was late."""
     latencies: dict[str, float]
     """Seconds from the planned instant to the answer, by the names of `PERCENTILES`; empty without answers."""
     reasons: dict[str, int] = field(default_factory=dict)

@@ -41,11 +41,11 @@ class Received:
     """How many came after a later one."""
     awaited: int = 0
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when so many have come as `awaited`, or when the connection is closed."""
+    """Set when `awaited` broadcasts have come, or when the connection is closed."""
     closed: str = ""
     """Why the service closed the connection; empty while it is open."""
     at: array[float] = field(default_factory=lambda: array("d"))
-    """When each first one came, in seconds of `clock.elapsed`, in the order of `numbers`."""
+    """When each came first, in seconds of `clock.elapsed`, in the order of `numbers`."""
     numbers: array[int] = field(default_factory=lambda: array("l"))
 
 

@@ -24,7 +24,7 @@ class Plan:
     viewers: int
     choices: Sequence[str]
     viewer: array[int]
-    """Who sends each request."""
+    """The viewer who sends each request."""
     choice: array[int]
     at: array[float]
     """Seconds from the start; of late requests, from the start of the late ones."""
@@ -33,7 +33,7 @@ class Plan:
     expected: Sequence[int]
     """The users by choice in the end."""
     total: str = "voters"
-    """What the users together are called."""
+    """The name of their sum: `voters` or `users`."""
     notes: Sequence[str] = ()
     """How shares were rounded."""
 
@@ -65,7 +65,7 @@ class Pace:
     """Seconds; 0 for a steady rate."""
 
     def instants(self, count: int) -> array[float]:
-        """Return the seconds from the start of so many requests, in order."""
+        """Return when to send each of `count` requests, in seconds from the start."""
         if not self.burst:
             return array("d", (index / self.per_second for index in range(count)))
         return array("d", (self.burst * (1 - (1 - index / count) ** 0.5) for index in range(count)))
@@ -73,7 +73,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """The options of a crowd whose users each have one choice, which the next one replaces."""
+    """A crowd in which each user has one choice. A later choice replaces it."""
 
     viewers: int
     mix: dict[str, Fraction]
@@ -85,7 +85,7 @@ class Crowd:
     late: Fraction = Fraction(0)
     total: str = "voters"
     option: str = "--votes"
-    """The option with the number of requests, for an error."""
+    """The option with the number of requests, for errors."""
 
 
 def crowd_plan(crowd: Crowd) -> Plan:
@@ -200,7 +200,7 @@ def _drawing(weights: Sequence[Fraction], random: Random) -> Callable[[], int]:
 
 
 def _rounding(crowd: Crowd, expected: Sequence[int], in_time: int, changing: int, late: int) -> list[str]:
-    """Say where whole numbers differ from the shares."""
+    """Return a note for each share that is not a whole number of viewers."""
     notes = []
     for name, of, total, count in (
         ("--late", crowd.late, crowd.viewers, late),

@@ -1,4 +1,4 @@
-"""Shares, rates and mixes as they are written in options, and their rounding to whole numbers. Pure."""
+"""Parses shares, rates and mixes of options, and rounds shares to whole numbers. Pure."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from extcli.simulate.verdict import ENTRIES, Comparison, compare, compare_entrie
 _COUNTED = 64
 """A poll counts the values 0 to 63 one by one."""
 _TOP = 100
-"""A ranking shows so many answers."""
+"""The most answers that a ranking shows."""
 
 
 class Subject(Protocol):
@@ -60,7 +60,7 @@ class Poll:
         self._definition: Mapping[str, Any] | None = None
 
     def check(self, choices: Sequence[str]) -> None:
-        """Raise `UsageError` if such a vote has no exact result. Sends nothing."""
+        """Raise `UsageError` if a poll does not count votes for each choice. Sends nothing."""
         for choice in choices:
             if not choice.isdigit() or not choice.isascii() or int(choice) >= _COUNTED or str(int(choice)) != choice:
                 raise UsageError(
@@ -165,7 +165,7 @@ class Ranking:
         self.name = name
 
     def check(self, choices: Sequence[str]) -> None:
-        """Raise `UsageError` if a ranking cannot show so many answers. Sends nothing."""
+        """Raise `UsageError` if a ranking cannot show all of these answers. Sends nothing."""
         if len(choices) > _TOP:
             raise UsageError(f"--mix: {len(choices)} answers are too many: a ranking shows {_TOP}")
 
@@ -231,7 +231,7 @@ class Buffer:
 
 @contextmanager
 def _readable(answer: Answered) -> Iterator[None]:
-    """Raise `UnexpectedAnswer` if the block cannot read the answer."""
+    """Turn an error while the block reads an answer into `UnexpectedAnswer`."""
     try:
         yield
     except (*SHAPE_ERRORS, OverflowError, RecursionError) as error:

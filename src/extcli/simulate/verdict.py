@@ -1,4 +1,4 @@
-"""Compares what a crowd should have left behind with what is there. Pure."""
+"""Compares the planned result of a crowd with what the service has. Pure."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class Comparison:
 
     counts: Sequence[Count]
     undecided: int
-    """The users, or entries, of which it is unknown what the service has."""
+    """How many users, or entries, may or may not have been counted."""
     faults: Sequence[str] = field(default_factory=list)
-    """What else is not as planned, such as a late vote that was counted."""
+    """Other differences from the plan, such as a late vote that was counted."""
 
     @property
     def verdict(self) -> Verdict:
@@ -113,7 +113,7 @@ def acknowledged(plan: Plan, status: Sequence[int]) -> tuple[list[tuple[int, int
 def compare(
     plan: Plan, status: Sequence[int], before: Mapping[str, int], after: Mapping[str, int], faults: Sequence[str]
 ) -> Comparison:
-    """Compare users by choice before and after a run, and their number. Choices out of the plan must not change."""
+    """Compare users by choice before and after a run, and their number. Other choices must not change."""
     by_choice, voters, undecided = acknowledged(plan, status)
     counts = []
     for choice, planned, answers in zip(plan.choices, plan.expected, by_choice, strict=True):

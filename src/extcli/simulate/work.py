@@ -1,4 +1,4 @@
-"""What a pool of connections has to do, and what it measures."""
+"""The work of a pool of connections, and what it measures."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Measured:
     repeats_at: array[float] = field(default_factory=lambda: array("d"))
     reopened: int = 0
     lag: float = 0.0
-    """The most seconds that this program itself was late in handling a request that was due."""
+    """The most seconds by which this program itself was late to handle a request."""
 
     @classmethod
     def of(cls, count: int) -> Measured:

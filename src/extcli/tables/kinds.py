@@ -119,7 +119,7 @@ def instant_of(value: object) -> datetime | None:
 
 @dataclass(frozen=True)
 class Json:
-    """A JSON value, or only an object, of at most so many bytes of compact JSON."""
+    """A JSON value, or only an object. `bytes` limits its compact JSON."""
 
     bytes: int
     is_object: bool = False
@@ -138,7 +138,7 @@ class Json:
 
 
 def _check_json(value: object, path: Path, report: Report) -> bool:
-    """Report what JSON cannot express, and return whether there is nothing."""
+    """Report each part that JSON cannot express, and return whether there is none."""
     if isinstance(value, dict):
         return all([_check_json(member, (*path, name), report) for name, member in value.items()])
     if isinstance(value, list):

@@ -106,7 +106,7 @@ def _parsed(text: str, name: str) -> Any:
         place, problem = _START, "a number has too many digits"
     else:
         if repeated:
-            raise InvalidFile(name, [_line(name, at, f"{path_text(path)}: is there twice") for path, at in repeated])
+            raise InvalidFile(name, [_line(name, at, f"{path_text(path)}: appears twice") for path, at in repeated])
         return parsed
     kind = "JSON" if is_json else "TOML"
     raise InvalidFile(name, [_line(name, place, f"not valid {kind}: {problem[:1].lower()}{problem[1:]}")])
@@ -118,7 +118,7 @@ def _refuse(constant: str) -> Any:
 
 
 def _nearest(places: Mapping[positions.Path, Position], path: positions.Path) -> Position:
-    """Return where a field is; if it is missing, where the one around it is."""
+    """Return the position of a field; for a missing one, that of the table around it."""
     while path and path not in places:
         path = path[:-1]
     return places.get(path, _START)

@@ -146,7 +146,7 @@ class Wait(Part[ModeT]):
 
     @operation
     def sockets(self, topic: str = "connected", *, count: Count = 1, timeout: float = TIMEOUT) -> dict[str, Any]:
-        """Wait until so many sockets are connected, or are subscribed to a topic."""
+        """Wait until `count` sockets are connected, or subscribed to a topic."""
         return self._meet("sockets", topic, timeout, count=count)
 
     def _meet(

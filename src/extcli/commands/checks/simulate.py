@@ -17,7 +17,7 @@ from extcli.session import Session
 if TYPE_CHECKING:
     from extcli.simulate.crowds import Options
 
-app = noun("Simulate crowds: say what the result will be, send at planned instants, and check the result.")
+app = noun("Simulate crowds: predict the result, send at planned instants, and compare.")
 
 _DEFAULT_RATE, _DEFAULT_PRODUCTION_RATE = "500/s", "100/s"
 

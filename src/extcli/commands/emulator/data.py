@@ -36,8 +36,8 @@ def backup(
 ) -> None:
     """Copy the data to a new file, also while the service runs.
 
-    The copy has every write that was acknowledged before. It is checked, on the disk, and
-    replaces nothing before it is complete. It holds the key that signs tokens: keep it secret.
+    The copy has every write that was acknowledged before. It replaces a file only once it is
+    complete, checked and on the disk. It holds the key that signs tokens: keep it secret.
     Plain output is `format<TAB>bytes`, then `kind<TAB>count`.
 
     Example: extcli data backup /backup/extension.db --data sqlite:///srv/extension.db
@@ -83,8 +83,8 @@ def verify(session: Session, file: Annotated[Path, typer.Argument(metavar="FILE"
 def restore(session: Session, file: Backup, data: Url = None) -> None:
     """Replace the data by a backup. The service must not run.
 
-    Verifies the backup first, and exits 7 if something is wrong with it. The former data is
-    kept beside the new, under a name that is printed. Plain output is as that of backup.
+    Verifies the backup first, and exits 7 if something is wrong with it. Keeps the former
+    data beside the new, and prints its name. Plain output is that of `data backup`.
 
     Example: extcli data restore /backup/extension.db --data sqlite:///srv/extension.db
     """
@@ -162,10 +162,10 @@ def _file_of(url: str | None, verb: str, instead: str) -> str:
     if path is not None:
         return path
     if url.startswith("sqlite:"):
-        raise UsageError(f"cannot {verb} data in memory", why="it is in no file", fix=instead)
+        raise UsageError(f"cannot {verb} data in memory", why="it is not in a file", fix=instead)
     raise UsageError(
         f"cannot {verb} data in Redis",
-        why="it is in no file of extcli's",
+        why="extcli has no file of it",
         fix=f"use the tools of Redis, such as BGSAVE; {instead}",
     )
 

@@ -38,7 +38,7 @@ Delay = Annotated[
 Drop = Annotated[bool, typer.Option("--drop", help="Close the connection without an answer.")]
 Reset = Annotated[bool, typer.Option("--reset", help="Reset the connection (RST).")]
 Truncate = Annotated[
-    int | None, typer.Option("--truncate", metavar="BYTES", help="Cut the answer's body after so many bytes.")
+    int | None, typer.Option("--truncate", metavar="BYTES", help="Cut the answer's body after this many bytes.")
 ]
 Stall = Annotated[bool, typer.Option("--stall", help="Never answer; the connection stays open.")]
 Close = Annotated[int | None, typer.Option("--close", metavar="CODE", help="Close the socket, such as with 1012.")]
@@ -50,7 +50,9 @@ Share = Annotated[
     str | None, typer.Option("--share", metavar="SHARE", help="Hit only this share, at random: 10% or 0.1.")
 ]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Another choice of --share and --delay [0].")]
-For = Annotated[str | None, typer.Option("--for", metavar="TIME", help="Only so long, by the emulator's clock: 10s.")]
+For = Annotated[
+    str | None, typer.Option("--for", metavar="TIME", help="Only for this long, by the emulator's clock: 10s.")
+]
 
 
 @command(app)

@@ -34,7 +34,7 @@ def rig(
       extcli rig http://127.0.0.1:8000/panel.html --live live.html --viewers 3
     """
     if not page.startswith(("http://", "https://")):
-        raise UsageError(f"{page[:80]!r} is no URL of a page", fix="begin it with http:// or https://")
+        raise UsageError(f"{page[:80]!r} is not the URL of a page", fix="begin it with http:// or https://")
     query = {
         "url": page,
         "config": config,

@@ -49,7 +49,7 @@ def malformed_header(at: Deployment) -> None:
         expect(f"the status with {name}", 401, reply.status)
 
 
-@rule("spec: Authentication", "A token that is no JWT is refused with 401.")
+@rule("spec: Authentication", "A token that is not a JWT is refused with 401.")
 def malformed_token(at: Deployment) -> None:
     for text in ("abc", "a.b", "a.b.c", "a.b.c.d", "...", f"{segment({'alg': 'HS256'})}.{segment([])}.x"):
         expect(f"the status with {text}", 401, status(at.bearer(text)))
@@ -73,7 +73,7 @@ def early_token(at: Deployment) -> None:
     expect("the status after nbf", 200, status(at.caller("viewer", nbf=seconds(at, -LATER))))
 
 
-@rule("A1", "An `exp` that is no number is refused with 401.", "viewer", secret=True)
+@rule("A1", "An `exp` that is not a number is refused with 401.", "viewer", secret=True)
 def malformed_exp(at: Deployment) -> None:
     wrong: list[Any] = [True, "soon", []]
     for exp in wrong:
@@ -87,7 +87,7 @@ def exp_in_milliseconds(at: Deployment) -> None:
     expect("the status with exp 10**11 - 1", 200, status(at.caller("viewer", exp=10**11 - 1)))
 
 
-@rule("A1", "An `allowed_stage` that is no text is refused with 401.", "viewer", secret=True, mode="production")
+@rule("A1", "An `allowed_stage` that is not a text is refused with 401.", "viewer", secret=True, mode="production")
 def malformed_stage(at: Deployment) -> None:
     stages: list[Any] = [["sandbox"], {}, 1, True]
     for stage in stages:

@@ -116,7 +116,10 @@ def repeated_use(at: Deployment) -> None:
 
 
 @rule(
-    "spec: Authentication", "A refresh token is no access token: REST refuses it with 401.", "broadcaster", writes=True
+    "spec: Authentication",
+    "A refresh token is not an access token: REST refuses it with 401.",
+    "broadcaster",
+    writes=True,
 )
 def refresh_token_over_rest(at: Deployment) -> None:
     pair = at.socket().data("authenticate", data={"client_id": at.client_id, "pin": bound_pin(at)})

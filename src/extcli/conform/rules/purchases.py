@@ -27,7 +27,7 @@ def outstanding(game: Any) -> list[Any]:
     return [each.get("id") for each in game.data("get", "transaction", {"sku": "conform"})["transactions"]]
 
 
-@rule(SOURCE, "A receipt that is no token is refused with 400.", "viewer", writes=True)
+@rule(SOURCE, "A receipt that is not a token is refused with 400.", "viewer", writes=True)
 def malformed_receipt(at: Deployment) -> None:
     for receipt in ("", "x", "a.b.c", 5):
         reply = at.viewer.post("bits/transactions", {"transactionReceipt": receipt})
