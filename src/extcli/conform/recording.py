@@ -1,7 +1,7 @@
 """Recordings of the answers of a deployment, which others are compared with.
 
 Ids, tokens, PINs and times differ from run to run. A recording has names in their place, and in place of what the
-extension itself stores, such as its hidden state. So it holds no secret. The texts of errors are kept, but not compared.
+extension itself stores, such as its hidden state. So it holds no secret. Texts of errors are kept, but not compared.
 """
 
 from __future__ import annotations
