@@ -133,8 +133,8 @@ class Transactions:
         buyers = [] if transaction_id else await self._users.aliases(caller.client_id, [user_id])
         async for key, each in self._outstanding(caller, required_channel(channel, "a purchase")):
             is_users = any(each.sku == sku and each.user_id in ids for ids in buyers)
-            if transaction_id in (each.id, each.own_id) if transaction_id else is_users:
-                await self._documents.drop([key], now=self._clock.now())
+            is_meant = transaction_id in (each.id, each.own_id) if transaction_id else is_users
+            if is_meant and await self._documents.drop([key], now=self._clock.now()):  # not settled since it was read
                 return
         raise NotFound("Not Found", "no outstanding transaction matches")
 
