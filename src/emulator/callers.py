@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Set
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -27,6 +27,9 @@ ANYONE = frozenset(Role)
 CHANNEL_WRITERS = frozenset({Role.BROADCASTER, Role.ADMIN, Role.BACKEND})
 EXTENSION_WRITERS = frozenset({Role.ADMIN, Role.BACKEND})
 
+GLOBAL: Final = "global-"
+"""The beginning of the ids of polls and rankings that all channels share (ruling A4)."""
+
 
 def opaque_id_of(user_id: str) -> str:
     """The opaque id of a user who was never seen under another: `U` and the shared id, unless that begins with `U`."""
@@ -38,6 +41,11 @@ def role_error(role: Role, allowed: Set[Role], doing: str = "do this") -> Forbid
     return Forbidden(
         "role is not authorized", f"the role {role} may not {doing}; allowed: {', '.join(sorted(allowed))}"
     )
+
+
+def is_global(id: str) -> bool:
+    """Whether all channels of the extension share the poll or ranking with this id."""
+    return id.startswith(GLOBAL)
 
 
 def check_extension_wide(caller: Caller, name: str) -> None:

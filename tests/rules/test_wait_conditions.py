@@ -161,5 +161,19 @@ def test_a_change_counts_if_its_id_channel_and_extension_do(key: Key, concerns: 
     assert concerns is condition_of(SCOPE | {"for": "poll", "id": "lunch"}).concerns(key)
 
 
-def test_a_global_poll_belongs_to_every_channel():
-    assert condition_of(SCOPE | {"for": "poll", "id": "global-x"}).concerns(Key("poll", "ext", "global-x"))
+@pytest.mark.parametrize(
+    ("subject", "id", "is_shared"),
+    [
+        ("poll", "global-x", True),
+        ("poll", "globalx", False),
+        ("rank", "global-x", True),
+        ("rank", "globalx", False),
+        ("json_store", "globalx", True),
+        ("accumulate", "global-x", False),
+        ("broadcast", "global-x", False),
+    ],
+)
+def test_a_change_of_no_channel_counts_in_every_channel_for_global_ids_only(subject: str, id: str, is_shared: bool):
+    condition = condition_of(SCOPE | {"for": subject, "id": id})
+
+    assert is_shared is condition.concerns(Key(condition.kind, "ext", id))

@@ -7,20 +7,18 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from emulator.callers import opaque_id_of
+from emulator.callers import GLOBAL, is_global, opaque_id_of
 from emulator.dashboard.commands import CALLER, field
 from emulator.dashboard.lists import chosen, command, entries, listed, manager_of
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.engines.base import Entry, Key
 from emulator.features.votes.definitions import Definition, status_of
 from emulator.features.votes.rules import (
-    GLOBAL,
     HIGHEST,
     LIFETIME,
     LOWEST,
     SPECIFIC_VALUES,
     checked_poll_id,
-    is_global,
     stats_of,
 )
 

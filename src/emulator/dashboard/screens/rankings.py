@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from emulator.callers import GLOBAL
 from emulator.dashboard.commands import CALLER, field
 from emulator.dashboard.lists import chosen, command, entries, listed, manager_of
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.engines.base import Key
-from emulator.features.ranking.service import GLOBAL, TOP
+from emulator.features.ranking.service import TOP
 
 
 async def read(service: Service, query: Query) -> dict[str, Any]:

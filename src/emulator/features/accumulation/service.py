@@ -92,13 +92,13 @@ class Buffers:
         self._changes.note(key, "entry", caller.opaque_id, None, now)
 
     async def read(self, caller: Caller, channel: str | None, buffer_id: str, start: int) -> Entries:
-        """The entries added at or after `start` (Unix ms)."""
+        """Return the entries added at or after `start` (Unix ms)."""
         key = Key("accumulate", caller.client_id, buffer_id, channel)
         latest, pages = await self._logs.read(key, now=self._clock.now(), since=clamp_instant(start))
         return Entries(latest, ([item.value for item in page] async for page in pages))
 
     async def summary(self, caller: Caller, channel: str | None, buffer_id: str) -> tuple[int, bytes]:
-        """The number of entries, and the data of the newest as JSON; empty if there is none."""
+        """Return the number of entries, and the data of the newest as JSON; empty if there is none."""
         count, newest = 0, b""
         async for page in (await self.read(caller, channel, buffer_id, 0)).pages:
             if page and not count:
@@ -107,7 +107,7 @@ class Buffers:
         return count, newest
 
     async def listing(self, caller: Caller, channel: str | None, page: Page) -> BufferList:
-        """A page of the buffers with entries of a channel, or of all channels."""
+        """Return a page of the buffers with entries of a channel, or of all channels."""
         group = Key("accumulate", caller.client_id, "", channel)
         found = await self._logs.listing(group, now=self._clock.now(), limit=page.limit + 1, after=page.after(group))
         return BufferList(
@@ -120,7 +120,7 @@ class Buffers:
 
 
 def _checked_blob(value: object) -> bytes:
-    """The blob as compact JSON; raises `BadRequest` if it is 256 bytes of UTF-8 or more."""
+    """Return the blob as compact JSON; raises `BadRequest` if it is 256 bytes of UTF-8 or more."""
     blob = json_codec.encode(value)
     if len(blob) >= LIMIT:
         raise BadRequest("Body too large", f"the body is {len(blob)} bytes as compact JSON; it must be under {LIMIT}")

@@ -199,7 +199,7 @@ def _answer(marked: Marked) -> WithHeaders:
 
 
 def _checked_users(users: list[object], at: int) -> list[str]:
-    """The user ids, of which the first is `users[at]`; raises `BadRequest` naming an invalid one."""
+    """Return the user ids, of which the first is `users[at]`; raises `BadRequest` naming an invalid one."""
     for position, user in enumerate(users, at):
         if not isinstance(user, str) or not 1 <= len(user) <= _MAX_USER_LENGTH or not user.isprintable():
             raise invalid_member(f"users[{position}]", _USER_RULE)

@@ -113,7 +113,7 @@ def check_codes(errors: ValidationErrors, array: int, at: int, codes: Sequence[A
 
 
 def checked_indices(errors: ValidationErrors, body: NamesBody, arrays: int) -> list[int]:
-    """The index of each set of a PUT. What is wrong with them or the names is added to `errors`."""
+    """Return the index of each set of a PUT. What is wrong with them or the names is added to `errors`."""
     if not 1 <= arrays <= MAX_SETS:
         errors.add(f"codes: {arrays} sets given; must be 1 to {MAX_SETS}")
     if len(body.names) != arrays:
@@ -135,32 +135,32 @@ def checked_indices(errors: ValidationErrors, body: NamesBody, arrays: int) -> l
 
 
 def pool_key(client_id: str, index: int) -> Key:
-    """The pool of the set at an index."""
+    """Return the key of the pool of the set at an index."""
     return Key("codes", client_id, str(index))
 
 
 def pool_keys(client_id: str) -> list[Key]:
-    """The pools of all possible sets, in index order."""
+    """Return the keys of the pools of all possible sets, in index order."""
     return [pool_key(client_id, index) for index in range(MAX_SETS)]
 
 
 def list_key(client_id: str, name: str) -> Key:
-    """A list of codes, uploaded before its set is defined."""
+    """Return the key of a list of codes, uploaded before its set is defined."""
     return Key("code_list", client_id, name)
 
 
 def roster_key(client_id: str, name: str) -> Key:
-    """The users of one call of `mark_*`."""
+    """Return the key of the roster of one `mark_*` call."""
     return Key("marked", client_id, name)
 
 
 def grants_key(client_id: str) -> Key:
-    """The document that holds the extension's grants."""
+    """Return the key of the document that holds the extension's grants."""
     return Key("marks", client_id, "")
 
 
 def prizes_by_set(body: GrantBody, sets: Mapping[int, CodeSet]) -> dict[str, tuple[int, int]]:
-    """The codes granted and the limit, per set id; raises `BadRequest` naming an invalid limit or an unknown prize."""
+    """Return the codes granted and the limit by set id. Raises `BadRequest` for a wrong limit or prize."""
     if not body.prizes or len(body.prizes) > _MAX_PRIZES:
         raise invalid_member("prizes", f"must list 1 to {_MAX_PRIZES} set indices")
     for position, limit in enumerate(body.prize_limits):
@@ -174,7 +174,7 @@ def prizes_by_set(body: GrantBody, sets: Mapping[int, CodeSet]) -> dict[str, tup
 
 
 def live_grants(grants: Iterable[CodeGrant], sets: Mapping[int, CodeSet]) -> list[CodeGrant]:
-    """The grants of at least one of these sets."""
+    """Return the grants of at least one of these sets."""
     alive = {each.set_id for each in sets.values()}
     return [grant for grant in grants if not alive.isdisjoint(grant.granted)]
 
@@ -206,7 +206,7 @@ def is_in_time(cast_at: int, cutoff: int) -> bool:
 
 
 def _limit(body: GrantBody, prize: int) -> int:
-    """The limit for a set: its own entry, else the entry parallel to it in `prizes`, else 1."""
+    """Return the limit for a set: its own entry, else the entry parallel to it in `prizes`, else 1."""
     limits = body.prize_limits
     if prize < len(limits):
         return limits[prize]

@@ -41,7 +41,7 @@ class Voters(Protocol):
     def voters(
         self, caller: Caller, channel: str | None, poll_id: str, value: int
     ) -> AsyncIterator[Sequence[tuple[str, int]]]:
-        """Pages of users whose latest vote is `value`, each with the Unix ms of that vote."""
+        """Yield pages of users whose latest vote is `value`, each with the Unix ms of that vote."""
 
 
 class Redemption(NamedTuple):
@@ -93,16 +93,16 @@ class CodeSets:
 
         def change(live: Mapping[Key, Stock]) -> Mapping[Key, Stock]:
             current = _sets_of(live)
-            for index, code_set in new.items():
-                code_set.set_id = current[index].set_id if index in current else code_set.set_id
             others = {each.name: index for index, each in current.items() if index not in new}
             for position, name in enumerate(body.names):
                 if name in others:
                     raise BadRequest("Invalid codes", f"names[{position}]: the set at {others[name]} has this name")
-            return {
-                pool_key(client_id, index): Stock(lists[index], json_codec.encode(code_set))
-                for index, code_set in new.items()
-            }
+            stocks = {}
+            for index, each in new.items():
+                set_id = current[index].set_id if index in current else each.set_id
+                text = json_codec.encode(CodeSet(each.name, set_id, until))
+                stocks[pool_key(client_id, index)] = Stock(lists[index], text)
+            return stocks
 
         await self._pools.assign(pool_keys(client_id), change, now=now, expires_at=until)
         audit("codes replaced", upload.caller, sets=len(new), codes=upload.size)
@@ -145,7 +145,7 @@ class CodeSets:
         return marked
 
     async def eligibility(self, caller: Caller) -> list[int]:
-        """The number of codes of each set that the caller may still redeem, up to the highest index in use."""
+        """Return the number of codes of each set that the caller may still redeem, up to the highest index in use."""
         sets = await self._sets(caller.client_id)
         grants = await self._grants.of(caller)
         held = await self._held(caller)
@@ -155,7 +155,7 @@ class CodeSets:
         ]
 
     async def redeemed(self, caller: Caller) -> list[list[str]]:
-        """The codes of each set that the caller has redeemed, up to the highest index in use or redeemed from."""
+        """Return the caller's codes of each set, up to the highest index in use or redeemed from."""
         sets = await self._sets(caller.client_id)
         held = await self._held(caller)
         return [list(held.get(index, _NOTHING).items) for index in range(max([*sets, *held], default=-1) + 1)]
@@ -188,6 +188,6 @@ class CodeSets:
 
 
 def _sets_of(stocks: Mapping[Key, Stock]) -> dict[int, CodeSet]:
-    """The sets by index, in index order."""
+    """Return the sets by index, in index order."""
     sets = {int(key.name): msgspec.json.decode(stock.note, type=CodeSet) for key, stock in stocks.items()}
     return dict(sorted(sets.items()))

@@ -215,7 +215,7 @@ class Contents:
 
 
 def _where(key: Key) -> dict[str, Any]:
-    """The members of a row that its key gives. Stores of one kind have no names."""
+    """Return the members of a row that its key gives. Stores of one kind have no names."""
     return {"id": key.name or key.kind, "client_id": key.owner, "channel_id": key.channel or ""}
 
 

@@ -116,7 +116,7 @@ class Directory:
 
 
 def _opaque_id(user: str, shared: Mapping[str, str]) -> str:
-    """The opaque id of a user. `shared` maps the shared ids in the directory to opaque ids, empty if unknown."""
+    """Return the opaque id of a user. `shared` maps the shared ids in the directory to opaque ids, empty if unknown."""
     for name in (user, user.removeprefix("U")):
         if name in shared:
             return shared[name] or opaque_id_of(name)

@@ -15,11 +15,10 @@ from emulator.errors import BadRequest, invalid_parameter
 from emulator.features.identity.directory import Directory
 from emulator.features.identity.rules import TOKEN_LIFETIME, AuthtokenBody, id_text, identities_of
 from emulator.ids import anonymous_id
+from emulator.limits.pages import FIRST
 
 PAGE = 1_000
 """User ids in one page of `user_ids`."""
-FIRST = LAST = "0"
-"""The cursor of the first page, and `next` of the last page."""
 
 
 class UserInfo(Struct):
@@ -101,7 +100,7 @@ class Identities:
         """Return up to 1,000 ids of users who shared them and wrote, in code point order. Raises `BadRequest`."""
         ids = await self._directory.page(caller.client_id, after=_after(cursor), limit=PAGE + 1)
         page = ids[:PAGE]
-        next_cursor = page[-1].encode().hex() if len(ids) > PAGE else LAST
+        next_cursor = page[-1].encode().hex() if len(ids) > PAGE else FIRST
         return UserIds(next_cursor, [SharedId(user_id) for user_id in page])
 
 
@@ -111,4 +110,4 @@ def _after(cursor: str) -> str:
     try:
         return bytes.fromhex(cursor).decode()
     except ValueError:
-        raise invalid_parameter("cursor", "use '0', or `next` of an earlier page") from None
+        raise invalid_parameter("cursor", f"use {FIRST!r}, or `next` of an earlier page") from None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import UNSET, Struct, UnsetType
 
-from emulator.callers import Caller, check_extension_wide
+from emulator.callers import Caller, check_extension_wide, is_global
 from emulator.changes import Changes
 from emulator.clock import DAY, Clock
 from emulator.engines.base import Ballots, CastRequest, Key
@@ -17,7 +17,6 @@ from emulator.observability.audit import audit
 LIFETIME = DAY
 """A ranking expires this long after its last answer, in ms (Limits)."""
 TOP = 100
-GLOBAL = "global-"
 
 
 class Accepted(Struct):
@@ -75,17 +74,17 @@ class Rankings:
         return Accepted(True, UNSET if cast.previous is None else cast.previous)
 
     async def counts(self, caller: Caller, channel: str | None, ranking_id: str) -> Mapping[str, int]:
-        """The users by answer, of all answers."""
+        """Return the users by answer, of all answers."""
         return dict((await self._ballots.tally(_key(caller, channel, ranking_id), now=self._clock.now())).counts)
 
     async def read(self, caller: Caller, channel: str | None, ranking_id: str) -> list[Score]:
-        """The top 100 answers by score; ties are in order of first submission."""
+        """Return the top 100 answers by score; ties are in order of first submission."""
         tally = await self._ballots.tally(_key(caller, channel, ranking_id), now=self._clock.now(), top=TOP)
         return [Score(answer, users) for answer, users in tally.counts]
 
     async def clear(self, caller: Caller, channel: str | None, ranking_id: str) -> None:
         """Delete the ranking. Raises `Forbidden` if it is global and the caller only a broadcaster."""
-        if ranking_id.startswith(GLOBAL):
+        if is_global(ranking_id):
             check_extension_wide(caller, ranking_id)
         key = _key(caller, channel, ranking_id)
         if found := await self._ballots.drop(key, now=self._clock.now()):
@@ -96,7 +95,7 @@ class Rankings:
             await self._id_quota.release(dropped)
 
     async def listing(self, caller: Caller, channel: str | None, page: Page) -> RankingList:
-        """A page of the live rankings of a channel, or of all channels."""
+        """Return a page of the live rankings of a channel, or of all channels."""
         group = Key("rank", caller.client_id, "", channel)
         found = await self._ballots.listing(group, now=self._clock.now(), limit=page.limit + 1, after=page.after(group))
         # A ranking expires a fixed time after its latest answer.
@@ -110,5 +109,5 @@ class Rankings:
 
 
 def _key(caller: Caller, channel: str | None, ranking_id: str) -> Key:
-    """The key of a ranking; a global ranking belongs to no channel."""
-    return Key("rank", caller.client_id, ranking_id, "" if ranking_id.startswith(GLOBAL) else channel)
+    """Return the key of a ranking; a global ranking belongs to no channel."""
+    return Key("rank", caller.client_id, ranking_id, "" if is_global(ranking_id) else channel)

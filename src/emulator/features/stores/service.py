@@ -249,7 +249,7 @@ class Stores:
     async def _records(
         self, store: Store, caller: Caller, channel: str | None, user_ids: list[str]
     ) -> dict[str, bytes]:
-        """The records of users by the spelling given, without users who have none."""
+        """Return the records of users by the spelling given, without users who have none."""
         opaque_ids = await self._users.opaque_ids(caller.client_id, user_ids)
         keys = {user_id: self._key(store, caller, channel, opaque_ids[user_id]) for user_id in user_ids}
         now = self._clock.now()

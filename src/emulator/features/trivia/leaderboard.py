@@ -79,7 +79,7 @@ class Standings:
                         team.broadcaster_correct.add(question.id)
 
     def best(self) -> list[TeamScore]:
-        """The top 1,000 teams, highest score first; ties are in code point order of the team id."""
+        """Return the top 1,000 teams, highest score first; ties are in code point order of the team id."""
         scores = (self._score(team_id, team) for team_id, team in self._teams.items())
         return sorted(scores, key=lambda each: (-each.combined_score, each.team_id))[:MAX_TEAMS]
 

@@ -100,7 +100,7 @@ def encoded_contest(contest: Contest) -> bytes:
 
 
 def question_of(contest: Contest, question_id: str, *, sees_inactive: bool) -> Question:
-    """The question with this id; raises `NotFound` if there is none or the caller may not see it."""
+    """Return the question with this id; raises `NotFound` if there is none or the caller may not see it."""
     question = contest.get(question_id)
     if question is None or (question.state is State.INACTIVE and not sees_inactive):
         shown = question_id[:MAX_ID_LENGTH]
@@ -117,7 +117,7 @@ def check_option(question: Question, option_id: str) -> None:
 
 
 def view_of(question: Question, vote: str | None) -> QuestionView:
-    """A question as a user who voted for `vote` sees it. A vote for a removed option is left out."""
+    """Return a question as a user who voted for `vote` sees it. A vote for a removed option is left out."""
     body = {name: getattr(question, name) for name in QuestionBody.__struct_fields__}
     results = Results(
         you=vote if vote is not None and question.has_option(vote) else UNSET, winner=question.winner or UNSET

@@ -82,13 +82,13 @@ class Trivia:
         return contest[question_id].state
 
     async def questions(self, caller: Caller) -> list[QuestionView]:
-        """The questions that the caller may see, with the caller's votes."""
+        """Return the questions that the caller may see, with the caller's votes."""
         contest, voter = await self._read(caller)
         seen = (each for each in contest.values() if each.state is not State.INACTIVE or sees_inactive(caller))
         return [view_of(each, voter.vote(each)) for each in sorted(seen, key=sort_order)]
 
     async def question(self, caller: Caller, question_id: str) -> QuestionView:
-        """One question with the caller's vote; raises `NotFound` if there is none or the caller may not see it."""
+        """Return one question with the caller's vote. Raises `NotFound` if there is none that the caller may see."""
         contest, voter = await self._read(caller)
         question = question_of(contest, question_id, sees_inactive=sees_inactive(caller))
         return view_of(question, voter.vote(question))
@@ -115,11 +115,11 @@ class Trivia:
         return decoded_voter(written[voter_record]).team
 
     async def team(self, caller: Caller) -> str:
-        """The caller's team; empty if there is none."""
+        """Return the caller's team; empty if there is none."""
         return (await self._read(caller))[1].team
 
     async def leaderboard(self, caller: Caller) -> list[TeamScore]:
-        """The top teams. Reads every voter of the extension, a page at a time."""
+        """Return the top teams. Reads every voter of the extension, a page at a time."""
         now = self._clock.now()
         standings = Standings((await self._read(caller))[0])
         key = voters_key(caller.client_id)
@@ -132,7 +132,7 @@ class Trivia:
         return standings.best()
 
     async def _read(self, caller: Caller) -> tuple[Contest, Voter]:
-        """The questions and the caller's record, read at one instant."""
+        """Return the questions and the caller's record, read at one instant."""
         contest_record, voter_record = contest_key(caller.client_id), voter_key(caller)
         now = self._clock.now()
         self._lapses.read([contest_record, voter_record], now)

@@ -27,7 +27,7 @@ class Voter(Struct, frozen=True):
     """Option ids by the serial of the question."""
 
     def vote(self, question: Question) -> str | None:
-        """The id of the option voted for, which may have been removed since; `None` without a vote."""
+        """Return the id of the option voted for, which may have been removed since; `None` without a vote."""
         return self.votes.get(question.serial)
 
 
@@ -36,7 +36,7 @@ def voter_key(caller: Caller) -> Key:
 
 
 def voters_key(client_id: str) -> Key:
-    """The key of an extension's voters; each voter's key adds `user`."""
+    """Return the key of an extension's voters; each voter's key adds `user`."""
     return Key(VOTER, client_id, "")
 
 
@@ -46,7 +46,7 @@ def decoded_voter(text: bytes | None) -> Voter:
 
 
 def with_team(voter: Voter, caller: Caller, channel: str | None) -> Voter:
-    """The voter with a team: the current one, else `channel`, which broadcasters always have. Raises `BadRequest`."""
+    """Return the voter with a team: its own, else `channel`, which broadcasters always have. Raises `BadRequest`."""
     if caller.role is Role.BROADCASTER and channel:
         return msgspec.structs.replace(voter, team=channel, is_broadcaster=True)
     if voter.team:
@@ -57,7 +57,7 @@ def with_team(voter: Voter, caller: Caller, channel: str | None) -> Voter:
 
 
 def with_vote(voter: Voter, caller: Caller, contest: Contest, question_id: str, option_id: str) -> Voter:
-    """The voter with this vote, and without votes for removed questions. Raises `NotFound` and `BadRequest`."""
+    """Return the voter with this vote, and without votes for removed questions. Raises `NotFound` and `BadRequest`."""
     question = question_of(contest, question_id, sees_inactive=sees_inactive(caller))
     if question.state is not State.UNLOCKED:
         raise BadRequest(

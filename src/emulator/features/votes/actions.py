@@ -6,12 +6,11 @@ from typing import Any, Final
 
 from msgspec import UNSET, Struct, UnsetType
 
-from emulator.callers import CHANNEL_WRITERS
+from emulator.callers import CHANNEL_WRITERS, is_global
 from emulator.engines.base import Key
 from emulator.errors import BadRequest, invalid_member
 from emulator.features.votes.definitions import PollConfig
 from emulator.features.votes.results import PollResults
-from emulator.features.votes.rules import is_global
 from emulator.features.votes.service import Polls
 from emulator.realtime.action import Done, Message, action, feed
 from emulator.wire import json_codec
@@ -92,7 +91,7 @@ async def poll_topic(polls: Polls, message: Message) -> tuple[Key, ...]:
 
 
 def _channel(message: Message, poll_id: str) -> str:
-    """The connection's channel; raises `BadRequest` if there is none and the poll is not global."""
+    """Return the connection's channel; raises `BadRequest` if there is none and the poll is not global."""
     channel = message.channel
     if not channel and not is_global(poll_id):
         raise BadRequest("Invalid channel", "a poll needs a channel: authenticate with a token that has a channel_id")

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
+from emulator.callers import GLOBAL, is_global
 from emulator.clock import END_OF_TIME, SECOND
 from emulator.engines.base import NEVER, Terms
 from emulator.errors import invalid_member
-from emulator.features.votes.rules import GLOBAL, is_global
 from emulator.wire import json_codec
 
 _MAX_PROMPT_BYTES = 256
@@ -67,7 +67,7 @@ class Definition(Struct, rename="camel", kw_only=True):
 
 
 def checked_definition(poll_id: str, config: PollConfig, *, now: int) -> Definition:
-    """The definition with absolute times (`now` in ms); raises `BadRequest` naming the field and its limit."""
+    """Return the definition with absolute times (`now` in ms); raises `BadRequest` naming the field and its limit."""
     options = _checked_options(config.options)
     _check_size("prompt", config.prompt, _MAX_PROMPT_BYTES)
     if (size := len(json_codec.encode(config.user_data))) > _MAX_USER_DATA_BYTES:
@@ -98,7 +98,7 @@ def checked_definition(poll_id: str, config: PollConfig, *, now: int) -> Definit
 
 
 def terms_of(definition: Definition) -> Terms:
-    """The terms that the engine applies to votes."""
+    """Return the terms that the engine applies to votes."""
     return Terms(
         opens_at=definition.starts_at * SECOND,
         closes_at=definition.ends_at * SECOND or NEVER,
@@ -118,13 +118,16 @@ def status_of(definition: Definition, *, now: int) -> str:
 
 
 def next_status_change(definition: Definition, *, now: int) -> int | None:
-    """The Unix ms at which the status next changes by itself; `None` if it never does."""
+    """Return the Unix ms at which the status next changes by itself; `None` if it never does."""
     changes = (definition.starts_at * SECOND, definition.ends_at * SECOND)
     return next((at for at in changes if at > now), None)
 
 
 def reconfigured(definition: Definition, config: dict[str, Any], *, now: int) -> Definition:
-    """The definition with these members replaced; `endsAt: -1` ends it, unless it has ended. Raises `BadRequest`."""
+    """Return the definition with these members replaced. `endsAt: -1` ends it, unless it has ended.
+
+    Raises `BadRequest`.
+    """
     members = msgspec.to_builtins(definition) | config
     if "endsIn" in config and "endsAt" not in config:
         members["endsAt"] = 0
@@ -156,7 +159,7 @@ def _unix_seconds(name: str, absolute: int, relative_name: str, relative: int, n
 
 
 def _checked_options(options: list[str] | UnsetType) -> list[str]:
-    """The options; none if the field is absent. An empty list is refused."""
+    """Return the options; none if the field is absent. An empty list is refused."""
     if options is UNSET:
         return []
     if not 1 <= len(options) <= _MAX_OPTIONS:

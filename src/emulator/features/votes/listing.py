@@ -33,7 +33,7 @@ class PollList(Struct):
 
 
 def listed_poll(ballot: ListedBallot, *, now: int) -> ListedPoll:
-    """The poll of a ballot. A poll expires a week after its latest vote, so its expiry tells the time of that vote."""
+    """Return the poll of a ballot. Its expiry gives the time of its latest vote, because it is a week later."""
     status = "active"
     if ballot.definition is not None:
         status = status_of(msgspec.json.decode(ballot.definition, type=Definition), now=now)

@@ -36,7 +36,7 @@ class PollResults(Struct):
 
 
 def results_of(poll_id: str, definition: Definition | None, tally: Tally, *, now: int) -> PollResults | None:
-    """The results of a poll; `None` if it has neither a definition nor votes. `now` is in ms."""
+    """Return the results of a poll; `None` if it has neither a definition nor votes. `now` is in ms."""
     if definition is None and not tally.counts:
         return None
     stats = stats_of(tally.counts)

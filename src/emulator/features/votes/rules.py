@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from msgspec import UNSET, Struct, UnsetType
 
+from emulator.callers import GLOBAL
 from emulator.clock import WEEK
 from emulator.engines.base import CLOSED, OVER_ALLOWANCE, UNKNOWN_VOTER
 from emulator.errors import BadRequest
@@ -20,7 +21,6 @@ SPECIFIC_VALUES = 64
 """`specific` counts the values 0 to 63."""
 MAX_COUNT = 30
 """Votes in one request."""
-GLOBAL = "global-"
 _VALUES = {str(value): value for value in range(LOWEST, HIGHEST + 1)}
 """The values by their text, which an engine stores; a lookup costs a third of `int`."""
 
@@ -60,7 +60,7 @@ class Poll(Struct):
 
 @lru_cache(maxsize=1024)
 def checked_poll_id(poll_id: str) -> str:
-    """The id, if it is 1 to 64 letters, digits, `$`, `-` and `_` (ruling W8); raises `BadRequest` otherwise."""
+    """Return the id, if it is 1 to 64 letters, digits, `$`, `-` and `_` (ruling W8); raises `BadRequest` otherwise."""
     if not _POLL_ID.fullmatch(poll_id) or poll_id == GLOBAL:
         raise BadRequest(
             "Invalid poll id", "id: must be 1 to 64 letters, digits, '$', '-' and '_', and not just 'global-'"
@@ -68,32 +68,27 @@ def checked_poll_id(poll_id: str) -> str:
     return poll_id
 
 
-def is_global(poll_id: str) -> bool:
-    """Whether all channels of the extension share the poll."""
-    return poll_id.startswith(GLOBAL)
-
-
 def checked_value(value: int) -> int:
-    """The value, if it is within -99 to 99 (ruling P2); raises `BadRequest` otherwise."""
+    """Return the value, if it is within -99 to 99 (ruling P2); raises `BadRequest` otherwise."""
     if not LOWEST <= value <= HIGHEST:
         raise BadRequest("Value out of bounds", f"value: {value} is not within {LOWEST} to {HIGHEST}")
     return value
 
 
 def checked_count(count: int) -> int:
-    """The number of votes in one request, if it is within 1 to 30 (ruling P4); raises `BadRequest` otherwise."""
+    """Return the number of votes in one request, if it is within 1 to 30 (ruling P4); raises `BadRequest` otherwise."""
     if not 1 <= count <= MAX_COUNT:
         raise BadRequest("unacceptable vote", f"count: {count} is not within 1 to {MAX_COUNT}")
     return count
 
 
 def refusal(reason: str) -> BadRequest:
-    """The error for a vote that the engine refused: `CLOSED`, `OVER_ALLOWANCE` or `UNKNOWN_VOTER`."""
+    """Return the error for a vote that the engine refused: `CLOSED`, `OVER_ALLOWANCE` or `UNKNOWN_VOTER`."""
     return BadRequest(*_REFUSALS[reason])
 
 
 def stats_of(counts: Iterable[tuple[str, int]]) -> Stats:
-    """Statistics of a histogram of (value, votes). Integer arithmetic keeps the population variance exact."""
+    """Return statistics of a histogram of (value, votes). Integer arithmetic keeps the population variance exact."""
     count = total = squares = 0
     specific = [0] * SPECIFIC_VALUES
     for choice, votes in counts:
@@ -110,7 +105,7 @@ def stats_of(counts: Iterable[tuple[str, int]]) -> Stats:
 
 
 def poll_of(counts: Iterable[tuple[str, int]], choice: str | None) -> Poll:
-    """The response for a ballot's histogram and the caller's choice."""
+    """Return the response for a ballot's histogram and the caller's choice."""
     stats = stats_of(counts)
     vote = UNSET if choice is None else int(choice)
     return Poll(stats, stats.stddev, stats.mean, stats.sum, stats.count, stats.specific, vote)

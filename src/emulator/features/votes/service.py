@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from emulator.callers import Caller, check_extension_wide
+from emulator.callers import Caller, check_extension_wide, is_global
 from emulator.changes import Changes
 from emulator.clock import Clock, clamp_instant
 from emulator.engines.base import Ballots, CastRequest, Entry, Key
@@ -30,7 +30,6 @@ from emulator.features.votes.rules import (
     checked_count,
     checked_poll_id,
     checked_value,
-    is_global,
     poll_of,
     refusal,
     stats_of,
@@ -106,13 +105,13 @@ class Polls:
         self.updates = PollUpdates(self._results, self._definition, self._stats, publisher, pages, scheduler, clock)
 
     async def read(self, caller: Caller, channel: str | None, poll_id: str) -> Poll:
-        """The poll's statistics and the caller's own vote. An absent poll reads as empty."""
+        """Return the poll's statistics and the caller's own vote. An absent poll reads as empty."""
         key = _key(caller, channel, poll_id)
         counts, choice = await self._ballots.tally(key, now=self._clock.now(), voter=caller.opaque_id)
         return poll_of(counts, choice)
 
     async def counts(self, caller: Caller, channel: str | None, poll_id: str) -> Mapping[str, int]:
-        """The votes by value."""
+        """Return the votes by value."""
         return dict((await self._ballots.tally(_key(caller, channel, poll_id), now=self._clock.now())).counts)
 
     async def cast(self, caller: Caller, channel: str | None, poll_id: str, value: int, count: int = 1) -> Poll:
@@ -159,7 +158,7 @@ class Polls:
     async def log(
         self, caller: Caller, channel: str | None, poll_id: str, *, since: int, limit: int | None
     ) -> AsyncIterator[list[bytes]]:
-        """Every voter's latest vote cast at or after `since` (ms), oldest first, as pages of JSON (ruling P3)."""
+        """Return every voter's latest vote, cast at or after `since` (ms), oldest first: pages of JSON (ruling P3)."""
         key = _key(caller, channel, poll_id)
         counted = key.channel is not None and await self._has_additive_votes(key)
         now, since = self._clock.now(), clamp_instant(since)
@@ -181,7 +180,7 @@ class Polls:
             yield [_log_entry(entry, shared, counted) for entry in page]
 
     async def listing(self, caller: Caller, channel: str | None, page: Page) -> PollList:
-        """A page of the live polls of a channel, or of all channels."""
+        """Return a page of the live polls of a channel, or of all channels."""
         group, now = Key("poll", caller.client_id, "", channel), self._clock.now()
         found = await self._ballots.listing(group, now=now, limit=page.limit + 1, after=page.after(group))
         return PollList([listed_poll(each, now=now) for each in found[: page.limit]], page.next(found))
@@ -189,7 +188,7 @@ class Polls:
     async def voters(
         self, caller: Caller, channel: str | None, poll_id: str, value: int
     ) -> AsyncIterator[list[tuple[str, int]]]:
-        """Pages of users whose latest vote is `value`, each with the Unix ms of that vote, oldest first."""
+        """Yield pages of users whose latest vote is `value`, each with the Unix ms of that vote, oldest first."""
         key, choice = _key(caller, channel, poll_id), str(value)
         async for page in self._ballots.entries(key, now=self._clock.now()):
             yield [(entry.voter, entry.cast_at) for entry in page if entry.choice == choice]
@@ -221,7 +220,7 @@ class Polls:
             self.updates.changed(key)
 
     async def definition(self, caller: Caller, channel: str | None, poll_id: str) -> Definition:
-        """The poll's definition with its status; raises `NotFound` if there is none."""
+        """Return the poll's definition with its status; raises `NotFound` if there is none."""
         definition = await self._definition(_key(caller, channel or "", poll_id))
         if definition is None:
             raise NotFound("Not Found", f"the poll {poll_id} has no definition")
@@ -229,14 +228,14 @@ class Polls:
         return definition
 
     async def results(self, caller: Caller, channel: str, poll_id: str) -> PollResults:
-        """The poll and its results; raises `NotFound` if it has neither a definition nor votes."""
+        """Return the poll and its results; raises `NotFound` if it has neither a definition nor votes."""
         results = await self._results(_key(caller, channel, poll_id))
         if results is None:
             raise NotFound("Not Found", f"there is no poll {poll_id}")
         return results
 
     async def topic(self, caller: Caller, channel: str, poll_id: str) -> Key:
-        """The topic of a poll, which need not exist yet, or of all the channel's polls for `*`."""
+        """Return the topic of a poll, which need not exist yet, or of all the channel's polls for `*`."""
         if poll_id == ANY_NAME:
             return Key("poll", caller.client_id, ANY_NAME, channel)
         key = _key(caller, channel, poll_id)
@@ -271,12 +270,12 @@ class Polls:
 
 
 def _key(caller: Caller, channel: str | None, poll_id: str) -> Key:
-    """The key of a poll; a global poll belongs to no channel."""
+    """Return the key of a poll; a global poll belongs to no channel."""
     return Key("poll", caller.client_id, checked_poll_id(poll_id), "" if is_global(poll_id) else channel)
 
 
 def _managed_key(caller: Caller, channel: str | None, poll_id: str) -> Key:
-    """The key of a poll that the caller wants to define or delete."""
+    """Return the key of a poll that the caller wants to define or delete."""
     key = _key(caller, channel, poll_id)
     if is_global(poll_id):
         check_extension_wide(caller, poll_id)
@@ -284,7 +283,7 @@ def _managed_key(caller: Caller, channel: str | None, poll_id: str) -> Key:
 
 
 def _log_entry(entry: Entry, shared: Mapping[str, str], counted: bool) -> bytes:
-    """The JSON of one `Vote`. `shared` has the ids that voters shared after they voted, by opaque id."""
+    """Return the JSON of one `Vote`. `shared` has the ids that voters shared after they voted, by opaque id."""
     note = entry.note or json_codec.encode(_Voter(shared.get(entry.voter, entry.voter), entry.voter))[:-1]
     count = b',"count":%d' % entry.times if counted or entry.times > 1 else b""
     if note.endswith(b"}"):

@@ -9,11 +9,12 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
+from emulator.callers import is_global
 from emulator.clock import Clock
 from emulator.engines.base import Key
 from emulator.features.votes.definitions import Definition, next_status_change
 from emulator.features.votes.results import PollResults
-from emulator.features.votes.rules import LIFETIME, Stats, is_global
+from emulator.features.votes.rules import LIFETIME, Stats
 from emulator.realtime.publisher import Publisher
 from emulator.scheduling.scheduler import Scheduler
 from emulator.scheduling.throttle import Throttle

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from emulator.callers import GLOBAL
 from emulator.changes import KEPT
 from emulator.clock import MINUTE
 from emulator.engines.base import Key
@@ -36,15 +37,17 @@ class Subject(NamedTuple):
     id: str = ""
     """The id if the query has none; empty if it must have one."""
     needs_client: bool = True
+    shared: str | None = None
+    """The beginning of the ids that all channels share, if they have no channel; `None` if no ids are shared."""
 
 
 SUBJECTS: Final[Mapping[str, Subject]] = {
-    "poll": Subject("poll", frozenset({"count", "value", "sum"}), "default"),
-    "rank": Subject("rank", frozenset({"count", "key", "score"}), "default"),
+    "poll": Subject("poll", frozenset({"count", "value", "sum"}), "default", shared=GLOBAL),
+    "rank": Subject("rank", frozenset({"count", "key", "score"}), "default", shared=GLOBAL),
     "accumulate": Subject("accumulate", frozenset({"count", "latest"}), "default"),
-    "store": Subject("", frozenset({"path", "equals", "user"})),
-    "json_store": Subject("json_store", frozenset({"path", "equals"}), "default"),
-    "pin": Subject("pin", frozenset({"count"})),
+    "store": Subject("", frozenset({"path", "equals", "user"}), shared=""),
+    "json_store": Subject("json_store", frozenset({"path", "equals"}), "default", shared="global"),
+    "pin": Subject("pin", frozenset({"count"}), shared=""),
     "broadcast": Subject("event", frozenset({"count"})),
     "sockets": Subject("socket", frozenset({"count"}), "connected", needs_client=False),
     "journal": Subject("", frozenset({"count", *FILTERS}), "*", needs_client=False),
@@ -89,8 +92,9 @@ class Condition:
     def concerns(self, key: Key) -> bool:
         """Whether a change of this key counts."""
         named = self.subject in ("store", "pin") or key.name == self.id
-        is_global = not key.channel and (self.id.startswith("global") or self.subject in ("store", "pin"))
-        here = self.channel is None or key.channel == self.channel or is_global
+        shared = SUBJECTS[self.subject].shared
+        is_shared = not key.channel and shared is not None and self.id.startswith(shared)
+        here = self.channel is None or key.channel == self.channel or is_shared
         return named and here and key.owner in ("", self.client_id)
 
     def wanted(self) -> dict[str, str]:
