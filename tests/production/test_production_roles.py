@@ -20,14 +20,13 @@ from support.role_table import CLIENT_ID_ROWS, OPEN_ROWS, ROLES, ROWS, Row, each
 from support.service import CLIENT_ID, OTHER_ID, OTHER_SECRET, SECRET, Client, LiveServer, live_server, real_seconds
 
 REMOVED_ID, REMOVED_SECRET = "removed-extension", b"the secret of an extension that was removed"
-NOW = real_seconds()
 Headers = dict[str, str]
 
 
 def authorization(
     role: str, client_id: str = CLIENT_ID, *, key: bytes = SECRET, without: str = "", **claims: Any
 ) -> Headers:
-    payload = {"role": role, "user_id": "777", "channel_id": "777", "exp": NOW + 3_600, **claims}
+    payload = {"role": role, "user_id": "777", "channel_id": "777", "exp": real_seconds() + 3_600, **claims}
     payload.pop(without, None)
     return {"Authorization": f"{client_id} {jwt.encode(payload, key)}"}
 
@@ -49,9 +48,9 @@ CREDENTIALS = {
         lambda role: {"Authorization": authorization(role)["Authorization"].replace(f"{CLIENT_ID} ", "Bearer ")}
     ),
     "a wrong signature": Invalid(lambda role: authorization(role, key=SECRET + b"x")),
-    "expired": Invalid(lambda role: authorization(role, exp=NOW - 1)),
+    "expired": Invalid(lambda role: authorization(role, exp=real_seconds() - 1)),
     "without exp": Invalid(lambda role: authorization(role, without="exp"), roles=("viewer", "broadcaster")),
-    "not yet valid": Invalid(lambda role: authorization(role, nbf=NOW + 1_800)),
+    "not yet valid": Invalid(lambda role: authorization(role, nbf=real_seconds() + 1_800)),
     "our id, another's secret": Invalid(lambda role: authorization(role, key=OTHER_SECRET)),
     "another's id, our secret": Invalid(lambda role: authorization(role, OTHER_ID)),
     "naming another extension": Invalid(lambda role: authorization(role, extension_id=OTHER_ID)),
@@ -61,7 +60,7 @@ CREDENTIALS = {
 }
 RECEIPT = jwt.encode(
     {
-        "exp": NOW + 3_600,
+        "exp": real_seconds() + 3_600,
         "data": {"transactionId": "t", "userId": "777", "product": {"sku": "h", "cost": {"amount": 5, "type": "bits"}}},
     },
     SECRET,
