@@ -93,9 +93,9 @@ async def open_service(
         finally:
             for task in background:
                 task.cancel()
-            for task in background:
-                with suppress(asyncio.CancelledError):
-                    await task
+            for error in await asyncio.gather(*background, return_exceptions=True):
+                if isinstance(error, Exception):
+                    _log.error("a background task failed", exc_info=error)
             await service.close()
             if service.is_dropped:
                 with suppress(EngineError):  # the data was deleted before; a few rows may stay
@@ -111,3 +111,5 @@ async def _sweep(control: Control, metrics: Metrics) -> None:
         except EngineError as error:
             metrics.storage(ok=False)
             _log.warning("housekeeping failed, retrying later: %s", error)
+        except Exception:
+            _log.exception("unexpected failure of housekeeping")

@@ -42,6 +42,16 @@ def test_entries_are_newest_first_as_indented_json_with_their_size(live: LiveSer
     assert ["0 s ago", "U5", "5", '{\n  "stars": 5,\n  "why": [\n    "good"\n  ]\n}', "26"] == first
 
 
+def test_an_entry_shows_text_in_its_order_and_any_depth(live: LiveServer):
+    deep = "[" * 120 + "]" * 120
+    add(live, json.loads(deep))
+    add(live, ["\u202egnp.exe"])
+
+    (shown, *_), (nested, *_) = [row[3:] for row in buffers(live, **RATINGS).tables[0]]
+    assert '[\n  "\\u202egnp.exe"\n]' == shown
+    assert deep == nested
+
+
 def test_at_most_100_entries_are_shown(live: LiveServer):
     for number in range(120):
         add(live, number)

@@ -185,6 +185,17 @@ def test_a_file_that_is_too_large_is_not_checked_but_a_warning_is_logged(
     assert "crashed.db was not closed cleanly and is too large to check" in caplog.text
 
 
+async def test_a_check_fails_if_the_directory_of_the_file_is_gone(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    async with opened(folder / "data.db") as engine:
+        folder.rename(tmp_path / "moved")
+        with pytest.raises(EngineError, match=r"cannot find the disk of .*: No such file or directory"):
+            await engine.check()
+        (tmp_path / "moved").rename(folder)
+        await engine.check()
+
+
 async def test_a_marked_file_that_child_process_has_open_is_refused(path: Path) -> None:
     marker = Path(marker_path(str(path)))
     async with opened(path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -11,6 +10,7 @@ from emulator.clock import clamp_instant
 from emulator.dashboard.commands import CALLER, field
 from emulator.dashboard.lists import ROWS, chosen, command, listed
 from emulator.dashboard.screen import Query, Screen, Service
+from emulator.dashboard.texts import pretty
 from emulator.engines.base import Item, Key
 from emulator.errors import BadRequest
 from emulator.features.accumulation.service import LIMIT, BufferEntry
@@ -26,7 +26,7 @@ class Line(NamedTuple):
     user_id: str
     """The shared id; empty if the user does not share it."""
     text: str
-    """The value as indented JSON."""
+    """The value as JSON, indented unless it is nested too deeply."""
     size: int
     """Bytes of compact JSON."""
 
@@ -67,8 +67,7 @@ async def _buffer(service: Service, key: Key, query: Query) -> dict[str, Any]:
 def _line(item: Item) -> Line:
     entry = msgspec.json.decode(item.value, type=BufferEntry)
     data = bytes(entry.data)
-    shown = json.dumps(json.loads(data), ensure_ascii=False, indent=2)
-    return Line(item.at, entry.opaque_user_id, entry.user_id, shown, len(data))
+    return Line(item.at, entry.opaque_user_id, entry.user_id, pretty(data.decode()), len(data))
 
 
 def _start(text: str) -> int:

@@ -116,7 +116,13 @@ def _mode(file: str) -> int:
 
 def check_space(path: str | None) -> None:
     """Raise `EngineError` if the disk has too little space for the next commits, even if a small one would succeed."""
-    if path is not None and (free := shutil.disk_usage(os.path.dirname(os.path.abspath(path))).free) < LEAST_SPACE:
+    if path is None:
+        return
+    try:
+        free = shutil.disk_usage(os.path.dirname(os.path.abspath(path))).free
+    except OSError as error:
+        raise EngineError(f"cannot find the disk of {path}: {error.strerror}") from error
+    if free < LEAST_SPACE:
         raise EngineError(f"the disk of {path} is full: {free} bytes are free, {LEAST_SPACE} are needed")
 
 
