@@ -7,8 +7,11 @@ import json
 import httpx
 import pytest
 
+from extcli.api.http import Http
 from extcli.completion.shells import candidates
+from extcli.errors import Unreachable
 from support.pages import main_of
+from support.program import http_response
 from support.service import Client, LiveServer
 
 PROBE = {"x-request-id": "probe-1"}
@@ -130,3 +133,36 @@ def test_the_dashboard_shows_probes_on_request(live: LiveServer):
 
 def _url(extcli) -> str:
     return extcli("config", "get", "url", "-o", "plain").stdout.strip()
+
+
+# Answers of other programs
+
+
+@pytest.fixture
+def huge(answering, monkeypatch) -> str:
+    """The URL of a program whose answers are larger than a probe reads."""
+    monkeypatch.setattr("extcli.api.http.LARGEST_PROBE", 1_000)
+    return answering(*[http_response("200 OK", "x" * 2_000)] * 50)
+
+
+def test_doctor_reads_no_answer_to_its_end_that_is_too_large(extcli, huge: str):
+    result = extcli("doctor", "--url", huge)
+
+    assert 7 == result.exit_code
+    assert f"{huge} is no extension service; it answered over 1,000 bytes" in result.stdout
+
+
+def test_wait_counts_an_answer_that_is_too_large_as_not_ready(extcli, huge: str):
+    result = extcli("wait", "--url", huge, "--timeout", "200ms")
+
+    assert 7 == result.exit_code
+    assert "answers, but is not ready\n  its answer is too large: over 1,000 bytes\n  check that --url" in result.stderr
+
+
+def test_the_body_of_a_probe_must_end_within_its_time(live: LiveServer):
+    http = Http(live.url, timeout=10, trace=None)
+    try:
+        with pytest.raises(Unreachable, match="in time"), http.stream("GET", "/_emulator/ready", within=0) as answer:
+            answer.read()
+    finally:
+        http.close()

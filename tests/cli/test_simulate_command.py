@@ -243,3 +243,13 @@ def test_a_crowd_fills_a_buffer(extcli):
     assert 2 == extcli(*again).exit_code
     assert "has entries of seed 0 already" in extcli(*again, "--add").stderr
     assert 0 == extcli(*again, "--add", "--seed", "1").exit_code
+
+
+def test_a_seed_that_answered_before_is_named_as_a_cause(extcli):
+    extcli("reset")
+    again = ("simulate", "rank", "--viewers", "10", "--ranking", "title", "--mix", "apple:1", "--rate", "500/s")
+    assert 0 == extcli(*again).exit_code
+    ran = extcli(*again, "--add")
+
+    assert 7 == ran.exit_code
+    assert "it lost or changed requests, or viewers of seed 0 had answered before: use another --seed" in ran.stderr

@@ -366,6 +366,11 @@ def test_unverified_tokens_get_the_verdict_of_the_first_definite_rule(live: Live
     assert "refuse; rule=role" == verdict(answer)
 
 
+@pytest.mark.parametrize("exp", [EXP * 1000, 10**11])
+def test_an_exp_in_milliseconds_is_refused_in_production_only(live: LiveServer, exp):
+    assert "refuse; rule=exp" == vote(live.client("viewer", user="1", channel=CHANNEL, exp=exp))
+
+
 def test_a_token_is_judged_anew_after_the_extensions_change(known: LiveServer):
     client = known.client("viewer", user="1", channel=CHANNEL, exp=EXP, key=OTHER_SECRET)
     before = known.service.extensions.current

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from extcli import __version__, clock
 from extcli.api.masking import shown
 from extcli.config.settings import DEFAULT_URL
-from extcli.errors import CliError, Unreachable, UsageError
+from extcli.errors import CliError, ExitCode, Unreachable, UsageError
 
 # Skip httpx's own command line: it imports click, pygments and rich, half of httpx's import time.
 _absent = "httpx._main" not in sys.modules
@@ -30,6 +30,9 @@ if _absent:
 CONNECT_SECONDS = 5.0
 NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
 """OpenSSL's reasons, in different versions, if the other side answers without TLS."""
+
+LARGEST_PROBE = 1 << 24
+"""Bytes of the body of an answer to a probe. It may also be that of another program, which never ends."""
 
 Answer = httpx.Response
 
@@ -86,9 +89,12 @@ class Http:
         authorization: str | None = None,
         is_probe: bool = False,
         extra: Mapping[str, str] | None = None,
+        within: float | None = None,
     ) -> Iterator[Answer]:
         """Send a request and yield its answer before the body is read. Raises `Unreachable`.
 
+        With `within`, reading the body raises `TooLarge` above `LARGEST_PROBE`, and `Unreachable` after so many
+        seconds. For a probe that is the timeout.
         `extra` are headers that are added to the usual ones, or replace them; their names are lower case.
         """
         fields = headers(body, authorization) | dict(extra or {})
@@ -103,6 +109,11 @@ class Http:
                     self._trace(f"> {line}")
             started = clock.elapsed()
             answer = self._client.send(request, stream=True)
+            if is_probe and within is None:
+                within = self._client.timeout.read
+            if within is not None:
+                assert isinstance(answer.stream, httpx.SyncByteStream)
+                answer.stream = _Bounded(answer.stream, self.url, clock.elapsed() + within)
             if self._trace:
                 milliseconds = (clock.elapsed() - started) * 1000
                 self._trace(f"< {answer.status_code} {answer.reason_phrase}, {milliseconds:.1f} ms")
@@ -125,6 +136,35 @@ class Http:
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
+
+
+class TooLarge(CliError):
+    """An answer is larger than any extension service's."""
+
+    exit_code = ExitCode.SERVICE_FAILED
+
+
+class _Bounded(httpx.SyncByteStream):
+    """A body that ends with an error when it is too large or takes too long."""
+
+    def __init__(self, body: httpx.SyncByteStream, url: str, deadline: float) -> None:
+        self._body = body
+        self._url = url
+        self._deadline = deadline
+
+    def __iter__(self) -> Iterator[bytes]:
+        size = 0
+        for part in self._body:
+            size += len(part)
+            if size > LARGEST_PROBE:
+                fix = "check that --url (EXTCLI_URL) is an extension service"
+                raise TooLarge(f"an answer of {self._url} is too large", why=f"over {LARGEST_PROBE:,} bytes", fix=fix)
+            if clock.elapsed() > self._deadline:
+                raise timed_out(self._url)
+            yield part
+
+    def close(self) -> None:
+        self._body.close()
 
 
 def _traced(request: httpx.Request, body: Body | None, authorization: str | None) -> Iterator[str]:
@@ -187,6 +227,17 @@ def _limits(seconds: float) -> httpx.Timeout:
 def certificates() -> ssl.SSLContext:
     """Return a TLS context with the CA certificates."""
     return httpx.create_ssl_context()
+
+
+def proxy_of(url: str) -> str:
+    """Return the variable of the proxy that httpx uses for a URL; empty if it uses none."""
+    from urllib.request import getproxies, proxy_bypass
+
+    parts, proxies = urlsplit(url), getproxies()
+    names = [name for name in (parts.scheme, "all") if proxies.get(name)]
+    if not names or is_loopback(parts.hostname or "") or proxy_bypass(parts.hostname or ""):
+        return ""
+    return f"{names[0].upper()}_PROXY"
 
 
 def is_loopback(host: str) -> bool:

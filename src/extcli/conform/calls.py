@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from extcli import clock
 from extcli.api.call import SERVICE, encoded
-from extcli.api.http import Answer, timed_out
+from extcli.api.http import LARGEST_PROBE, TooLarge
 from extcli.conform.exchanges import CORS_HEADERS, HEADERS, Exchange
 from extcli.conform.rule import Differs, Rule
 from extcli.conform.target import Target
@@ -22,8 +22,6 @@ EXTENSION_WIDE = ("codes", "extension_", "config/extension")
 NOTHING: Any = object()
 _LONGEST_WAIT = 70.0
 """The longest `Retry-After` in seconds that a probe waits for, and the longest time of an answer."""
-_LARGEST_BODY = 1 << 24
-"""In bytes. The answers to probes are short."""
 
 
 class Probing(Protocol):
@@ -145,25 +143,18 @@ class Caller:
         deadline = clock.elapsed() + _LONGEST_WAIT
         while True:
             target.pace.take(self.authorization or "")
-            with target.http.stream(method, url, body=body, authorization=self.authorization, extra=headers) as answer:
-                content = self._body_of(answer, f"{method} {path}")
+            try:
+                with target.http.stream(
+                    method, url, body=body, authorization=self.authorization, extra=headers, within=_LONGEST_WAIT
+                ) as answer:
+                    content = answer.read()
+            except TooLarge:
+                raise Differs(f"the body of {method} {path}", f"at most {LARGEST_PROBE:,} bytes", "more") from None
             after = answer.headers.get("retry-after", "")
             seconds = float(after) if after.isdecimal() else 1.0
             if answer.status_code != 429 or not repeat or clock.elapsed() + seconds > deadline:
                 return Reply(f"{method} {path}", answer.status_code, answer.headers, content)
             clock.sleep(seconds)
-
-    def _body_of(self, answer: Answer, request: str) -> bytes:
-        """Read a body. Raises `Differs` if it is too large, and `Unreachable` if it does not end."""
-        body = bytearray()
-        deadline = clock.elapsed() + _LONGEST_WAIT
-        for part in answer.iter_bytes():
-            body += part
-            if len(body) > _LARGEST_BODY:
-                raise Differs(f"the body of {request}", f"at most {_LARGEST_BODY:,} bytes", "more")
-            if clock.elapsed() > deadline:
-                raise timed_out(self._at.target.http.url)
-        return bytes(body)
 
     def _note_write(
         self, method: str, path: str, query: Mapping[str, Any], body: bytes | None, *, is_certain: bool

@@ -10,7 +10,7 @@ from typing import Any
 
 from extcli import clock
 from extcli.api.call import CONTROL, SERVICE
-from extcli.api.http import Answer, Http
+from extcli.api.http import Answer, Http, TooLarge
 from extcli.doctor.service_rules import EmulatorClock
 from extcli.errors import CliError, is_from_service, reason_of, status_line
 
@@ -89,6 +89,8 @@ def probe(http: Http) -> Probe:
         if answer.status_code == 404 and _is_deployment(http):
             return Probe(Kind.DEPLOYMENT, ready=True, date=date, before=before, after=after)
         return Probe(Kind.WRONG_PATH if is_from_service(answer.content) else Kind.OTHER, reason=reason)
+    except TooLarge as error:
+        return Probe(Kind.OTHER, reason=error.why)
     except CliError as error:
         return Probe(Kind.NOTHING, error=error)
 

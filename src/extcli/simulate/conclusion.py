@@ -133,7 +133,7 @@ def _cause(comparison: Comparison) -> str:
         return ""
     if comparison.is_as_acknowledged:
         return "it is what the service acknowledged: requests were refused or failed"
-    return "the service acknowledged something else: it lost or changed requests"
+    return f"the service acknowledged something else: it lost or changed requests{comparison.suspicion}"
 
 
 def _failed(failed: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
+from extcli.api.http import proxy_of
 from extcli.api.token_sources import Credentials, SelfSigned
 from extcli.errors import CliError, UsageError, Withheld
 from extcli.output.sanitize import visible
@@ -41,6 +42,8 @@ class Options:
 def simulate(session: Session, kind: str, subject: Subject, plan: Plan, options: Options) -> None:
     """Run a plan, print what became of it, and raise an error if it is not as planned or expected."""
     credentials = run.viewer_credentials(session)
+    if proxy := proxy_of(session.resolver.url()):
+        session.output.report(f"{proxy} is ignored: a crowd connects to the service directly")
     if options.manner.is_production:
         _check_pace(plan)
     before = _content(subject, adds=options.adds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from math import isclose, sqrt
 from typing import Any, Protocol
 
@@ -183,7 +184,12 @@ class Ranking:
     def compare(
         self, plan: Plan, status: Sequence[int], before: Mapping[str, int], faults: Sequence[str]
     ) -> Comparison:
-        return compare(plan, status, before, self.read(), faults)
+        comparison = compare(plan, status, before, self.read(), faults)
+        if not before:
+            return comparison
+        # A caller can read no user's answer, so the run could not check this before.
+        hint = f", or viewers of seed {plan.seed} had answered before: use another --seed"
+        return replace(comparison, suspicion=hint)
 
 
 class Buffer:

@@ -55,6 +55,8 @@ class Comparison:
     """How many users, or entries, may or may not have been counted."""
     faults: Sequence[str] = field(default_factory=list)
     """Other differences from the plan, such as a late vote that was counted."""
+    suspicion: str = ""
+    """Another possible cause, if the service has something else than it acknowledged."""
 
     @property
     def verdict(self) -> Verdict:

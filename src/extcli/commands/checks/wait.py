@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from extcli import clock
-from extcli.api.http import Answer
+from extcli.api.http import Answer, TooLarge
 from extcli.cli.shared_options import command, noun_and_command
 from extcli.commands.checks.conditions import Condition, add_conditions
 from extcli.errors import CliError, ErrorAnswer, ExpectationFailed, Unreachable, is_from_service
@@ -70,6 +70,8 @@ def _problem(session: Session, deadline: float) -> tuple[str, str]:
         if error.status == 404:
             return _problem_of_deployment(session, deadline)
         return error.why or error.what, "" if error.status >= 500 else _NOT_OURS
+    except TooLarge as error:
+        return f"its answer is too large: {error.why}", _NOT_OURS
 
 
 def _problem_of_deployment(session: Session, deadline: float) -> tuple[str, str]:
