@@ -11,6 +11,7 @@ from xml.etree import ElementTree as Xml
 import pytest
 
 from emulator.server.middleware import Application, Middleware
+from extcli.output import progress
 from support.faults import add_fault, remove_faults
 from support.process import wait_until
 from support.service import Client, LiveServer, live_server
@@ -330,3 +331,11 @@ def test_a_file_that_cannot_be_written_is_exit_code_2(extcli, tmp_path):
         result = extcli("conform", "--only", "W3", option, str(tmp_path / "no" / "file"))
 
         assert (2, True) == (result.exit_code, "cannot write" in result.stderr)
+
+
+def test_a_terminal_shows_how_many_rules_were_done(extcli, monkeypatch):
+    monkeypatch.setattr(progress, "DELAY_SECONDS", 0)
+
+    result = extcli("conform", "--only", "W8", tty=True, env={"TERM": "xterm-256color"})
+
+    assert (0, True) == (result.exit_code, "/5" in result.stderr)

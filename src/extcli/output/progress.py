@@ -14,20 +14,24 @@ DELAY_SECONDS = 1.0
 
 
 @contextmanager
-def shown(output: Output, what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show a bar with rate and time left, if the work takes longer than `DELAY_SECONDS`.
+def shown(output: Output, what: str, total: int, *, is_bytes: bool = True) -> Iterator[Callable[[int], None]]:
+    """Show a bar if the work takes longer than `DELAY_SECONDS`; of bytes, with rate and time left.
 
-    Yields a function that takes the number of bytes done, of `total`.
+    Yields a function that takes the number of bytes or steps done, of `total`.
     """
     if not sys.stderr.isatty() or output.quiet:
         yield lambda _: None
         return
+    from rich import progress as rich
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-    task_name = TextColumn("{task.description}")
-    columns = (task_name, BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-    progress = Progress(*columns, console=Console(stderr=True), refresh_per_second=5, transient=True)
+    of_bytes = (rich.DownloadColumn(), rich.TransferSpeedColumn(), rich.TimeRemainingColumn())
+    columns = (
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(),
+        *(of_bytes if is_bytes else [rich.MofNCompleteColumn()]),
+    )
+    progress = rich.Progress(*columns, console=Console(stderr=True), refresh_per_second=5, transient=True)
     task = progress.add_task(what, total=total)
     starting = Timer(DELAY_SECONDS, progress.start)
     starting.start()

@@ -62,6 +62,7 @@ def conform(
     from extcli.conform.catalog import chosen
     from extcli.conform.opening import target_of
     from extcli.conform.run import results
+    from extcli.output import progress
 
     rules = chosen(only or [])
     old = recording.read(against) if against else None
@@ -73,10 +74,12 @@ def conform(
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     found: list[Result] = []
     try:
-        for result in results(rules, target):
-            if old is not None:
-                result.recorded = recording.compare(result, old)
-            found.append(result)
+        with progress.shown(session.output, "rules", len(rules), is_bytes=False) as report_done:
+            for result in results(rules, target):
+                if old is not None:
+                    result.recorded = recording.compare(result, old)
+                found.append(result)
+                report_done(len(found))
     except Unreachable as error:
         _report(session, target, found)
         done = f"{len(found)} of {len(rules)} rules were done; {rules[len(found)].name} was not"
