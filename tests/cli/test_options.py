@@ -171,6 +171,22 @@ def test_a_negative_number_gets_the_suggestion_value(extcli):
     assert "--value -15" in extcli("vote", "cast", "lunch", "-15").stderr
 
 
+def test_a_negative_time_gets_the_suggestion_two_dashes(extcli):
+    assert "No such option: -1 (Possible options: -- -1h)" in extcli("clock", "set", "-1h").stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "suggestion"),
+    [
+        (("vote", "cast", "lunch", "3"), " (3). Did you mean --value 3?"),
+        (("rank", "submit", "color", "blue"), " (blue). Did you mean --key blue?"),
+        (("vote", "get", "lunch", "3"), " (3)"),
+    ],
+)
+def test_a_value_without_its_option_gets_the_name_of_the_option(extcli, arguments: tuple[str, ...], suggestion: str):
+    assert extcli(*arguments).stderr.rstrip().endswith(suggestion)
+
+
 @pytest.mark.parametrize("noun", ["", *NOUNS])
 def test_no_summary_in_a_list_of_commands_is_cut_off(extcli, noun):
     summaries = extcli(*[noun] * bool(noun), "--help").stdout.partition("Commands:" if noun else "The emulator:")[2]

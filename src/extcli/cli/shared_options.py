@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Container, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -99,6 +100,11 @@ def shared_flags(
 _PARAMETERS = inspect.signature(shared_flags, eval_str=True).parameters
 
 
+_EXTRA = re.compile(r"Got unexpected extra argument\(s\) \((\S+)\)")
+_UNNAMED = ("--value", "--key")
+"""Options whose value is often typed without their name."""
+
+
 class Command(TyperCommand):
     """A command whose help lists its own options first."""
 
@@ -109,15 +115,22 @@ class Command(TyperCommand):
         try:
             return super().parse_args(ctx, args)
         except typer.TyperException as error:
-            number = getattr(error, "option_name", "")
-            if number[1:2].isdigit() and any("--value" in parameter.opts for parameter in self.get_params(ctx)):
-                # A negative number looks like an option; suggest what was meant.
-                meant = next((arg for arg in typed if arg.startswith(number)), number)
-                error.possibilities = [f"--value {meant}"]  # type: ignore[attr-defined]
+            _suggest(error, typed, {name for parameter in self.get_params(ctx) for name in parameter.opts})
             raise
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         _write_parameters(self, ctx, formatter)
+
+
+def _suggest(error: Any, typed: Sequence[str], options: Container[str]) -> None:
+    """Add what was meant by a value without the name of its option, or by one that looks like an option."""
+    number = getattr(error, "option_name", "")
+    if number[1:2].isdigit():
+        meant = next((arg for arg in typed if arg.startswith(number)), number)
+        error.possibilities = [f"--value {meant}" if "--value" in options else f"-- {meant}"]
+    elif extra := _EXTRA.fullmatch(error.message):
+        option = next((name for name in _UNNAMED if name in options), None)
+        error.message += f". Did you mean {option} {extra[1]}?" if option else ""
 
 
 class Group(TyperGroup):
