@@ -327,6 +327,20 @@ def test_a_file_without_its_last_byte_is_damaged(extcli, served, data: Path, tmp
         assert each.rows[0][2].startswith(f"the file has {size:,} bytes, but its ")
 
 
+def test_a_backup_that_is_cut_in_half_is_not_restored(extcli, served, data: Path, tmp_path: Path):
+    copy = tmp_path / "copy.db"
+    extcli("data", "backup", str(copy), "--data", f"sqlite://{data}")
+    served.stop(signal.SIGTERM)
+    os.truncate(copy, 5_000)
+    before = data.read_bytes()
+
+    result = extcli("data", "restore", str(copy), "--data", f"sqlite://{data}")
+
+    assert (2, before) == (result.exit_code, data.read_bytes())
+    assert f"cannot restore {copy}: " in result.stderr
+    assert "; nothing was changed; use an older backup" in result.stderr
+
+
 def test_a_backup_removes_what_a_killed_one_has_left(extcli, served, data: Path, tmp_path: Path):
     old, new = tmp_path / ".copy.db-aaaaaaaa.part", tmp_path / ".copy.db-bbbbbbbb.part"
     for each in (old, new):

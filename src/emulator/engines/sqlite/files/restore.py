@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from emulator.engines.sqlite.connection import FAILURES, explain, is_busy
+from emulator.engines.sqlite.connection import FAILURES, describe, explain, is_busy, is_corruption
 from emulator.engines.sqlite.corruption import mark_interrupted, marker_path
 from emulator.engines.sqlite.files.copying import (
     LOGS,
@@ -70,7 +70,8 @@ def restore(source: str, path: str, *, environments: Sequence[str], now: int) ->
         except UnusableDatabase as error:
             raise EngineError(f"cannot restore {source}: {error}") from None
         except FAILURES as error:
-            raise EngineError(f"cannot open {source}: {explain(error, source)}") from error
+            advice = "; nothing was changed; use an older backup" if is_corruption(error) else ""
+            raise EngineError(f"cannot restore {source}: {describe(error)}{advice}") from error
         except OSError as error:
             raise EngineError(f"cannot write {target}: {error.strerror}; nothing was replaced") from error
 
