@@ -180,7 +180,7 @@ def test_the_report_of_a_failed_run_has_its_journal(tmp_path: Path):
     assert 4 == code
     entries = [json.loads(line) for line in (tmp_path / "journal.jsonl").read_text().splitlines()]
     assert [("POST /v1/e/vote", 200), ("GET /v1/e/vote_logs", 403)] == [
-        (entry["endpoint"], entry["status"]) for entry in entries if "vote" in entry["path"]
+        (entry["endpoint"], entry["status"]) for entry in entries
     ]
     assert [] == har_errors(json.loads((tmp_path / "journal.har").read_text()))
 

@@ -57,11 +57,13 @@ def _fetch(url: str, file: Path) -> None:
     from http.client import HTTPConnection, HTTPException
     from urllib.parse import urlsplit
 
+    from extcli.api.http import probe_id
+
     file.unlink(missing_ok=True)
     address = urlsplit(url)
     connection = HTTPConnection(address.hostname or "", address.port, timeout=_TIMEOUT)
     try:
-        connection.request("GET", f"{address.path}?{address.query}")
+        connection.request("GET", f"{address.path}?{address.query}", headers={"x-request-id": probe_id()})
         answer = connection.getresponse()
         if answer.status == 200:
             with file.open("wb") as target:
