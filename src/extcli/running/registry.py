@@ -88,8 +88,8 @@ def the_one(services: list[Running], name: str | None) -> Running:
     """
     chosen = [each for each in services if name in (None, each.name)]
     if not chosen:
-        which = "no service" if name is None else f"no service {shortened(name)!r}"
-        raise ExpectationFailed(f"{which} is running", fix="`extcli serve --name NAME` starts one")
+        which = "no service runs under a name" if name is None else f"no service {shortened(name)!r} is running"
+        raise ExpectationFailed(which, fix="`extcli serve --name NAME` starts one")
     if len(chosen) > 1:
         names = ", ".join(each.name for each in chosen)
         raise UsageError(f"{len(chosen)} services are running", fix=f"name one: {names}")
