@@ -327,6 +327,13 @@ def test_a_file_without_its_last_byte_is_damaged(extcli, served, data: Path, tmp
         assert each.rows[0][2].startswith(f"the file has {size:,} bytes, but its ")
 
 
+@pytest.mark.parametrize("command", [("verify",), ("info",), ("restore", "--data", "sqlite:///./other.db")])
+def test_a_url_in_place_of_a_file_is_reported(extcli, command: tuple[str, ...]):
+    result = extcli("data", *command, "sqlite:///srv/extension.db")
+
+    assert (2, True) == (result.exit_code, "give the file alone, without sqlite://" in result.stderr)
+
+
 def test_a_backup_that_is_cut_in_half_is_not_restored(extcli, served, data: Path, tmp_path: Path):
     copy = tmp_path / "copy.db"
     extcli("data", "backup", str(copy), "--data", f"sqlite://{data}")

@@ -90,6 +90,14 @@ def test_an_invalid_extensions_file_exits_2_and_names_file_and_key(
         (["--extensions", "/"], "/: cannot be read: Is a directory"),
         (["--data", "mysql://here"], "--data: cannot keep data in 'mysql://here': accepted are sqlite://"),
         (["--data", ""], "--data: cannot keep data in '': accepted are sqlite://"),
+        (
+            ["--data", "my.db"],
+            "--data: cannot keep data in 'my.db': write sqlite:///./my.db for a file; accepted",
+        ),
+        (
+            ["--data", "/srv/my.db"],
+            "--data: cannot keep data in '/srv/my.db': write sqlite:///srv/my.db for a file; accepted",
+        ),
         (["--data", "sqlite://file.db"], "--data: cannot keep data in 'sqlite://file.db': accepted are sqlite://"),
         (["--data", "sqlite:///absent/folder/x.db"], "cannot open /absent/folder/x.db"),
         (

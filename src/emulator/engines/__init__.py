@@ -77,4 +77,6 @@ def _refusal(url: str, why: str = ACCEPTED) -> ValueError:
     shown = f"{scheme}{separator}…@{place}" if at else url
     if scheme != "sqlite":  # a query may hold a password too
         shown = shown.partition("?")[0]
+    if rest and not scheme and not at and why == ACCEPTED:
+        why = f"write sqlite://{'' if rest.startswith('/') else '/./'}{rest} for a file; {why}"
     return ValueError(f"cannot keep data in {shown!r}: {why}")

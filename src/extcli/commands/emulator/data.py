@@ -66,7 +66,7 @@ def verify(session: Session, file: Annotated[Path, typer.Argument(metavar="FILE"
     with _engine_errors():
         from emulator.engines.sqlite.files.verification import verify_file
 
-        verified = verify_file(str(file))
+        verified = verify_file(_path(file))
     from extcli.output.data_views import FINDINGS, findings_document
 
     session.output.show_value(findings_document(verified, str(file)), FINDINGS)
@@ -94,7 +94,7 @@ def restore(session: Session, file: Backup, data: Url = None) -> None:
 
         path = _file_of(data, "restore", "`extcli snapshot load FILE` loads a snapshot into a running service")
         names = (SANDBOX.name, PRODUCTION.name)
-        restored = replace(str(file), path, environments=names, now=clock.now())
+        restored = replace(_path(file), path, environments=names, now=clock.now())
     from extcli.output.data_views import FACTS, FINDINGS, facts_document, findings_document
 
     if restored.damage is not None:
@@ -124,7 +124,7 @@ def info(
         from emulator.engines.sqlite.files.backup import latest_backup
         from emulator.engines.sqlite.files.facts import described
 
-        path = str(file) if file is not None else _file_of(data, "describe", "`extcli contents` lists what it holds")
+        path = _path(file) if file is not None else _file_of(data, "describe", "`extcli contents` lists what it holds")
         facts = described(path)
     from extcli.output.data_views import FACTS, facts_document
 
@@ -147,6 +147,14 @@ def forget_key(session: Session, data: Url = None) -> None:
         path = _file_of(data, "change", "`extcli reset` deletes all data of a sandbox")
         count = forget(path, KIND, environments=(SANDBOX.name, PRODUCTION.name))
     session.output.report(f"deleted {count} signing keys from {path}" if count else f"{path} has no signing key")
+
+
+def _path(file: Path) -> str:
+    """Return the path of a file. Raises `UsageError` for a URL such as that of `--data`."""
+    path = str(file)
+    if path.startswith("sqlite:"):
+        raise UsageError(f"{path} is not a path", fix="give the file alone, without sqlite://")
+    return path
 
 
 def _file_of(url: str | None, verb: str, instead: str) -> str:
