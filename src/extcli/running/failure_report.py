@@ -12,6 +12,9 @@ _TIMEOUT = 30.0
 _FILES = {"metrics.txt": "/_emulator/metrics", "snapshot.json": "/_emulator/snapshot"}
 """Files, and where the service has their content. A path that does not answer 200 is left out."""
 
+_PROBE = {"x-request-id": "probe-report"}
+"""The journal does not list requests with such an id."""
+
 
 class FailureReport:
     """A directory, which is created when something is written."""
@@ -57,13 +60,11 @@ def _fetch(url: str, file: Path) -> None:
     from http.client import HTTPConnection, HTTPException
     from urllib.parse import urlsplit
 
-    from extcli.api.http import probe_id
-
     file.unlink(missing_ok=True)
     address = urlsplit(url)
     connection = HTTPConnection(address.hostname or "", address.port, timeout=_TIMEOUT)
     try:
-        connection.request("GET", f"{address.path}?{address.query}", headers={"x-request-id": probe_id()})
+        connection.request("GET", f"{address.path}?{address.query}", headers=_PROBE)
         answer = connection.getresponse()
         if answer.status == 200:
             with file.open("wb") as target:
