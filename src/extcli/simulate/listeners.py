@@ -23,11 +23,14 @@ from extcli.api import envelope
 from extcli.api.http import certificates, is_loopback
 from extcli.api.websocket import explained
 from extcli.errors import Unreachable
+from extcli.output.printer import SHAPE_ERRORS
 
 _AT_ONCE = 50
 """Handshakes at the same time."""
 _PAGE_QUERY = "/app/simulation?protocol=7&client=js&version=7.0.3&flash=false"
 _PAGE_CHANNEL = "twitch.pubsub.{}.{}"
+_OTHER_MESSAGE = (*SHAPE_ERRORS, RecursionError, zlib.error)
+"""Errors while reading a message that is not one of the broadcasts."""
 
 
 @dataclass(slots=True)
@@ -184,7 +187,10 @@ class Listeners:
             while True:
                 text = await socket.recv()
                 now = clock.elapsed()
-                number = self._number_of(text)
+                try:
+                    number = self._number_of(text)
+                except _OTHER_MESSAGE:
+                    continue
                 if number is not None and 0 <= number < self._broadcasts:
                     self._note(received, number, now)
         except ConnectionClosed as closed:
