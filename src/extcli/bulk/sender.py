@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from extcli.api.call import Call
 from extcli.api.http import NotConnected
+from extcli.api.signed_calls import error_of
 from extcli.bulk.connection import Connection, Job
 from extcli.bulk.input_lines import Batches, Line
 from extcli.bulk.operations import Operation
@@ -17,7 +18,6 @@ from extcli.bulk.report import Report
 from extcli.bulk.retry import RetryPolicy
 from extcli.config import settings
 from extcli.errors import CliError, ErrorAnswer, UnexpectedAnswer, UsageError, Withheld, reason_of
-from extcli.session import error_of
 
 if TYPE_CHECKING:
     from extcli.api.dry_run import DryRun

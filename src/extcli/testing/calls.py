@@ -10,10 +10,10 @@ from typing import Any
 from extcli.api.call import Call
 from extcli.api.control import Control
 from extcli.api.http import Answer, Http
+from extcli.api.signed_calls import error_of
 from extcli.api.token_sources import Credentials, SandboxTokens
 from extcli.config.settings import Identity
 from extcli.errors import CliError, reason_of
-from extcli.session import error_of
 
 TIMEOUT = 90.0
 """Seconds for any answer. The service holds a request for up to 60."""

@@ -1,0 +1,125 @@
+"""Sends the calls of a command, and words the errors for answers that are not a success."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from extcli.api.call import Call
+from extcli.api.http import Answer, Http
+from extcli.api.token_sources import Credentials
+from extcli.config.resolver import Resolver
+from extcli.errors import MARK, ErrorAnswer, Refused, ServerError, forbidden_advice, reason_of
+from extcli.output.sanitize import visible
+
+if TYPE_CHECKING:
+    from extcli.api.dry_run import DryRun
+
+_READERS = ("/_emulator/explain", "/_emulator/journal")
+"""Paths that the journal does not record."""
+
+
+class SignedCalls:
+    """Sends calls with credentials and raises error answers. Implements `call.Caller`."""
+
+    def __init__(self, http: Http, resolver: Resolver, credentials: Credentials | None, dry_run: DryRun | None) -> None:
+        self._http = http
+        self._resolver = resolver
+        self._credentials = credentials
+        self._dry_run = dry_run
+
+    def perform(self, call: Call) -> Answer:
+        """Send a call and return its whole answer. Raises `ErrorAnswer`."""
+        with self.stream(call) as answer:
+            answer.read()
+            self._http.trace_body(answer)
+            return answer
+
+    @contextmanager
+    def stream(self, call: Call) -> Iterator[Answer]:
+        """Send a call and yield its answer, the body unread. Raises `ErrorAnswer`."""
+        query = self._query(call)
+        if self._dry_run:
+            self._dry_run.withhold(self._http.url, call, query, self._credentials)
+        with self._send(call, query) as answer:
+            if answer.status_code < 300:
+                yield answer
+                return
+            answer.read()
+            reason = reason_of(answer.content)
+            credentials = self._credentials if call.signed else None
+            if not (answer.status_code == 401 and credentials and credentials.renew(reason)):
+                raise self._error_of(call, answer, credentials)
+        with self._send(call, query) as answer:
+            if answer.status_code >= 300:
+                answer.read()
+                raise self._error_of(call, answer, credentials)
+            yield answer
+
+    def _error_of(self, call: Call, answer: Answer, credentials: Credentials | None) -> ErrorAnswer:
+        error, flags = error_of(call, answer, credentials), self._resolver.flags
+        given = {"-p": flags.profile, "--url": flags.url}
+        error.place = [word for name, value in given.items() if value for word in (name, value)]
+        return error
+
+    def _query(self, call: Call) -> Mapping[str, Any]:
+        if call.signed and self._credentials and self._credentials.given and (channel := self._resolver.channel()):
+            # A given token has its own channel or none. An extension-level one may name another (ruling A4).
+            return {"channel_id": channel, **call.query}
+        return call.query
+
+    @contextmanager
+    def _send(self, call: Call, query: Mapping[str, Any]) -> Iterator[Answer]:
+        authorization = None
+        if call.signed and self._credentials:
+            authorization = f"{self._resolver.client_id()} {self._credentials.token()}".rstrip()
+        with self._http.stream(
+            call.method, call.path, query=query, body=call.body, authorization=authorization, is_probe=call.is_probe
+        ) as answer:
+            yield answer
+
+
+def error_of(call: Call, answer: Answer, credentials: Credentials | None) -> ErrorAnswer:
+    """Return the error for an answer with status 300 or above."""
+    status, request_id = answer.status_code, answer.headers.get("x-request-id", "")
+    if status >= 500:
+        return ServerError(str(call), status, answer.content, request_id=request_id)
+    fix = _advice(call, answer, credentials)
+    error = Refused(str(call), status, answer.content, request_id=request_id, fix=fix)
+    error.is_explained = MARK in answer.headers and not call.path.startswith(_READERS)
+    return error
+
+
+def _advice(call: Call, answer: Answer, credentials: Credentials | None) -> str:
+    status = answer.status_code
+    if status < 400:
+        return f"it redirects to {answer.headers.get('location', 'nowhere')}: check --url (EXTCLI_URL)"
+    if status == 401:
+        return credentials.advice if credentials else "this call needs credentials"
+    if status == 403:
+        if call.signed:
+            return forbidden_advice(answer.content)
+        return "this call carries no credentials: check the address, or the service's settings"
+    if status in (405, 411) and call.method == "GET" and call.body is not None:
+        return "this service does not accept GET with a body: use --post or EXTCLI_BROADCAST_METHOD=POST"
+    if status == 404 and call.path.startswith("/_emulator/") and MARK not in answer.headers:
+        return "only an emulator in sandbox has this path: check --url (EXTCLI_URL)"
+    if status == 404 and not answer.headers.get("content-type", "").startswith("application/json"):
+        return "check that --url (EXTCLI_URL) is an extension service"
+    if status == 429:
+        after = answer.headers.get("retry-after", "")
+        return f"retry in {after} s, at a lower rate" if after.isdecimal() else "retry later, at a lower rate"
+    if status == 400:
+        advice = _correction(call, reason_of(answer.content))
+        return advice if call.method == "GET" else f"nothing was changed; {advice}"
+    return ""
+
+
+def _correction(call: Call, reason: str) -> str:
+    """Return how to correct a call that was refused with 400 for this reason."""
+    if reason.startswith("Invalid channel"):
+        return "add --channel ID"
+    if reason.startswith("poll is closed") and "id" in call.query:
+        return f"`extcli vote config {visible(str(call.query['id']))}` shows its times, and whether it is disabled"
+    return "correct it and try again"
