@@ -60,7 +60,7 @@ CREDENTIALS = {
 }
 RECEIPT = jwt.encode(
     {
-        "exp": real_seconds() + 3_600,
+        "exp": real_seconds() + 86_400,
         "data": {"transactionId": "t", "userId": "777", "product": {"sku": "h", "cost": {"amount": 5, "type": "bits"}}},
     },
     SECRET,
