@@ -141,7 +141,7 @@ def check(
 @command(app, loses="the clock moves by five minutes, and every PIN expires")
 def expire(
     session: Session,
-    source: Annotated[str | None, typer.Argument(metavar="[-]", help="Only the PIN on standard input.")] = None,
+    source: Annotated[str | None, typer.Argument(metavar="-", help="Only the PIN on standard input.")] = None,
     digest: Annotated[str, typer.Option(metavar="HEX", help="Only the PIN with this digest.")] = "",
 ) -> None:
     """Make every PIN of the emulator expire, or only one.
