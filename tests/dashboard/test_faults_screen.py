@@ -30,7 +30,7 @@ def faults(live: LiveServer) -> list[dict[str, Any]]:
 
 
 def test_it_says_that_there_are_none(screen: str):
-    assert "None." in main_of(screen)
+    assert "No faults: the service works normally." in main_of(screen)
 
 
 def test_it_lists_faults_with_conditions_hits_and_what_is_left(live: LiveServer, viewer, screen: str):
@@ -129,7 +129,7 @@ def test_an_open_screen_counts_hits_and_adds_with_the_keyboard(live: LiveServer,
     expect(page.locator("tbody")).to_contain_text("2 of 3")
     page.locator("#remove-f1-more > summary").click()
     page.locator("#remove-f1 .submit > button").click()
-    expect(page.locator("main")).to_contain_text("None. The service answers as it should.")
+    expect(page.locator("main")).to_contain_text("No faults: the service works normally.")
     page.close()
 
 
@@ -150,7 +150,7 @@ def test_a_request_that_a_fault_answered_is_marked_and_explained(live: LiveServe
     (row,) = [row for row in main_of(requests).split("<tr ") if "id=marked" in row]
     assert '<span class="badge">fault f1</span>' in row
     entry = f"{requests}?entry={row.partition('entry-')[2].partition(chr(34))[0]}"
-    assert "A fault acted on it" in main_of(entry)
+    assert "A fault acted on this request" in main_of(entry)
     assert "<bdi>POST /v1/e/vote</bdi>: status 503. Hits so far: 1." in main_of(entry)
     assert "extcli fault rm f1" in main_of(entry)
 

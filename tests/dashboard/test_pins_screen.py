@@ -28,7 +28,7 @@ def test_it_lists_live_pins_by_digest_with_their_time_left(live: LiveServer, scr
     assert "in 3 min 5" in main
     assert pin not in main
     live.advance(300_000)
-    assert "<p>None.</p>" in main_of(screen)
+    assert "<p>No live PINs.</p>" in main_of(screen)
 
 
 def test_a_pin_that_it_requests_is_in_the_answer_only(live: LiveServer, screen: str, broadcaster: Client):
@@ -69,5 +69,5 @@ def test_a_pin_expires_by_its_form(screen: str, broadcaster: Client):
 def test_it_is_filtered_by_client_id_and_channel(screen: str, broadcaster: Client):
     create_pin(broadcaster)
 
-    assert "<p>None.</p>" in main_of(f"{screen}?client_id=another")
+    assert "<p>No live PINs.</p>" in main_of(f"{screen}?client_id=another")
     assert "expire-" in main_of(f"{screen}?client_id={CLIENT_ID}")

@@ -117,7 +117,7 @@ def test_an_incomplete_entry_cannot_be_sent_again(live: LiveServer, path: str, b
     live.client("viewer", user="1", channel="777").post(path, json=body)
     main = main_of(f"{live.url}/_emulator/ui/requests?entry={latest(live)}")
 
-    assert "The journal does not have the whole request" in main
+    assert "The journal has only a part of the request" in main
     assert 'id="replay"' not in main
 
 

@@ -291,10 +291,10 @@ def test_a_pin_requested_as_a_game_is_typed_in_as_broadcaster(live: LiveServer, 
     expect(shown).to_contain_text("The PIN of the game: ")
     pin = (shown.text_content() or "").rpartition(" ")[2]
     page.get_by_label("PIN that the game shows").fill("WRONG9")
-    page.get_by_role("button", name="Type it in as broadcaster").click()
+    page.get_by_role("button", name="Enter as broadcaster").click()
     expect(shown).to_contain_text("the PIN is wrong or has expired")
     page.get_by_label("PIN that the game shows").fill(pin)
-    page.get_by_role("button", name="Type it in as broadcaster").click()
+    page.get_by_role("button", name="Enter as broadcaster").click()
 
     expect(shown).to_have_text("The PIN is valid: the game that has it is linked to the channel.")
 

@@ -42,7 +42,7 @@ def test_a_socket_is_closed_from_its_page(screen: str, number: int, game: Socket
     forms_of(f"{screen}?socket={number}")["close"].send(code="4321", reason="bye").raise_for_status()
 
     assert (4321, "bye") == (game.close_code(), game.socket.close_reason)
-    assert "It is not open any more." in main_of(f"{screen}?socket={number}")
+    assert "This socket is no longer open." in main_of(f"{screen}?socket={number}")
 
 
 def test_a_socket_is_stalled_and_released_from_its_page(screen: str, number: int, game: SocketClient):
@@ -67,7 +67,7 @@ def test_all_sockets_are_stalled_released_and_closed(screen: str, number: int, g
 
 @pytest.mark.parametrize("number", ["0", "x", "-1", "9" * 40, "<b>"])
 def test_a_number_without_a_socket_is_no_error(screen: str, number: str):
-    assert "It is not open any more." in main_of(f"{screen}?socket={number}")
+    assert "This socket is no longer open." in main_of(f"{screen}?socket={number}")
 
 
 def test_a_malformed_cursor_is_a_page_with_the_reason(screen: str):
