@@ -149,7 +149,7 @@ def test_doctor_reads_no_answer_to_its_end_that_is_too_large(extcli, huge: str):
     result = extcli("doctor", "--url", huge)
 
     assert 7 == result.exit_code
-    assert f"{huge} is no extension service; it answered over 1,000 bytes" in result.stdout
+    assert f"{huge} is not an extension service; it answered over 1,000 bytes" in result.stdout
 
 
 def test_wait_counts_an_answer_that_is_too_large_as_not_ready(extcli, huge: str):
