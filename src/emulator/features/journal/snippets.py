@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Mapping
+from keyword import iskeyword
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -43,6 +44,8 @@ def _notes(entry: Entry, form: str) -> list[str]:
         notes.append(f"replace {HIDDEN} by the secret")
     if entry.caller is None and entry.status in (401, 403) and entry.name.partition(" ")[2].startswith(SERVICE):
         notes.append("the request had no valid token, and neither has this")
+    if form == "pytest" and entry.request and _json(entry.request) is None:
+        notes.append("the body is left out: a test can send JSON only, and not null")
     if form == "pytest" and entry.caller is not None and _needs_token(entry.caller):
         notes.append(f"the opaque id was {entry.caller.opaque_id!r}; a test chooses user ids only")
     return notes
@@ -62,19 +65,20 @@ def _extcli(entry: Entry, url: str) -> str:
         return " ".join(["extcli", *map(quote, _frame_words(entry)), *_identity(entry.caller, url)])
     body = _json(entry.request)
     words = words_of(entry.name, dict(_query(entry)), body) if entry.caller is not None and _is_plain(entry) else None
+    before = ""
     if words is not None:
-        line = " ".join(["extcli", *map(quote, words)])
+        command = " ".join(map(quote, words))
     else:
         path = _path(entry).removeprefix(SERVICE)
-        line = " ".join(["extcli api", _method(entry), quote(path), *([] if entry.caller else ["--no-auth"])])
+        command = " ".join(["api", _method(entry), quote(path), *([] if entry.caller else ["--no-auth"])])
         if entry.request:
-            line = f"printf %s {quote(_text(entry.request))} | {line} --input -"
-    command, _, rest = line.rpartition("extcli ")
-    if _needs_token(entry.caller):
-        assert entry.caller is not None
-        token = f'EXTCLI_TOKEN="$({_token_command(entry.caller, url)})" '
-        return f"{command}{token}extcli {rest} --url {quote(url)} --client-id {quote(entry.caller.client_id)}"
-    return " ".join([line, *_identity(entry.caller, url)])
+            before, command = f"printf %s {quote(_text(entry.request))} | ", f"{command} --input -"
+    if entry.caller is not None and _needs_token(entry.caller):
+        before += f'EXTCLI_TOKEN="$({_token_command(entry.caller, url)})" '
+        identity = ["--url", quote(url), "--client-id", quote(entry.caller.client_id)]
+    else:
+        identity = _identity(entry.caller, url)
+    return f"{before}{' '.join(['extcli', command, *identity])}"
 
 
 def _pytest(entry: Entry, url: str) -> str:
@@ -85,8 +89,9 @@ def _pytest(entry: Entry, url: str) -> str:
     arguments = [repr(_method(entry)), repr(name)]
     if entry.request:
         arguments.append(repr(_json(entry.request)))
-    arguments += [f"{key}={value!r}" for key, value in query.items() if key.isidentifier()]
-    odd = {key: value for key, value in query.items() if not key.isidentifier()}
+    named = {key: value for key, value in query.items() if key.isidentifier() and not iskeyword(key)}
+    arguments += [f"{key}={value!r}" for key, value in named.items()]
+    odd = {key: value for key, value in query.items() if key not in named}
     arguments += [f"**{odd!r}"] if odd else []
     call = f"caller.request({', '.join(arguments)})"
     lines = [f"def test_{_identifier(entry)}(extcli):", f"    caller = {_actor(caller)}"]
@@ -146,9 +151,9 @@ def _json(body: bytes) -> Any:
         return None
 
 
-def _needs_token(caller: Caller | None) -> bool:
+def _needs_token(caller: Caller) -> bool:
     """Whether `--as` cannot name the caller: the token has an opaque id of its own."""
-    if caller is None or caller.role is Role.BROADCASTER or (caller.spans_channels and not caller.user_id):
+    if caller.role is Role.BROADCASTER or (caller.spans_channels and not caller.user_id):
         return False
     return not caller.user_id or caller.opaque_id != opaque_id_of(caller.user_id)
 
