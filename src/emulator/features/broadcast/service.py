@@ -106,6 +106,7 @@ class Broadcasts:
         await self._publish(caller, channel_id, event, data, target)
 
     def topics(self, caller: Caller, channel: str | None, event: str) -> tuple[Key, ...]:
+        """Return the topics of a subscriber to an event; `*` means all events. Raises `BadRequest`."""
         return subscribed_topics(caller, channel or "", checked_event(event))
 
     def _full_name(self, caller: Caller, event: str) -> str:

@@ -1,4 +1,4 @@
-"""Makes a call of the service API as any caller: with a token that the service signs for it and that no one sees."""
+"""Calls the service API as any caller, with a token that the service signs and never shows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Reply(Protocol):
 
     @property
     def body(self) -> bytes:
-        """At most the bytes asked for, and one more."""
+        """The whole body, or more than `max_size` bytes of a longer one."""
 
     @property
     def is_json(self) -> bool: ...

@@ -15,7 +15,7 @@ from emulator.wire import json_codec
 MAX_ROWS: Final = 200
 DEFAULT_ROWS: Final = 100
 MAX_COUNT: Final = 10_000
-"""A count that is this high may be lower than the truth."""
+"""The highest count. There may be more."""
 FIRST: Final = "0"
 """The cursor of the first page. As the cursor of the next page it says that there is none."""
 PIN_KIND: Final = "pin"

@@ -57,7 +57,7 @@ class Control:
         self._moving = asyncio.Lock()
         self._unreported: list[Expired] = []
         self.is_starting = False
-        """Whether the data with which the service starts are not in yet."""
+        """Whether the service is still loading the data that it starts with."""
 
     def on_reset(self, forget: Callable[[], None]) -> None:
         """Call `forget` at every reset, to drop state kept outside the data."""

@@ -40,4 +40,5 @@ class Datastream:
         await self._publisher.publish(self.topic(caller, channel), TARGET, update)
 
     def topic(self, caller: Caller, channel: str | None) -> Key:
+        """Return the topic of the channel's games. Raises `BadRequest` if there is no channel."""
         return Key("datastream", caller.client_id, "", required_channel(channel, "the datastream"))

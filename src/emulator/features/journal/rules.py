@@ -72,7 +72,7 @@ def number_of(query: Mapping[str, str], name: str) -> int | None:
 
 
 def matches_of(query: Mapping[str, str]) -> Matches | None:
-    """Return what tells whether an entry is selected; `None` if the query selects all. Raises `BadRequest`.
+    """Return the test for the entries that a query selects; `None` if it selects all. Raises `BadRequest`.
 
     Without `probes` or `id`, no probe is selected.
     """

@@ -123,7 +123,7 @@ class Journals:
     def stream(self, query: Mapping[str, str]) -> AsyncIterator[bytes]:
         """Return JSON lines: a mark, then each entry after `since`, by default after now. Raises as `page` does.
 
-        A slow reader takes no memory: the stream goes on from its last entry, and says how many are gone since.
+        A slow reader uses no memory: the stream continues after its last entry, and reports how many were lost.
         """
         self._check()
         rules.check_names(query, *rules.FILTERS, "since", "timeout")

@@ -1,4 +1,4 @@
-"""The links of channels: what games' tokens rest on, and what a revocation or a retired secret ends."""
+"""The links of channels. The tokens of games depend on them; a revocation or a retired secret ends them."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _DEFINITION: Final = {
 }
 """The fields of a definition, and their names in `vote_config`."""
 _LATER: Final = ("ends_at", "disabled")
-"""Those that take effect after the votes, which they would refuse."""
+"""Fields that are set after the votes are cast, because they may refuse votes."""
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ID_LENGTH: Final = 22

@@ -27,8 +27,6 @@ from emulator.observability.audit import audit
 if TYPE_CHECKING:
     from emulator.features.seeds.rules import Plan
 
-_MAX_PROBLEMS = 20
-
 
 class SeededLink(Struct):
     """A link that a seed made."""
@@ -125,6 +123,8 @@ class Seeds:
 
 async def _perform(scratch: Scratch, plan: Plan) -> None:
     """Run all calls of a seed. Raises `BadRequest` with the problems of all things."""
+    from emulator.features.seeds.rules import MAX_PROBLEMS
+
     problems: dict[str, None] = {}
     for calls in plan.calls:
         await asyncio.sleep(0)
@@ -134,10 +134,10 @@ async def _perform(scratch: Scratch, plan: Plan) -> None:
             except ServiceError as error:
                 problems |= dict.fromkeys(map(call.located, error.details))
                 break
-        if len(problems) >= _MAX_PROBLEMS:
+        if len(problems) >= MAX_PROBLEMS:
             break
     if problems:
-        first, *others = list(problems)[:_MAX_PROBLEMS]
+        first, *others = list(problems)[:MAX_PROBLEMS]
         raise BadRequest("Invalid seed", first, others=others)
 
 

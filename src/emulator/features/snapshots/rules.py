@@ -20,7 +20,7 @@ FORMAT = 1
 """The format that this version writes, and the only one that it reads."""
 END = b"]}\n"
 SECRET_KINDS = frozenset({"signing_key", "pin", "pin_token", "link"})
-"""Kinds of documents that are only saved with the keys: the key that signs tokens, and what those tokens rest on."""
+"""Kinds of documents that are only saved with the keys: the key that signs tokens, and the records behind tokens."""
 _RECORDS = b',"records":['
 
 

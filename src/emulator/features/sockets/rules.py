@@ -43,7 +43,7 @@ class Selection(Struct):
 
 
 class Closing(Selection):
-    """The connections to close, and what their clients are told."""
+    """The connections to close, and the code and reason for their clients."""
 
     code: int = DEFAULT_CODE
     """A close code: 1000 to 1003, 1007 to 1014, 3000 to 4999."""

@@ -173,7 +173,7 @@ class Sockets:
         return Selected([each.number for each in selected])
 
     def stall(self, stalling: Stalling) -> Selected:
-        """Stop reading and writing connections, or go on with it. Each notes a change."""
+        """Stop reading and writing connections, or resume. Notes a change."""
         selected = self._select(stalling)
         for each in selected:
             each.connection.stall() if stalling.stalled else each.connection.release()

@@ -14,7 +14,7 @@ from emulator.realtime.hub import ANY_NAME, Hub
 CONNECTED: Final = "connected"
 _NAMED: Final = ("poll", "event")
 _IN_CHANNEL: Final = ("event", PAGE)
-"""A subscriber in a channel also gets the topic of all channels, which says nothing about the channel."""
+"""Kinds whose subscribers in a channel also follow the topic of all channels. That topic counts for no channel."""
 
 
 @dataclass(eq=False, repr=False)

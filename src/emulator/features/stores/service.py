@@ -197,7 +197,7 @@ class Stores:
         return self._key(store, caller, channel)
 
     async def _patch_of(self, store: Store, caller: Caller, raw: bytes) -> Any:
-        """Decode the body of a PATCH; of one over the usual limit, which must be a map, only the ids."""
+        """Decode the body of a PATCH. One over the usual limit must be a map of ids; its patches stay undecoded."""
         if len(raw) <= self._max_body:
             return json_codec.decode_any(raw)
         members = await members_of(raw, most=MAX_USERS)

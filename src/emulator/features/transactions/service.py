@@ -139,6 +139,7 @@ class Transactions:
         raise NotFound("Not Found", "no outstanding transaction matches")
 
     def topic(self, caller: Caller, channel: str | None, sku: str) -> Key:
+        """Return the topic of a product's purchases in the channel; `*` means all products."""
         return transaction_topic(caller.client_id, required_channel(channel, "a purchase"), sku)
 
     async def _outstanding(self, caller: Caller, channel_id: str) -> AsyncIterator[tuple[Key, Transaction]]:

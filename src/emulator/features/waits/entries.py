@@ -1,4 +1,4 @@
-"""Counts the entries of the journal that a condition is about. Each is looked at once, however often it is asked."""
+"""Counts the entries of the journal that a condition is about. A repeated count reads new entries only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CHUNK: Final = 500
 
 Matches = Callable[[Entry], bool]
 Select = Callable[[Mapping[str, str]], Matches | None]
-"""Returns what tells whether a query selects an entry; `None` for all. Raises `BadRequest`."""
+"""Returns the test for the entries that a query selects; `None` if it selects all. Raises `BadRequest`."""
 
 
 class EntryCount:
@@ -36,7 +36,7 @@ class EntryCount:
         self._count = 0
 
     async def count(self) -> int:
-        """Return how many there were so far, among those that the journal still had when it was asked."""
+        """Return how many were counted so far. Entries that the journal dropped before a count are missing."""
         while entries := self._journal.since(self._seen, _CHUNK):
             self._seen = entries[-1].number
             self._count += sum(1 for entry in entries if self._is_about(entry) and self._meets(entry))

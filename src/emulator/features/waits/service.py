@@ -140,7 +140,7 @@ class Waits:
                     pass
 
     def _entries(self, condition: Condition, query: Mapping[str, str]) -> EntryCount | None:
-        """Return what counts entries of the journal; `None` if the condition is about something else."""
+        """Return the counter of a condition about the journal; `None` for any other condition."""
         if condition.subject != "journal":
             return None
         filters = {name: value for name, value in query.items() if name in (*FILTERS, "client_id", "channel_id")}
