@@ -11,12 +11,10 @@ from typing import Any, Final, NamedTuple
 
 from emulator.engines.base import NEVER, Expired, Key
 from emulator.engines.catalog import Thing
-from emulator.engines.redis.keys import FOREVER, now_arg, parse_channel_last, parse_expiry, parse_user_last
+from emulator.engines.redis.keys import FOREVER, now_arg, parse_expiry, parse_thing
 from emulator.engines.redis.pipeline import Pipeline
 from emulator.engines.redis.scripts import CATALOG
 
-_PARSE: Final = {b"d": parse_user_last, b"b": parse_channel_last, b"l": parse_channel_last, b"p": parse_user_last}
-"""By the first letter: documents, ballots, logs, pools."""
 _DOCUMENT: Final = b"d"
 _LISTED: Final = (b"b", b"l")
 
@@ -37,7 +35,7 @@ class RedisCatalog:
         return {kind: min(most, counted[_written(kind)]) for kind in kinds}
 
     async def owners(self, kind: str, *, now: int, limit: int, after: str = "") -> list[str]:
-        found = {_key(name).owner for name in await self._walk([kind], now) if name[:1] in _LISTED}
+        found = {parse_thing(name).owner for name in await self._walk([kind], now) if name[:1] in _LISTED}
         return sorted(owner for owner in found if owner > after)[:limit]
 
     async def things(
@@ -53,7 +51,7 @@ class RedisCatalog:
     ) -> list[Thing]:
         chosen = [
             each
-            for each in (_Found(_key(name), ends, name) for name, ends in (await self._walk(kinds, now)).items())
+            for each in (_Found(parse_thing(name), ends, name) for name, ends in (await self._walk(kinds, now)).items())
             if each.name[:1] not in _LISTED
             and (after is None or after < each.key)
             and owner in (None, each.key.owner)
@@ -114,8 +112,4 @@ def _from(rank: int, now: int) -> tuple[bytes, ...]:
 
 
 def _ends(rows: Sequence[Any]) -> list[Expired]:
-    return [Expired(_key(name), parse_expiry(at)) for name, at in zip(rows[::2], rows[1::2], strict=True)]
-
-
-def _key(name: bytes) -> Key:
-    return _PARSE[name[:1]](name[1:])
+    return [Expired(parse_thing(name), parse_expiry(at)) for name, at in zip(rows[::2], rows[1::2], strict=True)]

@@ -8,6 +8,8 @@ A `Key` is written with a different part last depending on the shape: the part t
 
 from __future__ import annotations
 
+from typing import Final
+
 from emulator.engines.base import NEVER, Key
 
 FOREVER = (1 << 53) - 1
@@ -101,6 +103,11 @@ def parse_name_last_prefix(text: bytes) -> Key:
     return Key(kind, owner, "", channel, user)
 
 
+def parse_thing(name: bytes) -> Key:
+    """Return the key of a document, ballot, log or pool from the letter of its shape and its key."""
+    return _PARSERS[name[:1]](name[1:])
+
+
 def parse_expiry(text: bytes) -> int:
     """Return the time that `expiry_arg` wrote."""
     at = int(text)
@@ -109,6 +116,9 @@ def parse_expiry(text: bytes) -> int:
 
 def parse_part(part: bytes) -> str:
     return _unescape(part.decode())
+
+
+_PARSERS: Final = {b"d": parse_user_last, b"b": parse_channel_last, b"l": parse_channel_last, b"p": parse_user_last}
 
 
 def _join(*parts: str | None) -> bytes:

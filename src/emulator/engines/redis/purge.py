@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from emulator.engines.base import Expired, Key
-from emulator.engines.redis.keys import escaped, now_arg, parse_channel_last, parse_user_last
+from emulator.engines.redis.keys import escaped, now_arg, parse_thing
 from emulator.engines.redis.nodes import Nodes
 from emulator.engines.redis.pipeline import Pipeline
 from emulator.engines.redis.scripts import PURGE
 
 STEP = 250
 """Things handled in one step."""
-_PARSE = {b"d": parse_user_last, b"b": parse_channel_last, b"l": parse_channel_last, b"p": parse_user_last}
-"""By the first letter: documents, ballots, logs, pools."""
 
 
 class Purge:
@@ -27,7 +25,7 @@ class Purge:
         while handled:
             handled, *reported = await self._pipeline.run(PURGE, b"purge", now_arg(now), b"%d" % STEP)
             for name, at in zip(reported[::2], reported[1::2], strict=True):
-                key = _PARSE[name[:1]](name[1:])
+                key = parse_thing(name)
                 if name[:1] == b"l":  # a log may take several steps, but is reported once
                     newest[key] = max(int(at), newest.get(key, int(at)))
                 else:
