@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from emulator.clock import processor_time
 from emulator.dashboard.rig import framing
 from emulator.dashboard.rig.framing import MAX_ANSWER, Finding, check_page
 
@@ -60,6 +61,16 @@ def check(url: str) -> Finding:
 
 def redirect(target: str) -> bytes:
     return f"HTTP/1.1 302 Found\r\nLocation: {target}\r\n\r\n".encode()
+
+
+def test_a_page_with_a_long_inline_image_is_checked_at_once():
+    image = b"HTTP/1.1 200 OK\r\n\r\n<img src='data:image/png;base64," + b"ab/c" * 15_000 + b"'>"
+    with serving({"/with": image + PAGE.partition(b"\r\n\r\n")[2], "/without": image}) as server:
+        began = processor_time()
+        kinds = [check(f"http://127.0.0.1:{server.port}/{name}").kind for name in ("with", "without")]
+
+    assert ["fine", "scriptless"] == kinds
+    assert processor_time() - began < 1
 
 
 def test_a_page_is_fetched_once_with_its_query_and_without_its_fragment():

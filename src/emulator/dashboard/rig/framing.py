@@ -21,7 +21,8 @@ TIMEOUT: Final = 2.0
 MAX_ANSWER: Final = 65_536
 """Bytes that are read of an answer."""
 _MAX_REDIRECTS: Final = 3
-_SCRIPT: Final = re.compile(rb"""([^"'\s=<>]*)/_emulator/(?:platform-helper|sdk)\.js""")
+_SCRIPT: Final = re.compile(rb"/_emulator/(?:platform-helper|sdk)\.js")
+_BEFORE_URL: Final = re.compile(rb"""["'\s=<>]""")
 _HELPER: Final = b"/_emulator/platform-helper.js"
 
 
@@ -62,7 +63,8 @@ async def check_page(url: str, service: str) -> Finding:
     if header := forbidding_header(headers, _origin(service)):
         return Finding(url, "forbidden", f"This page forbids frames by its header {header}")
     script = _SCRIPT.search(body)
-    if script and _same_host(other := script[1].decode("latin-1")) != _same_host(service) and "://" in other:
+    other = _BEFORE_URL.split(body[: script.start()])[-1].decode("latin-1") if script else ""
+    if "://" in other and _same_host(other) != _same_host(service):
         return Finding(url, "elsewhere", f"This page uses the service {other[:200]}, and this rig is of {service}.")
     if not script and len(body) < MAX_ANSWER:
         text = "This page loads neither platform-helper.js nor sdk.js: it does not know its viewer, nor this service."
