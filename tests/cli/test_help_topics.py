@@ -56,3 +56,9 @@ def test_a_json_error_names_the_request(extcli):
 
     assert ["exit_code", "what", "why", "fix", "status", "body", "request_id"] == list(error)
     assert 400 == error["status"]
+
+
+def test_help_of_a_command_is_its_help_page(extcli):
+    for words in (["vote"], ["vote", "cast"], ["doctor"]):
+        assert extcli(*words, "--help").stdout == extcli("help", *words).stdout
+    assert "No such command 'vot'. Did you mean 'vote'?" in extcli("help", "vot").stderr

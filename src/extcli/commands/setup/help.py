@@ -43,29 +43,34 @@ _FACTS = View(
 @shared
 def help(
     session: Session,
-    topic: Annotated[Topic | None, typer.Argument(metavar="exit-codes|env|seed", help="Default: all commands.")] = None,
+    topic: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="exit-codes|env|seed", help="Or a command: vote cast. Default: all commands."),
+    ] = None,
 ) -> None:
-    """Explain exit codes, environment variables, or the content of a seed. Without a topic, list the commands.
+    """Explain exit codes, variables, the content of a seed, or a command. Without a topic, list the commands.
 
     \b
     Examples:
       extcli help exit-codes
+      extcli help vote cast
       extcli help env -o jsonl
     """
-    if topic is None:
-        from extcli.app import run
+    match topic or []:
+        case [Topic.EXIT_CODES]:
+            session.output.show_value([{"code": int(code), "meaning": text} for code, text in MEANINGS.items()], _FACTS)
+        case [Topic.ENV]:
+            session.output.show_value(_variables(), _FACTS)
+        case [Topic.SEED]:
+            from extcli.seeds.schema import reference
 
-        run(["--help"])
-    elif topic is Topic.EXIT_CODES:
-        session.output.show_value([{"code": int(code), "meaning": text} for code, text in MEANINGS.items()], _FACTS)
-    elif topic is Topic.ENV:
-        session.output.show_value(_variables(), _FACTS)
-    else:
-        from extcli.seeds.schema import reference
+            fields = [{"field": path, "accepts": accepts, "meaning": meaning} for path, accepts, meaning in reference()]
+            session.output.show_value(fields, _FACTS)
+            session.output.note("`extcli seed example` prints a seed with all of them")
+        case words:
+            from extcli.app import run
 
-        fields = [{"field": path, "accepts": accepts, "meaning": meaning} for path, accepts, meaning in reference()]
-        session.output.show_value(fields, _FACTS)
-        session.output.note("`extcli seed example` prints a seed with all of them")
+            run([*words, "--help"])
 
 
 def _variables() -> list[dict[str, str]]:
