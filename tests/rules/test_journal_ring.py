@@ -125,11 +125,12 @@ print(max(most, resident()) - before, len(journal))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["small", "medium", "large", "mixed"])
-def test_a_million_entries_take_no_more_memory_than_the_ring_may(kind: str):
+def test_many_entries_take_no_more_memory_than_the_ring_may(kind: str):
+    """The ring is filled at least ten times."""
     size = 16 * 1024 * 1024
 
     ran = subprocess.run(
-        [sys.executable, "-c", FILL.format(kind=kind, size=size, entries=1_000_000)],
+        [sys.executable, "-c", FILL.format(kind=kind, size=size, entries=250_000)],
         capture_output=True,
         text=True,
         check=True,
