@@ -43,17 +43,19 @@ def two_nodes(server: RedisServer) -> Iterator[list[ServerProcess]]:
 
 
 class Watch:
-    """Polls `live` and `ready` of a node, and records statuses and the slowest responses."""
+    """Polls `live` and `ready` of a node, and records statuses, the slowest responses and stalls of this machine."""
 
     def __init__(self, node: RunningService) -> None:
         self._node = node
         self._stopping = threading.Event()
-        self.slowest_live = self.slowest_ready = 0.0
+        self.slowest_live = self.slowest_ready = self.longest_stall = 0.0
         self.ready_statuses: set[tuple[int, str | None]] = set()
         """Each status of `ready`, with its `Retry-After`."""
 
     def __enter__(self) -> Self:
-        self._threads = [threading.Thread(target=each) for each in (self._poll_live, self._poll_ready)]
+        self._threads = [
+            threading.Thread(target=each) for each in (self._poll_live, self._poll_ready, self._poll_machine)
+        ]
         for thread in self._threads:
             thread.start()
         return self
@@ -64,9 +66,15 @@ class Watch:
             thread.join(timeout=20)
 
     def check(self) -> None:
-        """Assert that `live` was always fast, `ready` failed for a while, and no response was slow."""
-        assert self.slowest_live < MAX_LIVE_TIME, f"live took {self.slowest_live:.2f} s"
-        assert self.slowest_ready < MAX_RESPONSE_TIME, f"ready took {self.slowest_ready:.2f} s"
+        """Assert that `live` was always fast, `ready` failed for a while, and no response was slow.
+
+        A machine without free memory can stall all its processes for many seconds.
+        """
+        stall = f"this machine stalled for {self.longest_stall:.2f} s"
+        assert self.slowest_live < MAX_LIVE_TIME + self.longest_stall, f"live took {self.slowest_live:.2f} s; {stall}"
+        assert self.slowest_ready < MAX_RESPONSE_TIME + self.longest_stall, (
+            f"ready took {self.slowest_ready:.2f} s; {stall}"
+        )
         assert {(200, None), (503, "1")} == self.ready_statuses
 
     def _poll_live(self) -> None:
@@ -75,6 +83,12 @@ class Watch:
                 started = time.monotonic()
                 http.get("/_emulator/live").raise_for_status()
                 self.slowest_live = max(self.slowest_live, time.monotonic() - started)
+
+    def _poll_machine(self) -> None:
+        started = time.monotonic()
+        while not self._stopping.wait(_INTERVAL):
+            self.longest_stall = max(self.longest_stall, time.monotonic() - started - _INTERVAL)
+            started = time.monotonic()
 
     def _poll_ready(self) -> None:
         with Client(base_url=self._node.url) as http:
