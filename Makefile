@@ -35,10 +35,10 @@ serve: $(SERVE_STAMP)  ## Run a sandbox service on port 8282; options in ARGS="-
 	@$(BIN)/extcli serve $(ARGS)
 
 test: check-system $(DEV_STAMP) $(NODE_STAMP) check  ## Run all checks and all tests; ARGS go to pytest
-	$(BIN)/pytest -n auto $(ARGS)
+	$(BIN)/pytest -n auto --dist worksteal $(ARGS)
 
 quick: $(DEV_STAMP)  ## Run the fast tests
-	$(BIN)/pytest -n auto $(QUICK) $(ARGS)
+	$(BIN)/pytest -n auto --dist worksteal $(QUICK) $(ARGS)
 
 lint: $(DEV_STAMP)  ## Check format, lint and types
 	$(BIN)/ruff format --check .

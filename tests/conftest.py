@@ -24,6 +24,12 @@ from support.service import (
 from support.socket_client import SocketClient, linked_game
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """Run three tests on two cores with `-n auto`: a third of the time, tests wait for processes and timeouts."""
+    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else (os.cpu_count() or 1) * 3 // 2
+
+
 @pytest.fixture(scope="session", autouse=True)
 def no_profiles(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep tests from reading the developer's profiles."""
