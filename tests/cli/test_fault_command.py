@@ -63,6 +63,25 @@ def test_a_refusal_by_a_fault_is_a_failure_of_the_service(extcli):
     assert "fault f1 answered 503" in result.stderr
 
 
+@pytest.mark.parametrize("effect", ["--drop", "--reset", "--stall", "--truncate=5"])
+def test_the_error_of_a_lost_connection_says_that_faults_have_acted(extcli, monkeypatch, effect):
+    monkeypatch.setattr("extcli.api.suspicion._SECONDS", 10)
+    extcli("fault", "add", *VOTE, effect, "--times", "1")
+
+    lost = extcli("vote", "cast", "lunch", "--value", "1", "--timeout", "500ms")
+
+    assert 3 == lost.exit_code
+    assert "; perhaps on purpose: 1 fault has acted; see `extcli fault list`" in lost.stderr
+
+
+def test_the_error_of_a_lost_connection_is_silent_about_faults_that_have_not_acted(extcli, answering):
+    hanging = answering(hold=True)
+
+    lost = extcli("vote", "get", "--url", hanging, "--timeout", "100ms", env={"EXTCLI_TOKEN": "a.b.c"})
+
+    assert (3, False) == (lost.exit_code, "on purpose" in lost.stderr)
+
+
 def test_the_same_id_replaces_a_fault(extcli):
     for status in ("503", "429"):
         assert "mine\n" == extcli("fault", "add", *VOTE, "--status", status, "--id", "mine").stdout

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from extcli.api.call import Call
-from extcli.api.http import Answer, Http
+from extcli.api.call import CONTROL, Call
+from extcli.api.http import Answer, Http, NotConnected
 from extcli.api.token_sources import Credentials
 from extcli.config.resolver import Resolver
-from extcli.errors import MARK, ErrorAnswer, Refused, ServerError, forbidden_advice, reason_of
+from extcli.errors import MARK, ErrorAnswer, Refused, ServerError, Unreachable, forbidden_advice, reason_of
 from extcli.output.sanitize import visible
 
 if TYPE_CHECKING:
@@ -74,10 +74,26 @@ class SignedCalls:
         authorization = None
         if call.signed and self._credentials:
             authorization = f"{self._resolver.client_id()} {self._credentials.token()}".rstrip()
-        with self._http.stream(
-            call.method, call.path, query=query, body=call.body, authorization=authorization, is_probe=call.is_probe
-        ) as answer:
-            yield answer
+        try:
+            with self._http.stream(
+                call.method, call.path, query=query, body=call.body, authorization=authorization, is_probe=call.is_probe
+            ) as answer:
+                yield answer
+        except NotConnected:
+            raise
+        except Unreachable as error:
+            self._suspect_faults(call, error)
+            raise
+
+    def _suspect_faults(self, call: Call, error: Unreachable) -> None:
+        """Add to the error that faults of a sandbox may be its cause."""
+        profile = self._resolver.profile
+        if call.is_probe or call.path.startswith(CONTROL) or (profile and profile.production):
+            return
+        from extcli.api.suspicion import suspicion
+
+        if hint := suspicion(self._http.url):
+            error.fix = "; ".join(filter(None, (error.fix, hint)))
 
 
 def error_of(call: Call, answer: Answer, credentials: Credentials | None) -> ErrorAnswer:
