@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, Protocol
 import msgspec
 
 from emulator.engines.base import Key
-from emulator.errors import BadRequest
+from emulator.errors import invalid_parameter
 from emulator.wire import json_codec
 
 MAX_PAGE: Final = 1_000
@@ -38,9 +38,7 @@ class Page(NamedTuple):
         try:
             channel, name = msgspec.json.decode(bytes.fromhex(self.cursor), type=tuple[str, str])
         except (ValueError, msgspec.MsgspecError):
-            raise BadRequest(
-                "Malformed cursor parameter", f"cursor: use {FIRST!r}, or `next` of an earlier page"
-            ) from None
+            raise invalid_parameter("cursor", f"use {FIRST!r}, or `next` of an earlier page") from None
         return group._replace(name=name, channel=channel)
 
     def next(self, found: Sequence[Listed]) -> str:
@@ -54,5 +52,5 @@ class Page(NamedTuple):
 def checked_page(limit: int, cursor: str) -> Page:
     """Return a page of 1 to 1,000 things; raises `BadRequest` for another `limit`."""
     if not 1 <= limit <= MAX_PAGE:
-        raise BadRequest("Malformed limit parameter", f"limit: {limit} is not within 1 to {MAX_PAGE}")
+        raise invalid_parameter("limit", f"{limit} is not within 1 to {MAX_PAGE}")
     return Page(limit, cursor)

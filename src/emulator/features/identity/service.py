@@ -25,6 +25,7 @@ class UserInfo(Struct):
     """The caller of `user_info`. Published clients read the first four fields."""
 
     server_time: int
+    """Unix ms."""
     ip_address: str
     registered: bool
     visualization_id: str

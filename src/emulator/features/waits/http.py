@@ -18,7 +18,7 @@ _PARAMETERS = (
         "The id of the poll, ranking, buffer or JSON store; the store's name; the event; the topic; "
         "an endpoint such as `POST /v1/e/vote`.",
     ),
-    Parameter("client_id", "The extension. Only sockets need none."),
+    Parameter("client_id", "The extension. Sockets and the journal need none."),
     Parameter("channel_id", "The channel; all together when absent."),
     Parameter("user", "The user of a viewer store, or of the entries of the journal."),
     Parameter("count", "Votes, answers, entries, events or sockets: 3 for at least three, =3 for exactly three."),
