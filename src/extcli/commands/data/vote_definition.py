@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator
-from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +10,7 @@ import typer
 from extcli.cli import confirm
 from extcli.cli.confirm import Yes
 from extcli.cli.json_input import read_json
+from extcli.cli.option_groups import with_options
 from extcli.cli.shared_options import command
 from extcli.errors import Refused, UnexpectedAnswer, UsageError
 from extcli.output import times, views
@@ -103,25 +102,7 @@ def _window(session: Session, name: str, at: str | None, after: str | None) -> d
     return {f"{name}In": -(-times.duration(after) // 1000)} if after is not None else {}
 
 
-_OPTIONS = list(inspect.signature(_members, eval_str=True).parameters.values())[1:]
-
-
-def _with_members(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of a definition. It receives the given ones as `members`."""
-
-    @wraps(function)
-    def run(session: Session, **values: Any) -> None:
-        members = _members(session, **{each.name: values.pop(each.name) for each in _OPTIONS})
-        function(session, **values, members=members)
-
-    first, poll, *others = inspect.signature(function, eval_str=True).parameters.values()
-    own = [each for each in others if each.name != "members"]
-    options = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*_OPTIONS, *own)]
-    run.__signature__ = inspect.Signature([first, poll, *options])  # type: ignore[attr-defined]
-    return run
-
-
-@_with_members
+@with_options("members", _members)
 def define(
     session: Session,
     poll: Poll,
@@ -160,7 +141,7 @@ def define(
     _write(session, service, poll, members, "defined", given=members)
 
 
-@_with_members
+@with_options("members", _members)
 def edit(session: Session, poll: Poll, *, members: dict[str, Any]) -> None:
     """Change parts of a poll's definition; the rest and the votes stay. Acts as broadcaster.
 
