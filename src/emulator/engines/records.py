@@ -20,7 +20,8 @@ from typing import Final, NamedTuple
 from emulator.engines.base import Entry, Key, Terms
 
 ITEMS_PER_RECORD: Final = 100
-"""Items of a list in one record; the last record of a list may have fewer."""
+"""Items of a list in one record. The last record of a list may have fewer, as may others if items are drawn during a
+dump."""
 
 
 class DocumentRecord(NamedTuple):

@@ -12,6 +12,7 @@ from emulator.engines.sqlite.connection import FAILURES, explain
 from emulator.engines.sqlite.files.copying import (
     LOGS,
     DamagedCopy,
+    check_exists,
     check_regular,
     copied,
     open_read_only,
@@ -37,14 +38,13 @@ def back_up(path: str, target: Path, *, now: int, replace: bool) -> Backup:
 
     The copy has everything that was committed when this began. An existing file is only replaced with `replace`.
     """
-    check_regular(path, target)
+    check_exists(path)
+    check_regular(target)
     is_there = os.path.exists(target)
     if is_there and not replace:
         raise EngineError(f"{target} exists already; give another name, or --force to replace it")
     if is_there and os.path.samefile(path, target):
         raise EngineError(f"{target} is the data itself; give another name")
-    if not os.path.exists(path):
-        raise EngineError(f"cannot open {path}: there is no such file")
     for log in [f"{target}{end}" for end in LOGS]:
         if os.path.exists(log) and os.path.getsize(log):  # it would be applied to the copy
             raise EngineError(f"{log} exists: a program uses {target}, or was killed; give another name")

@@ -28,11 +28,17 @@ class DamagedCopy(Exception):
     """The source is corrupt, so its copy is too."""
 
 
-def check_regular(*paths: str | Path) -> None:
+def check_regular(path: str | Path) -> None:
     """Raise `EngineError` for a directory, a device or a pipe. A file that does not exist is allowed."""
-    for path in paths:
-        if os.path.exists(path) and not os.path.isfile(path):
-            raise EngineError(f"{path} is not a regular file; give the name of a file")
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise EngineError(f"{path} is not a regular file; give the name of a file")
+
+
+def check_exists(path: str) -> None:
+    """Raise `EngineError` unless there is a regular file."""
+    check_regular(path)
+    if not os.path.exists(path):
+        raise EngineError(f"cannot open {path}: there is no such file")
 
 
 def open_read_only(path: str) -> sqlite3.Connection:

@@ -10,7 +10,7 @@ from contextlib import closing
 from typing import Any, NamedTuple
 
 from emulator.engines.sqlite.connection import FAILURES, explain
-from emulator.engines.sqlite.files.copying import check_regular, open_read_only
+from emulator.engines.sqlite.files.copying import check_exists, open_read_only
 from emulator.engines.sqlite.schema import UnusableDatabase, format_of, writer_of
 from emulator.errors import EngineError
 
@@ -82,9 +82,7 @@ def _number(connection: sqlite3.Connection, statement: str) -> int:
 
 def described(path: str) -> Facts:
     """Describe a database file, also while a service uses it. Raises `EngineError`."""
-    check_regular(path)
-    if not os.path.exists(path):
-        raise EngineError(f"cannot open {path}: there is no such file")
+    check_exists(path)
     try:
         with closing(open_read_only(path)) as connection:
             connection.execute("BEGIN")  # one state, while a service goes on writing

@@ -13,6 +13,7 @@ from emulator.engines.sqlite.connection import FAILURES, describe, explain, is_b
 from emulator.engines.sqlite.corruption import mark_interrupted, marker_path
 from emulator.engines.sqlite.files.copying import (
     LOGS,
+    check_exists,
     check_regular,
     copied,
     free_name,
@@ -48,9 +49,8 @@ def restore(source: str, path: str, *, environments: Sequence[str], now: int) ->
     file, or if `source` is no database that this version can use.
     """
     target = Path(os.path.realpath(path))
-    check_regular(source, target)
-    if not os.path.exists(source):
-        raise EngineError(f"cannot open {source}: there is no such file")
+    check_exists(source)
+    check_regular(target)
     if os.path.exists(target) and os.path.samefile(source, target):
         raise EngineError(f"{source} is the data itself")
     if not target.parent.is_dir():
@@ -79,9 +79,6 @@ def restore(source: str, path: str, *, environments: Sequence[str], now: int) ->
 def forget(path: str, kind: str, *, environments: Sequence[str]) -> int:
     """Delete the documents of a kind in all namespaces, and return how many there were. Raises as `restore` does."""
     target = Path(os.path.realpath(path))
-    check_regular(target)
-    if not os.path.exists(target):
-        raise EngineError(f"cannot open {path}: there is no such file")
     described(path)  # it is a database that this version can use
     with ExitStack() as stack:
         for environment in environments:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from emulator.engines.records import digest_of
 from emulator.engines.sqlite.connection import FAILURES, describe, explain, is_corruption
 from emulator.engines.sqlite.files.checks import Check, key_of
-from emulator.engines.sqlite.files.copying import check_regular, open_read_only
+from emulator.engines.sqlite.files.copying import check_exists, open_read_only
 from emulator.engines.sqlite.files.count_checks import COUNT_CHECKS
 from emulator.engines.sqlite.files.facts import Facts, facts_of
 from emulator.engines.sqlite.files.reference_checks import REFERENCE_CHECKS
@@ -45,9 +45,7 @@ class Verified(NamedTuple):
 
 def verify_file(path: str) -> Verified:
     """Verify a file, also while a service uses it. Raises `EngineError` for one that is no database of extcli's."""
-    check_regular(path)
-    if not os.path.exists(path):
-        raise EngineError(f"cannot open {path}: there is no such file")
+    check_exists(path)
     try:
         return verify(path)
     except UnusableDatabase as error:
