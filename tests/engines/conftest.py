@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 
 import pytest
 import redis
@@ -12,29 +13,7 @@ from engines.redis_server import RedisServer
 
 DATABASES = count()
 
-TOPICS = (
-    "assignments",
-    "ballots",
-    "documents",
-    "dump",
-    "dump_property",
-    "engine",
-    "entries",
-    "holdings",
-    "listing",
-    "logs",
-    "notes",
-    "pools",
-    "pools_property",
-    "property",
-    "purge",
-    "relay",
-    "rosters",
-    "tally",
-    "terms",
-)
-
-pytest.register_assert_rewrite(*(f"engines.contract_{topic}" for topic in TOPICS))
+pytest.register_assert_rewrite(*(f"engines.{path.stem}" for path in Path(__file__).parent.glob("contract_*.py")))
 
 
 @pytest.fixture(scope="session")

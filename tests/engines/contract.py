@@ -20,6 +20,7 @@ from engines.contract_engine import NamespacesContract
 from engines.contract_entries import EntriesContract
 from engines.contract_holdings import HoldingsContract
 from engines.contract_listing import ListingContract
+from engines.contract_load import LoadContract
 from engines.contract_logs import LogsContract
 from engines.contract_notes import NotesContract
 from engines.contract_pools import PoolsContract
@@ -55,6 +56,7 @@ class EngineContract(
     PoolsPropertyContract,
     SpentItemsContract,
     DumpContract,
+    LoadContract,
     DumpPropertyContract,
 ):
     @pytest.fixture
