@@ -16,7 +16,7 @@ from emulator.observability.request_context import current
 from emulator.realtime import envelope
 from emulator.realtime.hub import Hub
 from emulator.realtime.publisher import Publisher
-from emulator.web import dispatch, response
+from emulator.web import dispatch
 from emulator.wire import json_codec, query
 from support.planted_faults import Patch, planted, wrap
 
@@ -33,7 +33,7 @@ def error_bodies_lack_errors(patch: Patch) -> None:
         del members["errors"]
         return json_codec.encode(members)
 
-    wrap(patch, response, "error_body", without_errors)
+    wrap(patch, json_codec, "error_body", without_errors)
 
 
 @planted("W4.retry-after", production=True)
