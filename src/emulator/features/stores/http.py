@@ -63,7 +63,7 @@ def _of(
 ) -> Callable[[Stores, Call], Awaitable[object]]:
     """Return the handler of one store. The OpenAPI document has its name and description."""
 
-    def handler(stores: Stores, call: Call) -> Awaitable[object]:  # one more coroutine would cost each call 2 %
+    def handler(stores: Stores, call: Call) -> Awaitable[object]:  # not async: a second coroutine per call
         return handle(store, stores, call)
 
     handler.__name__ = f"{handle.__name__.removeprefix('_')}_{store.name}"
