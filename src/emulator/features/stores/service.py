@@ -87,7 +87,8 @@ class Stores:
             found = await self._records(store, caller, channel, [user_id])
             return found.get(user_id, _EMPTY)
         key, now = self._key(store, caller, channel), self._clock.now()
-        self._lapses.read([key], now)
+        if self._lapses:  # empty in production; the check is cheaper than the call
+            self._lapses.read([key], now)
         return (await self._documents.read([key], now=now)).get(key, _EMPTY)
 
     async def find(self, name: str, caller: Caller, channel: str | None, user_id: str) -> bytes | None:
