@@ -229,3 +229,14 @@ async def test_a_namespace_that_opens_during_a_drop_keeps_its_data(tmp_path: Pat
     async with open_app(settings) as (_, service):
         tally = await (await service.namespaces.front("blue"))._service.engine.ballots.tally(poll, now=1)
         assert (("1", 1),) == tally.counts
+
+
+async def test_several_drops_of_a_namespace_at_once_all_succeed(tmp_path: Path):
+    settings = Settings(data=f"sqlite://{tmp_path}/data.db")
+    async with open_app(settings) as (_, service):
+        namespaces = service.namespaces
+        await namespaces.front("blue")
+
+        await asyncio.gather(*(namespaces.drop("blue") for _ in range(3)))
+
+        assert 0 == len(namespaces)

@@ -173,13 +173,15 @@ class Registry:
 
     async def _drop(self, name: str) -> None:
         front = await self.front(name)
-        front.end_held()
-        await front.reset()
         tenant = self._tenants.get(name)
-        if tenant is None:
+        if tenant is None:  # `default`
+            front.end_held()
+            await front.reset()
             return
         async with tenant.opening:  # the next use waits: closing also deletes what has this name in a file
-            if self._tenants.get(name) is tenant:
+            if self._tenants.get(name) is tenant:  # otherwise another call has dropped it
+                front.end_held()
+                await front.reset()
                 front.drop_on_close()
                 tenant.front = None
                 try:
