@@ -48,10 +48,8 @@ class Session:
 
     @property
     def wants_env(self) -> bool:
-        """Whether the output format is `env`. If the settings are invalid, the command itself reports that."""
-        with suppress(CliError):
-            return self.output.format is Format.ENV
-        return False
+        """Whether the output format is `env`. Raises `UsageError` if the settings are invalid."""
+        return self.output.format is Format.ENV
 
     @property
     def wants_json(self) -> bool:

@@ -88,6 +88,38 @@ def test_limit_keeps_the_latest_entries(extcli, filled):
     ]
 
 
+def test_a_table_says_that_there_are_more_entries(extcli, live: LiveServer, viewer):
+    for _ in range(101):
+        viewer().get("vote")
+    note = "only the latest 100; --limit N or --since TIME shows more\n"
+
+    assert note == extcli("logs", "-o", "table").stderr
+    assert "" == extcli("logs", "--method", "POST", "-o", "table").stderr
+    for options in (["--limit", "5", "-o", "table"], ["--since", "5m", "-o", "table"], ["-o", "plain"]):
+        assert "" == extcli("logs", *options).stderr
+
+
+@pytest.mark.parametrize("options", [(), ("-f", "--count", "1")])
+def test_a_table_shows_no_duration_of_a_delivery(extcli, game, options):
+    game.data("subscribe", "round")
+    extcli("broadcast", "send", "round", "1", "--channel", CHANNEL, "--client-id", CLIENT_ID)
+
+    table = extcli("logs", "--kind", "delivery", "--path", "event:round", *options, "-o", "table").stdout
+
+    assert "delivery event:round" in table
+    assert " ms" not in table
+
+
+@pytest.mark.parametrize("options", [(), ("-f", "--count", "1")])
+def test_a_table_leaves_out_that_production_refuses_tokens_of_the_sandbox(extcli, options):
+    extcli("vote", "cast", "--value", "1")
+    journal = ("logs", "--path", "/v1/e/vote", *options)
+
+    assert "production" not in extcli(*journal, "-o", "table").stdout
+    assert "production: refuse; rule=stage" == extcli(*journal, "-o", "plain").rows[0][-1]
+    assert "refuse; rule=stage" in extcli("logs", "show", "latest", "-o", "table").stdout
+
+
 def test_since_a_mark_lists_all_later_entries(extcli, live: LiveServer, viewer):
     mark = extcli("logs", "-o", "json").json["mark"]
     for _ in range(1_005):

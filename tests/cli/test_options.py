@@ -80,7 +80,11 @@ def test_a_usage_error_exits_2(extcli, args):
         (("vote", "logs", "--limit", "-3"), "'--limit': '-3' is not a whole number of at least 0"),
         (("vote", "cast", "--concurrency", "0"), "'--concurrency': '0' is not a whole number from 1 to 1024"),
         (("codes", "upload", "--set", "A=a", "--index", "3", "--index", "x"), "'--index': 'x' is not a whole number"),
-        (("-o", "xml", "vote", "get"), "'-o' / '--output': 'xml' is not one of table, plain, json, jsonl"),
+        (
+            ("-o", "tsv", "vote", "get"),
+            "'tsv' (--output) is not an output format\n  use table, plain (tab-separated), json",
+        ),
+        (("vote", "cast", "--value", "1", "-o", "env"), "this command has no output format env"),
     ],
 )
 def test_an_invalid_value_is_an_error_that_names_its_limits(extcli, args, message):
@@ -104,6 +108,11 @@ def test_every_noun_has_help_with_verbs_or_an_example(extcli, noun):
 
     assert 0 == result.exit_code
     assert "Commands:" in result.stdout or "xample" in result.stdout or noun == "serve"
+
+
+@pytest.mark.parametrize("noun", sorted(set(NOUNS) - {"serve"}))
+def test_the_help_of_a_noun_has_at_most_80_columns(extcli, noun):
+    assert max(map(len, extcli(noun, "--help").stdout.splitlines())) <= 80
 
 
 def test_every_verb_has_help_with_an_example_within_80_columns(extcli):
@@ -150,7 +159,9 @@ def test_with_json_output_a_usage_error_is_json(extcli, args, env):
 
 
 def test_with_an_invalid_output_format_errors_are_text(extcli):
-    assert extcli(*INCOMPLETE, env={"EXTCLI_OUTPUT": "xml"}).stderr.startswith("extcli: the object is missing")
+    stderr = extcli(*INCOMPLETE, env={"EXTCLI_OUTPUT": "xml"}).stderr
+
+    assert stderr.startswith("extcli: 'xml' (EXTCLI_OUTPUT) is not an output format")
 
 
 @pytest.mark.parametrize("command", [("api",), ("token", "sandbox")])

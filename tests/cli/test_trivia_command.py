@@ -11,7 +11,7 @@ def question(extcli) -> str:
     extcli("trivia", "define", "q1", "--name", "Which team wins?")
     for option in ("red", "blue"):
         extcli("trivia", "define-option", "q1", option, "--name", f"The {option} team")
-    assert "state-unlocked\n" == extcli("trivia", "move", "q1", "unlocked").stdout
+    assert "unlocked\n" == extcli("trivia", "move", "q1", "unlocked").stdout
     return "q1"
 
 
@@ -19,7 +19,7 @@ def test_a_new_question_is_inactive_and_listed_for_backends_only(extcli):
     extcli("trivia", "define", "q1", "--name", "Who?", "--order", "2", "--image", "https://example.com/a.png")
 
     assert [] == extcli("trivia", "list").rows
-    assert [["q1", "state-inactive", "Who?", "", ""]] == extcli("trivia", "list", "--as", "backend").rows
+    assert [["q1", "inactive", "Who?", "", ""]] == extcli("trivia", "list", "--as", "backend").rows
     stored = extcli("trivia", "get", "q1", "--as", "backend", "-o", "json").json
     assert {"order": 2, "image": "https://example.com/a.png"}.items() <= stored.items()
 
@@ -54,7 +54,7 @@ def test_a_vote_and_the_winner_are_marked(extcli, question):
     assert {"red": "winner, yours", "blue": ""} == marks
     other = {option: mark for option, _, mark in extcli("trivia", "get", question, "--as", "viewer:U2").rows}
     assert {"red": "winner", "blue": "yours"} == other
-    assert [["q1", "state-results", "Which team wins?", "red", "red"]] == extcli("trivia", "list").rows
+    assert [["q1", "results", "Which team wins?", "red", "red"]] == extcli("trivia", "list").rows
 
 
 def test_a_first_vote_joins_the_team_of_the_channel(extcli, question):
@@ -112,4 +112,4 @@ def test_a_table_says_to_which_state_a_question_moved(extcli, question):
     moved = extcli("trivia", "move", question, "locked", "-o", "table")
 
     assert (0, "question q1 is now locked\n") == (moved.exit_code, moved.stdout)
-    assert "state-unlocked\n" == extcli("trivia", "move", question, "unlocked").stdout
+    assert "unlocked\n" == extcli("trivia", "move", question, "unlocked").stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -92,7 +93,34 @@ def test_wait_works_for_longer_than_one_call_may_take(extcli, answering):
     result = extcli("wait", "poll", "--timeout", "5m", "-v", "--url", answering(*answers))
 
     assert 0 == result.exit_code
-    assert 3 == result.stderr.count("timeout=50000")
+    assert ["1000", "50000", "50000"] == re.findall(r"timeout=(\d+)", result.stderr)
+
+
+@pytest.mark.parametrize(
+    ("args", "what"), [(("poll",), "poll default in channel 1001"), (("journal", "POST"), "journal POST")]
+)
+def test_wait_says_once_what_it_waits_for_and_how_long(extcli, answering, args, what):
+    unmet = {"met": False, "wanted": {}, "found": {}, "changes": [], "mark": 1}
+    answers = [http_response("200 OK", json.dumps(unmet | {"met": met})) for met in (False, False, True)]
+
+    result = extcli("wait", *args, "--timeout", "5m", "--url", answering(*answers))
+
+    assert (0, f"waiting up to 300 s for {what}\n") == (result.exit_code, result.stderr)
+
+
+def test_with_json_output_standard_error_has_only_an_error(extcli, answering):
+    outcome = {"met": False, "wanted": {}, "found": {}, "changes": [], "mark": 1}
+    answers = [http_response("200 OK", json.dumps(outcome | {"met": met})) for met in (False, True)]
+
+    assert "" == extcli("wait", "poll", "-o", "json", "--url", answering(*answers)).stderr
+
+
+def test_wait_ready_is_the_same_as_wait(extcli):
+    ready, alone = ("wait", "ready"), ("wait",)
+
+    assert (0, "", "") == (extcli(*ready).exit_code, extcli(*ready).stdout, extcli(*ready).stderr)
+    for verb in (ready, alone):
+        assert 3 == extcli(*verb, "--url", "http://127.0.0.1:1", "--timeout", "1ms").exit_code
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from emulator.config.settings import Settings
 from support.pages import chromium, fetched, main_of
-from support.service import LiveServer, live_server
+from support.service import CLIENT_ID, LiveServer, live_server
 
 
 @pytest.fixture
@@ -98,6 +98,15 @@ def test_an_entry_can_be_copied_for_curl_extcli_and_pytest(live: LiveServer, req
 
     assert all(f"<summary>As {form}</summary>" in main for form in ("curl", "extcli", "pytest"))
     assert f"{live.url}/v1/e/vote" in main
+
+
+def test_only_its_own_page_says_that_a_token_is_of_the_sandbox(live: LiveServer):
+    wanted = {"role": "viewer", "extension_id": CLIENT_ID}
+    token = httpx.post(f"{live.url}/v1/e/authtoken", json=wanted).json()["token"]
+    httpx.get(f"{live.url}/v1/e/vote", headers={"authorization": f"{CLIENT_ID} {token}"})
+
+    assert "production refuses" not in main_of(f"{live.url}/_emulator/ui/requests?path=/v1/e/vote")
+    assert "production refuses this: stage" in main_of(f"{live.url}/_emulator/ui/requests?entry={latest(live)}")
 
 
 def test_an_entry_says_what_was_held_and_needed_and_what_production_does(live: LiveServer, requests: str):

@@ -164,7 +164,7 @@ def test_a_failed_run_leaves_a_report_and_a_successful_one_nothing(tmp_path: Pat
     assert 0 == run_exec(*options, "--", "true")[0]
     assert not reports.parent.exists()
     code, _, log = run_exec(*options, "--", "sh", "-c", "exit 7")
-    assert (7, f"extcli exec: the service's log and metrics are in {reports}\n") == (code, log)
+    assert (7, f"extcli exec: the report of this run is in {reports}\n") == (code, log)
     assert {"service.log", "metrics.txt", "snapshot.json", "journal.jsonl", "journal.har"} == {
         each.name for each in reports.iterdir()
     }

@@ -112,5 +112,5 @@ def test_the_report_on_failure_is_written(extensions: list[str], tmp_path: Path)
     code, log = run("--fail-on", "parity", "--on-failure", str(tmp_path / "report"), *extensions)
 
     assert 7 == code
-    assert "the service's log and metrics are in" in log
+    assert "the report of this run is in" in log
     assert (tmp_path / "report" / "snapshot.json").exists()

@@ -171,8 +171,12 @@ def test_other_commands_refuse_the_format_env_before_they_send_anything(runtime:
     assert (0, "") == count[:2]
 
 
-def test_without_services_status_is_empty_and_stop_fails(runtime: Path, extcli: Run):
-    assert (0, "", "") == extcli("status")
+def test_without_services_status_says_so_and_stop_fails(runtime: Path, extcli: Run):
+    hint = "no service runs under a name: `extcli serve --name NAME` starts one\n"
+
+    assert (0, "", hint) == extcli("status")
+    assert (0, "", "") == extcli("status", "--quiet")
+    assert (0, hint, "") == extcli("status", "-o", "table")
     assert (0, '{"services": []}\n', "") == extcli("status", "-o", "json")
     assert 7 == extcli("stop")[0]
     assert not runtime.exists()

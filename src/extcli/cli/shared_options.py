@@ -16,7 +16,6 @@ from typer.core import TyperCommand, TyperGroup
 from extcli.cli.fast_parser import parse_fast
 from extcli.config.flags import Flags
 from extcli.errors import CliError, UsageError, Withheld
-from extcli.output.format import Format
 from extcli.output.streams import silence
 
 _SHARED = "shared"
@@ -66,12 +65,12 @@ def shared_flags(
         Path | None, _option("--token-file", metavar="FILE", help="Use the token in this file [EXTCLI_TOKEN].")
     ] = None,
     output: Annotated[
-        Format | None,
+        str | None,
         _option(
             "-o",
             "--output",
             metavar="FORMAT",
-            help="table, plain, json or jsonl [EXTCLI_OUTPUT; table on a terminal, plain in a pipe].",
+            help="table, plain (tab-separated), json or jsonl [EXTCLI_OUTPUT; table on a terminal, plain in a pipe].",
         ),
     ] = None,
     timeout: Annotated[
@@ -157,7 +156,7 @@ def _write_parameters(command: Any, ctx: Any, formatter: Any, *, shared: bool = 
         if record is None:
             continue
         if parameter.param_type_name == "argument":
-            sections["Arguments"].append(record)
+            sections["Arguments"].append(_with_choices_in_text(*record))
         elif getattr(parameter, "rich_help_panel", None) == _SHARED:
             sections["Options of every command but serve and exec"] += [record] if shared else []
         elif getattr(parameter, "rich_help_panel", None) == SERVE_PANEL:
@@ -168,6 +167,14 @@ def _write_parameters(command: Any, ctx: Any, formatter: Any, *, shared: bool = 
         if records:
             with formatter.section(title):
                 formatter.write_dl(records)
+
+
+def _with_choices_in_text(name: str, text: str) -> tuple[str, str]:
+    """Move the choices of an argument from its name to its text, which is wrapped."""
+    name, _, choices = name.partition(" <")
+    listed = f" One of {choices.removesuffix('>').replace('|', ', ')}." if choices else ""
+    text, required, _ = text.partition("  [required]")
+    return name, f"{text}{listed}{required}"
 
 
 def with_forms(args: list[str]) -> list[str]:

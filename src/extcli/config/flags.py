@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from extcli.output.format import Format
-
 
 class Flags(NamedTuple):
     """The shared options as given; `None` where not given."""
@@ -17,7 +15,7 @@ class Flags(NamedTuple):
     acts_as: str | None = None
     channel: str | None = None
     token_file: Path | None = None
-    output: Format | None = None
+    output: str | None = None
     timeout: str | None = None
     quiet: bool = False
     verbose: bool = False

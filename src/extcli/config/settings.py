@@ -94,7 +94,10 @@ def _seconds(text: str, origin: str) -> float:
 
 def _format(text: str, origin: str) -> Format:
     if text not in list(Format):
-        raise UsageError(f"{text!r} ({origin}) is not an output format", fix=f"one of {', '.join(Format)}")
+        raise UsageError(
+            f"{text!r} ({origin}) is not an output format",
+            fix="use table, plain (tab-separated), json or jsonl; `status` and `connect env` also take env",
+        )
     return Format(text)
 
 

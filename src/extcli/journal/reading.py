@@ -46,7 +46,8 @@ def page(session: Session, query: Mapping[str, Any]) -> Json:
 def latest(session: Session, query: Mapping[str, Any], *, since: str | None, limit: int | None) -> Json:
     """Return the latest entries, oldest first, at most `limit`, after a mark or within a time such as `5m`.
 
-    As `entries`, `mark`, `lost` (how many after the given mark are gone), and `run`.
+    As `entries`, `mark`, `lost` (how many after the given mark are gone), `run`, and `more` (whether earlier ones
+    match).
     """
     mark = mark_of(since) if since else None
     earliest = times.instant(since, clock.now, ago=True) if since and mark is None else 0
@@ -64,7 +65,8 @@ def latest(session: Session, query: Mapping[str, Any], *, since: str | None, lim
         if part["next"] is None or len(newer) < len(part["entries"]):
             break
         query["before"] = part["next"]
-    return {"entries": found[::-1], "mark": first["mark"], "lost": first["lost"], "run": first["run"]}
+    more = part["next"] is not None and len(newer) == len(part["entries"])
+    return {"entries": found[::-1], "mark": first["mark"], "lost": first["lost"], "run": first["run"], "more": more}
 
 
 def everything(session: Session, query: Mapping[str, Any], *, since: str | None) -> Iterator[Json]:

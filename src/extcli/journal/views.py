@@ -16,6 +16,8 @@ Json = Mapping[str, Any]
 
 _INDENT = 17
 """Columns before the request: the time in UTC, and the status."""
+_SANDBOX_TOKEN = "refuse; rule=stage"
+"""The verdict on every token that the sandbox issued; tables leave it out."""
 _LONGEST_ID = 24
 """Characters of an id that stands beside the request; a longer one is below."""
 
@@ -59,14 +61,16 @@ def _time(entry: Json) -> str:
 
 
 def _cells(entry: Json) -> list[str]:
+    took = "" if entry["kind"] == "delivery" else f"{entry['duration_ms']:.1f} ms"
+    shown = {**entry, "production": ""} if entry["production"] == _SANDBOX_TOKEN else entry
     return [
         _time(entry),
         _status(entry),
         visible(request_of(entry)),
         visible(caller_of(entry)),
-        f"{entry['duration_ms']:.1f}",
+        took,
         visible(entry["id"]),
-        visible(note_of(entry)),
+        visible(note_of(shown)),
     ]
 
 
@@ -75,12 +79,12 @@ def lines_of(entries: Iterable[Json], total: int) -> str:
     rows = [_cells(entry) for entry in entries]
     ids = max((len(id) for *_, id, _ in rows if len(id) <= _LONGEST_ID), default=0)
     times_taken = max((len(took) for *_, took, _, _ in rows), default=0)
-    around = _INDENT + times_taken + len(" ") + len(" ms ") + ids
+    around = _INDENT + times_taken + len("  ") + ids
     width = min(max(total - around, 20), max((len(request) for _, _, request, *_ in rows), default=0))
     lines = []
     for time, status, request, caller, took, id, note in rows:
         beside, below = (id, "") if len(id) <= _LONGEST_ID else ("", f"{id} ")
-        first = f"{time} {status:<3} {_cut(request, width):<{width}} {took:>{times_taken}} ms {beside}"
+        first = f"{time} {status:<3} {_cut(request, width):<{width}} {took:>{times_taken}} {beside}"
         lines.append(_cut(first.rstrip(), total))
         second = f"{below}{caller:<18} {note}"
         lines += [_cut(f"{'':<{_INDENT}}{part}", total) for part in wrap(second, max(total - _INDENT, 20))]
@@ -112,7 +116,7 @@ def line_of(entry: Json) -> str:
     time, status, request, caller, took, id, note = _cells(entry)
     total = get_terminal_size().columns
     width = 36 if total >= 120 else 30
-    line = f"{time} {status:<3} {_cut(request, width):<{width}} {id:<14} {caller:<18} {took:>7} ms {note}"
+    line = f"{time} {status:<3} {_cut(request, width):<{width}} {id:<14} {caller:<18} {took:>10} {note}"
     return _cut(line.rstrip(), total)
 
 

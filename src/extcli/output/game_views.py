@@ -31,7 +31,7 @@ def _questions_table(document: dict[str, Any]) -> RenderableType:
 def _question_row(question: dict[str, Any]) -> list[str]:
     results = question["results"]
     return [
-        *[field(question[name]) for name in ("id", "state", "name")],
+        *[field(question[name]).removeprefix(_STATE) for name in ("id", "state", "name")],
         *[field(results.get(name, "")) for name in ("you", "winner")],
     ]
 

@@ -12,16 +12,17 @@ from extcli.output.views import stacked, table_of
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_FIELDS = ("number", "kind", "client_id", "role", "channel_id", "requests", "frames", "unread")
+_CALLER = ("number", "kind", "client_id", "role", "channel_id")
+_NUMBERS = ("requests", "frames", "unread")
 
 
 def _table(document: dict[str, Any]) -> RenderableType:
     """Return a table, and below it what each socket follows: there may be many topics."""
-    columns = ("", "kind", "client id", "role", "channel", "in", "out", "unread", "opened")
-    table = table_of(*columns, right=(0, 5, 6, 7), folded=(2, 4))
+    columns = ("", "kind", "client id", "role", "channel", "user", "in", "out", "unread", "opened")
+    table = table_of(*columns, right=(0, 6, 7, 8), folded=(2, 4, 5))
     follows = []
     for each in document["sockets"]:
-        texts = [visible(str(each[name])) for name in _FIELDS]
+        texts = [visible(str(each[name])) for name in (*_CALLER, "user_id", *_NUMBERS)]
         table.add_row(*texts, times.shown(each["opened_at"])[11:19])
         topics = visible(", ".join(each["subscriptions"])) or "nothing"
         follows.append(f"{each['number']} {'is stalled, and ' if each['stalled'] else ''}follows {topics}")
@@ -32,7 +33,8 @@ def _table(document: dict[str, Any]) -> RenderableType:
 
 def _row(each: dict[str, Any]) -> list[str]:
     state = "stalled" if each["stalled"] else "open"
-    return [*(field(each[name]) for name in _FIELDS), state, field(" ".join(each["subscriptions"]))]
+    fields = (field(each[name]) for name in (*_CALLER, *_NUMBERS))
+    return [*fields, state, field(" ".join(each["subscriptions"])), field(each["user_id"])]
 
 
 SOCKETS = View(

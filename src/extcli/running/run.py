@@ -75,7 +75,7 @@ def run(plan: Plan, serve: Callable[[int], int]) -> int:
             _note(f"the service ended with exit code {served}")
         code = code or served
         if code and plan.report and _try_report(plan.report.write_log, log):
-            _note(f"the service's log and metrics are in {plan.report.directory}")
+            _note(f"the report of this run is in {plan.report.directory}")
         return code
     finally:
         place.remove()

@@ -12,6 +12,7 @@ from extcli.output.views import table_of
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+NO_SERVICES = "no service runs under a name: `extcli serve --name NAME` starts one"
 _FIELDS = ("name", "pid", "url", "started", "environment", "data")
 
 
@@ -25,7 +26,7 @@ def services_view(now: int) -> View:
             url = each["url"] or "starting"
             texts = (each["name"], str(each["pid"]), url, up, each["environment"], each["data"])
             shown.add_row(*map(visible, texts))
-        return shown if shown.row_count else "no service runs under a name: `extcli serve --name NAME` starts one"
+        return shown if shown.row_count else NO_SERVICES
 
     return View(
         table=table,

@@ -69,7 +69,7 @@ def connect(
     \b
     Examples:
       extcli connect js
-      extcli connect node > emulator.cjs && node --require ./emulator.cjs backend.js
+      extcli connect node > emulator.cjs && node -r ./emulator.cjs backend.js
       extcli connect node-test > test/extcli.mjs
       extcli connect unity --url http://127.0.0.1:8282/_ns/blue
       eval "$(extcli connect env --channel 777)"

@@ -106,7 +106,7 @@ def login(session: Session, source: FromPipe = None) -> None:
 def status(session: Session) -> None:
     """Print whether a game is linked to the channel. Acts as broadcaster.
 
-    Plain output is `true` or `false`.
+    Plain output is `true` or `false`. Exits 0 in both cases.
 
     Example: extcli pin status --channel 1001
     """
@@ -120,7 +120,8 @@ def check(
     """Print whether the broadcaster has entered the PIN of a game.
 
     Reads the token of `pin request --game` from standard input, or from a file. Needs no
-    credentials. Plain output is `true` or `false`; standard error says why not.
+    credentials. Plain output is `true` or `false`; standard error says why not. Exits 0
+    in both cases.
 
     Example: echo "$game" | cut -f2 | extcli pin check
     """

@@ -96,7 +96,7 @@ def list_sockets(session: Session, watch: Watch = False) -> None:
 
     Shows games and pages, and what they follow. --client-id and --channel limit the list.
     Plain output is number, kind, client id, role, channel, messages received and sent,
-    unread bytes, `stalled` or `open`, subscriptions.
+    unread bytes, `stalled` or `open`, subscriptions, user.
 
     \b
     Examples:

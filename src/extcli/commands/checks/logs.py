@@ -75,6 +75,8 @@ def _logs(
         found = reading.latest(session, query, since=since, limit=limit or (None if since else _LISTED))
         _report_lost(session, found["lost"])
         session.output.show_value(found, views.ENTRIES)
+        if found["more"] and limit is None:
+            session.output.note(f"only the latest {_LISTED}; --limit N or --since TIME shows more")
         return
     deadline = clock.elapsed() + session.resolver.timeout() if session.resolver.flags.timeout else inf
     mark = reading.mark_of(since) if since else None

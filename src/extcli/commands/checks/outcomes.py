@@ -16,6 +16,8 @@ from extcli.session import Session
 
 _LONGEST_CALL = 50.0
 """Seconds of one call. The service allows 60."""
+_FIRST_CALL = 1.0
+"""Seconds before a wait is reported."""
 _MARGIN = 10.0
 """Seconds that an answer may be late."""
 
@@ -27,13 +29,25 @@ def meet(session: Session, condition: Condition, seconds: float) -> None:
     """Wait until the condition is met, at most for `seconds`. Raises `NotMet`."""
     deadline = clock.elapsed() + seconds
     scope = scope_of(session) if condition.has_scope else {}
-    answer, is_met = None, False
-    while answer is None or (not is_met and clock.elapsed() < deadline):
-        answer = _ask(session, condition, scope, min(max(deadline - clock.elapsed(), 0.0), _LONGEST_CALL))
-        is_met = json.loads(answer.content)["met"]
+    what = f"{condition.shown} in channel {scope['channel_id']}" if "channel_id" in scope else condition.shown
+    answer = _ask(session, condition, scope, min(seconds, _FIRST_CALL))
+    if seconds > _FIRST_CALL and not _is_met(answer):
+        report_wait(session, seconds, what)
+    while not _is_met(answer) and (left := deadline - clock.elapsed()) > 0:
+        answer = _ask(session, condition, scope, min(left, _LONGEST_CALL))
     session.output.show(answer, OUTCOME)
-    if not is_met:
-        raise NotMet(condition, scope.get("channel_id"), json.loads(answer.content), seconds)
+    if not _is_met(answer):
+        raise NotMet(what, json.loads(answer.content), seconds)
+
+
+def report_wait(session: Session, seconds: float, what: str) -> None:
+    """Report what the command waits for, and how long at most. With -o json, standard error has only an error."""
+    if not session.wants_json:
+        session.output.report(f"waiting up to {seconds:g} s for {what}")
+
+
+def _is_met(answer: Answer) -> bool:
+    return bool(json.loads(answer.content)["met"])
 
 
 def read_mark(session: Session) -> int:
@@ -71,11 +85,10 @@ def _without_control(session: Session) -> UsageError:
 class NotMet(ExpectationFailed):
     """A condition was not met in time."""
 
-    def __init__(self, condition: Condition, channel: str | None, outcome: Mapping[str, Any], seconds: float) -> None:
+    def __init__(self, what: str, outcome: Mapping[str, Any], seconds: float) -> None:
         self._outcome = outcome
         within = f" within {seconds:g} s" if seconds else ""
-        place = f" in channel {channel}" if channel else ""
-        super().__init__(f"not met{within}: {condition.shown}{place}")
+        super().__init__(f"not met{within}: {what}")
 
     def lines(self) -> list[str]:
         """Return what was wanted and found, and the last changes, in lines of at most 80 columns."""

@@ -50,7 +50,9 @@ def _ready(
         if clock.elapsed() + _INTERVAL > deadline:
             raise failure
         if not announced:
-            session.output.report(f"waiting up to {timeout:g} s for {session.resolver.url()} to be ready")
+            from extcli.commands.checks.outcomes import report_wait
+
+            report_wait(session, timeout, f"{session.resolver.url()} to be ready")
             announced = True
         clock.sleep(_INTERVAL)
 
@@ -100,6 +102,14 @@ def _meet(session: Session, condition: Condition) -> None:
     meet(session, condition, session.resolver.timeout())
 
 
+def ready(session: Session) -> None:
+    """Wait until the service is ready, like `extcli wait` alone.
+
+    Example: extcli wait ready --timeout 5s
+    """
+    _ready(session)
+
+
 def mark(session: Session) -> None:
     """Print the mark of the latest change, for --since.
 
@@ -111,5 +121,6 @@ def mark(session: Session) -> None:
 
 
 app = noun_and_command(_ready)
+command(app)(ready)
 add_conditions(app, "wait", "Wait for", _meet)
 command(app)(mark)

@@ -156,7 +156,7 @@ def move(
         raise UsageError("the state results needs --winner OPTION, and no other state takes it")
     answer = session.service(BACKEND).set_question_state(question, f"state-{state}", winner=winner)
     moved = f"question {visible(question)} is now {state}"
-    session.output.show(answer, View(table=lambda _: moved, rows=views.SOLE_VALUE.rows))
+    session.output.show(answer, View(table=lambda _: moved, rows=lambda _: [(state,)]))
 
 
 @command(app)

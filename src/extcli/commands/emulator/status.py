@@ -19,7 +19,7 @@ from extcli.config.urls import reachable
 from extcli.errors import ExpectationFailed
 from extcli.output.format import Format
 from extcli.running import registry
-from extcli.running.views import services_view
+from extcli.running.views import NO_SERVICES, services_view
 from extcli.session import Session
 
 
@@ -54,4 +54,6 @@ def _show(session: Session, name: str | None) -> None:
         for line in env_lines(Resolver(flags, os.environ)):
             session.output.line(line)
         return
+    if not chosen and session.output.format is Format.PLAIN:
+        session.output.report(NO_SERVICES)
     session.output.show_value({"services": [asdict(each) for each in chosen]}, services_view(clock.now()))
