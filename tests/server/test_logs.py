@@ -116,6 +116,14 @@ def test_secrets_in_messages_of_libraries_are_redacted(formatter: Callable[[], l
     assert all(message.split()[0] in line for line in lines[:2])
 
 
+@pytest.mark.parametrize("formatter", FORMATS.values())
+def test_a_token_that_a_client_sends_as_request_id_is_redacted(formatter: Callable[[], logging.Formatter]):
+    line = formatter().format(record("it", request_id="eyJhbGciOiJIUzI1NiJ9.eyJoaWRkZW4iOjF9.hidden-signature"))
+
+    assert "hidden" not in line
+    assert "…" in line
+
+
 UNSAFE = ["a\nb", "a\r\nERROR b", "a\x1b[31mb", "a\u2028b", "a\x00b", "a\udcffb", "a\x9bb", "a\u202eb", "a\U000e0041b"]
 
 

@@ -79,7 +79,7 @@ class TextFormatter(logging.Formatter):
     """Formats a record as one line, then its traceback. No message can fake a line: see `_printable`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        origin = " ".join(filter(None, (getattr(record, name, "") for name in _ORIGIN)))
+        origin = " ".join(_origin(record).values())
         where = f"{record.name} [{origin}]" if origin else record.name
         message = _printable(
             _clean(record.getMessage().rstrip()), lambda found: found.encode("unicode_escape").decode()
@@ -102,7 +102,7 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": _clean(record.getMessage().rstrip()),
         }
-        line |= {name: value for name in _ORIGIN if (value := getattr(record, name, ""))}
+        line |= _origin(record)
         error = _error_of(record)
         if error is not None:
             line["exception"] = {"type": exception_name(error), "traceback": safe_traceback(error)}
@@ -157,6 +157,11 @@ def log_request(request: dict[str, str], status: int, seconds: float, size: int,
         who = f", {caller.client_id} {caller.role} {caller.channel_id or '-'}"
     shown = " ".join(filter(None, request.values())) or "unreadable request"
     _request_log.info("%s: %s in %.1f ms, %s bytes%s", shown, status, seconds * 1000, size, who, extra=fields)
+
+
+def _origin(record: logging.LogRecord) -> dict[str, str]:
+    """Return the namespace and the request id, if there are any. A client chooses them, so they may hold a token."""
+    return {name: _clean(value) for name in _ORIGIN if (value := getattr(record, name, ""))}
 
 
 def _printable(text: str, escape: Callable[[str], str]) -> str:
