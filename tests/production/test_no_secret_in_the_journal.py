@@ -99,6 +99,20 @@ def test_a_call_as_any_caller_leaves_no_secret(live: LiveServer, seen: LeakDetec
     assert set() == leaks(live, seen)
 
 
+@pytest.mark.parametrize("form", ['"{}"', '["{}"]', '[["{}"]]', '"\\"{}\\""', '"[\\"{}\\"]"'])
+def test_a_pin_that_is_not_in_its_member_stays_out(
+    live: LiveServer, seen: LeakDetector, broadcaster: Client, form: str
+):
+    text = form.format(seen.add("7T3W9Q", "a PIN"))
+    broadcaster.post("validate_pin", content=text)
+    with SocketClient(live) as game:
+        game.socket.send(f'{{"action": "authenticate", "data": {text}}}')
+        game.message()
+
+    assert 2 == len(entries_of(live, status="400"))
+    assert set() == leaks(live, seen)
+
+
 def test_deliveries_about_pins_hold_no_secret(
     live: LiveServer, seen: LeakDetector, broadcaster: Client, stranger: Client
 ):

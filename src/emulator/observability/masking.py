@@ -66,7 +66,7 @@ def _masked(body: bytes, secrets: frozenset[str] = frozenset()) -> bytes:
         return _HIDDEN
     if secrets or ((b'"' in start or b"'" in start) and len(body) <= _LARGEST_READ):
         try:
-            start = msgspec.json.encode(_without(msgspec.json.decode(body), secrets)) if body else b""
+            start = msgspec.json.encode(_body_without(msgspec.json.decode(body), secrets)) if body else b""
         except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
             return _HIDDEN
     return _TOKEN.sub(_HIDDEN, start[: MAX_BODY + _LONGEST_START])[:MAX_BODY]
@@ -165,6 +165,12 @@ def _is_word(text: str) -> bool:
     return len(text) <= _LONGEST_WORD and _WORD.fullmatch(text) is not None
 
 
+def _body_without(value: Any, secrets: frozenset[str]) -> Any:
+    """Do the same as `_without`, and hide what is no object in the place of one with secret members."""
+    is_object = isinstance(value, dict) or (isinstance(value, str) and value.lstrip().startswith("{"))
+    return HIDDEN if secrets and value and not is_object else _without(value, secrets)
+
+
 def _without(value: Any, secrets: frozenset[str]) -> Any:
     if isinstance(value, dict):
         return {name: _member(name, each, secrets) for name, each in value.items()}
@@ -190,7 +196,7 @@ def _member(name: str, value: Any, secrets: frozenset[str]) -> Any:
         return HIDDEN
     if _USUAL.fullmatch(name):
         return _without_values(value, is_pin=name.lower() == "pin")
-    return _without(value, secrets)
+    return _body_without(value, secrets) if name == "data" else _without(value, secrets)
 
 
 def _without_values(value: Any, *, is_pin: bool) -> Any:
