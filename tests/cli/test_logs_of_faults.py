@@ -72,5 +72,5 @@ def test_explain_names_the_fault_and_how_to_remove_it(extcli, live: LiveServer, 
         text = extcli("explain", "-o", "table").stdout
 
     assert f"POST /v1/e/vote: {answer}" in text
-    assert "A fault on purpose acted (rule docs: Faults)" in text
+    assert "A fault that you added caused this (rule docs: Faults)" in text
     assert "What to do: Remove it: `extcli fault rm f1`." in text
