@@ -363,11 +363,11 @@ def test_a_restore_removes_only_what_a_killed_one_has_left(extcli, tmp_path: Pat
     data, copy = tmp_path / "data[1].db", tmp_path / "copy.db"
     with server_process("--data", f"sqlite://{copy}"):
         pass
-    old = tmp_path / ".data[1].db-aaaaaaaa.part"
+    old = [tmp_path / ".data[1].db-aaaaaaaa.part", tmp_path / ".data[1].db-aaaaaaaa.part-journal"]
     of_others = [tmp_path / ".data1.db-aaaaaaaa.part", tmp_path / ".data[1].db-monday.db-aaaaaaaa.part"]
-    for each in (old, *of_others):
+    for each in (*old, *of_others):
         each.touch()
 
     assert 0 == extcli("data", "restore", str(copy), "--data", f"sqlite://{data}").exit_code
 
-    assert [False, True, True] == [each.exists() for each in (old, *of_others)]
+    assert [False, False, True, True] == [each.exists() for each in (*old, *of_others)]

@@ -94,9 +94,12 @@ def copied(source: str, beside: Path, *, checked: bool = True) -> Iterator[Path]
 
 
 def remove_parts(beside: Path, *, before: float = math.inf) -> None:
-    """Remove the copies that killed calls of `copied` have left, if they were last written before this Unix time."""
+    """Remove the copies, and their journals, that killed calls of `copied` have left. `before` is a Unix time.
+
+    A file that was written to since then stays.
+    """
     eight = "?" * 8  # random characters of `mkstemp`
-    for each in beside.parent.glob(f".{glob.escape(beside.name)}-{eight}{_PART}"):
+    for each in beside.parent.glob(f".{glob.escape(beside.name)}-{eight}{_PART}*"):
         with suppress(OSError):
             if each.stat().st_mtime < before:
                 each.unlink()
