@@ -240,3 +240,15 @@ async def test_several_drops_of_a_namespace_at_once_all_succeed(tmp_path: Path):
         await asyncio.gather(*(namespaces.drop("blue") for _ in range(3)))
 
         assert 0 == len(namespaces)
+
+
+def test_a_socket_with_a_request_that_has_just_arrived_is_closed_too(live: LiveServer):
+    async def close_at_once() -> None:
+        (game,) = live.service.gateway.admission.games
+        game.received(b'{"action": "get"}')
+        game.going_away()
+
+    with SocketClient(live) as client:
+        live.run(close_at_once())
+
+        assert 1001 == client.close_code()

@@ -202,8 +202,6 @@ class Session:
                 self._flush_held()
                 if self.failed_logins >= MAX_FAILED_LOGINS:
                     self.expel(f"{MAX_FAILED_LOGINS} failed attempts to authenticate")
-                if self._closing:
-                    self.connection.close(CloseCode.GOING_AWAY, "the service stops")
                 if self._paused and len(self._queue) < _MAX_QUEUED // 2:
                     self._paused = False
                     self.connection.resume()
@@ -215,6 +213,8 @@ class Session:
             self._busy = False
             self._flush_held()
             self._task = None
+            if self._closing:  # also if `going_away` came before the first request was begun
+                self.connection.close(CloseCode.GOING_AWAY, "the service stops")
 
     def _flush_held(self) -> None:
         held, self._held = self._held, []
