@@ -143,5 +143,5 @@ def test_several_workers_cannot_undo_and_the_page_says_so(tmp_path: Path):
         page = main_of(f"{live.url}/_emulator/")
 
         assert (403, "Cannot undo", 1) == (answer.status_code, answer.json()["reason"], votes(live))
-    assert "This cannot be undone" in page
+    assert "You cannot undo this" in page
     assert "undo=60" not in page
