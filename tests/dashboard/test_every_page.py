@@ -50,8 +50,9 @@ SAMPLES = 3
 """Pages of one kind, such as those of single polls, that are opened to find names that run."""
 SLOW_EFFECTS = 100
 """Milliseconds after the load for what a hostile name would start: images, timers, triggers of htmx."""
-VARYING = re.compile(r"\d\d:\d\d:\d\d\.\d{3}|(\d+ \w+ )+(ago|behind)|\d+ ms")
-"""Texts that differ between two loads of a page, although the clock is frozen: the machine's time."""
+VARYING = re.compile(r"\d\d:\d\d:\d\d\.\d{3}|(\d+ \w+ )+(ago|behind)|\d+ ms|(?<=\t)(\d+ (min|s) ?)+(?=\t)")
+"""Texts that differ between two loads of a page, although the clock is frozen: the machine's time. The last form is a
+cell with an age."""
 
 
 @dataclass
