@@ -9,7 +9,6 @@ the kernel and the network do not.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import gc
 import json
 import os
@@ -18,10 +17,13 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from in_process import Wire
 
 COUNTS = Path(__file__).with_name("guard.json")
 WARM_UP = 300
@@ -36,69 +38,14 @@ CASES = ("vote with a known token", "vote with a new token", "rank", "read of a 
 # In valgrind
 
 
-class Wire(asyncio.Transport):
-    """A transport in memory. Each write ends one call."""
-
-    def __init__(self, protocol: Any) -> None:
-        super().__init__()
-        self._protocol = protocol
-        self._loop = asyncio.get_running_loop()
-        self._written = self._loop.create_future()
-
-    async def call(self, data: bytes) -> bytes:
-        """Hand bytes to the protocol; return what it writes."""
-        self._written = self._loop.create_future()
-        self._protocol.data_received(data)
-        return bytes(await self._written)
-
-    def write(self, data: Any) -> None:
-        if not self._written.done():
-            self._written.set_result(data)
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return ("127.0.0.1", 8282) if name in ("peername", "sockname") else default
-
-    def is_closing(self) -> bool:
-        return False
-
-    def set_protocol(self, protocol: Any) -> None:
-        self._protocol = protocol
-
-    def get_protocol(self) -> Any:
-        return self._protocol
-
-    def get_write_buffer_size(self) -> int:
-        return 0
-
-    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None: ...
-
-    def pause_reading(self) -> None: ...
-
-    def resume_reading(self) -> None: ...
-
-
-async def socket_requests(wire: Wire) -> Iterator[bytes]:
+async def socket_requests(wire: Wire) -> Iterable[bytes]:
     """Make the connection a WebSocket of channel 1; return frames that read the results of a poll."""
     from audience import authorization
-    from common import CLIENT_ID
+    from in_process import open_socket
     from load import request
-    from websockets.frames import Frame, Opcode
-
-    def frame(action: str, target: str = "", **data: str) -> bytes:
-        message = {"action": action, "params": {"request_id": 1, "target": target}, "data": data}
-        return Frame(Opcode.TEXT, json.dumps(message).encode()).serialize(mask=True)
 
     await wire.call(request("POST", "/v1/e/vote?id=poll", authorization("1"), b'{"value":1}'))
-    linked = await wire.call(request("POST", "/v1/e/link/pin", authorization("1", "broadcaster"), b"{}"))
-    pin = json.loads(linked.partition(b"\r\n\r\n")[2])["pin"]
-    upgrade = (
-        "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
-    )
-    switched = await wire.call(f"GET /0.2.0/{CLIENT_ID} HTTP/1.1\r\nHost: bench\r\n{upgrade}\r\n".encode())
-    assert switched.startswith(b"HTTP/1.1 101"), switched
-    reply = await wire.call(frame("authenticate", client_id=CLIENT_ID, pin=pin))
-    assert b'"errors"' not in reply, reply
+    frame = await open_socket(wire)
     return (frame("get", "poll", poll_id="poll") for _ in range(WARM_UP + CALLS))
 
 
@@ -125,34 +72,12 @@ async def requests_of(case: str, wire: Wire) -> Iterable[bytes]:
 
 async def run_case(case: str) -> None:
     """Make the calls of one case. `os.getppid` marks the begin and the end of those that count."""
-    from common import CLIENT_ID, SECRET
-    from servers import LIMITS
-    from uvicorn.server import ServerState
+    from in_process import connected
 
     from emulator.config.environment import PRODUCTION
-    from emulator.config.extensions import Extension
-    from emulator.config.settings import Settings
-    from emulator.opening import open_app
-    from emulator.server.http_protocol import Protocol
-    from emulator.server.http_server import config_of
 
-    sleep = asyncio.sleep
-    # Work at intervals would run more often the slower the machine is.
-    asyncio.sleep = lambda delay, *result: sleep(delay and 86_400, *result)  # type: ignore[assignment, misc]
     with TemporaryDirectory() as folder:
-        settings = Settings(
-            environment=PRODUCTION,
-            data=f"sqlite:///{folder}/data.db",
-            extensions={CLIENT_ID: Extension(CLIENT_ID, (SECRET,))},
-            limits=LIMITS,
-        )
-        async with open_app(settings) as (app, _):
-            config = config_of(app)
-            config.load()
-            loop = asyncio.get_running_loop()
-            protocol = Protocol(config=config, server_state=ServerState(), app_state={}, _loop=loop)
-            wire = Wire(protocol)
-            protocol.connection_made(wire)
+        async with connected(PRODUCTION, folder) as wire:
             calls = list(await requests_of(case, wire))
             gc.collect()
             gc.freeze()
@@ -166,8 +91,7 @@ async def run_case(case: str) -> None:
 
 def run_cases() -> None:
     """Run each case in a process of its own, forked after all imports, and print its id."""
-    import audience  # noqa: F401
-    import servers  # noqa: F401
+    import in_process  # noqa: F401
     import uvloop
 
     import emulator.engines.sqlite

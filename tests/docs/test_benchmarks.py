@@ -6,6 +6,7 @@ import ast
 import asyncio
 import importlib
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -209,3 +210,47 @@ def test_the_parts_that_limit_an_audience_are_in_order(scaling: Any):
     assert ["process", "process", "Redis", "network"] == [part.split()[1] for _, part in scaling.limits(60, rates)]
     assert 480_000 == limits["Redis"]
     assert 1 == pytest.approx(scaling.Need(limits["network"], 60, rates).gigabits_per_second / 6, rel=1e-4)
+
+
+@pytest.fixture
+def trace() -> Iterator[Any]:
+    yield from module("trace")
+
+
+def test_a_trace_counts_calls_files_and_returns(trace: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    package = tmp_path / "traced"
+    package.mkdir()
+    (package / "first.py").write_text(
+        "from traced.second import double, numbers\n"
+        "def begin():\n    return helped(sum(double(each) for each in numbers()))\n"
+        "def helped(total):\n    return total\n"
+    )
+    (package / "second.py").write_text(
+        "from fractions import Fraction\n"
+        "def double(each):\n    return 2 * each\n"
+        "def numbers():\n    yield Fraction(1)\n    yield 2\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    begin = importlib.import_module("traced.first").begin
+    begin()
+    tracer = trace.Tracer(str(package))
+
+    with tracer.active():
+        begin()
+    found = tracer.result()
+
+    # begin, the generator expression, numbers, helped, and double twice
+    assert 6 == found.calls < found.all
+    assert ("traced/first.py", *("traced/second.py", "traced/first.py") * 5) == found.walk
+    assert (2, 9) == (found.files, found.returns)
+
+
+@pytest.mark.slow
+def test_a_request_takes_the_same_way_in_each_run(trace: Any):
+    command = [sys.executable, trace.__file__, "POST", "vote", "--walk"]
+
+    runs = [subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout for _ in range(2)]
+
+    assert runs[0] == runs[1]
+    assert runs[0].splitlines()[1].startswith("POST vote ")
+    assert "emulator/features/votes/service.py" in runs[0]

@@ -1,0 +1,108 @@
+"""Drives a service in this process: bytes go into its HTTP protocol, and come out of a transport in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+from unittest.mock import patch
+
+from audience import authorization
+from common import CLIENT_ID, SECRET
+from load import request
+from servers import LIMITS
+from uvicorn.server import ServerState
+from websockets.frames import Frame, Opcode
+
+from emulator.config.environment import Environment
+from emulator.config.extensions import Extension
+from emulator.config.settings import Settings
+from emulator.opening import open_app
+from emulator.server.http_protocol import Protocol
+from emulator.server.http_server import config_of
+
+
+class Wire(asyncio.Transport):
+    """A transport in memory. Each write ends one call."""
+
+    def __init__(self, protocol: Any) -> None:
+        super().__init__()
+        self._protocol = protocol
+        self._loop = asyncio.get_running_loop()
+        self._written = self._loop.create_future()
+
+    async def call(self, data: bytes) -> bytes:
+        """Hand bytes to the protocol; return what it writes."""
+        self._written = self._loop.create_future()
+        self._protocol.data_received(data)
+        return bytes(await self._written)
+
+    def write(self, data: Any) -> None:
+        if not self._written.done():
+            self._written.set_result(data)
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return ("127.0.0.1", 8282) if name in ("peername", "sockname") else default
+
+    def is_closing(self) -> bool:
+        return False
+
+    def set_protocol(self, protocol: Any) -> None:
+        self._protocol = protocol
+
+    def get_protocol(self) -> Any:
+        return self._protocol
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None: ...
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+
+@asynccontextmanager
+async def connected(environment: Environment, folder: str) -> AsyncIterator[Wire]:
+    """Open a service with its data in a file in `folder`, and a connection to it."""
+    sleep = asyncio.sleep
+    settings = Settings(
+        environment=environment,
+        data=f"sqlite:///{folder}/data.db",
+        extensions={CLIENT_ID: Extension(CLIENT_ID, (SECRET,))},
+        control_hosts=("bench",),
+        limits=LIMITS,
+    )
+    # Work at intervals would run more often the slower the machine is.
+    with patch.object(asyncio, "sleep", lambda delay, *result: sleep(delay and 86_400, *result)):
+        async with open_app(settings) as (app, _):
+            config = config_of(app)
+            config.load()
+            loop = asyncio.get_running_loop()
+            protocol = Protocol(config=config, server_state=ServerState(), app_state={}, _loop=loop)
+            wire = Wire(protocol)
+            protocol.connection_made(wire)
+            yield wire
+
+
+async def open_socket(wire: Wire) -> Callable[..., bytes]:
+    """Make the connection a WebSocket of channel 1; return `frame(action, target, **data)`, which makes a message."""
+
+    def frame(action: str, target: str = "", **data: Any) -> bytes:
+        message = {"action": action, "params": {"request_id": 1, "target": target}, "data": data}
+        return Frame(Opcode.TEXT, json.dumps(message).encode()).serialize(mask=True)
+
+    linked = await wire.call(request("POST", "/v1/e/link/pin", authorization("1", "broadcaster"), b"{}"))
+    pin = json.loads(linked.partition(b"\r\n\r\n")[2])["pin"]
+    upgrade = (
+        "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+    )
+    switched = await wire.call(f"GET /0.2.0/{CLIENT_ID} HTTP/1.1\r\nHost: bench\r\n{upgrade}\r\n".encode())
+    assert switched.startswith(b"HTTP/1.1 101"), switched
+    reply = await wire.call(frame("authenticate", client_id=CLIENT_ID, pin=pin))
+    assert b'"errors"' not in reply, reply
+    return frame
