@@ -84,7 +84,7 @@ async def open_service(
         await key.sync()
         service = Service(settings, extensions, engine, clock, key, verdicts=verdicts)
         background = [
-            asyncio.create_task(_sweep(service.control, service.metrics)),
+            asyncio.create_task(_sweep(service.control, service.metrics, at_once=not namespace)),
             asyncio.create_task(service.gateway.keep_alive()),
             asyncio.create_task(service.metrics.outages.watch(service.control.check)),
         ]
@@ -102,9 +102,12 @@ async def open_service(
                     await engine.drop()
 
 
-async def _sweep(control: Control, metrics: Metrics) -> None:
+async def _sweep(control: Control, metrics: Metrics, *, at_once: bool) -> None:
+    """Do the housekeeping of a service, from time to time and also `at_once`: a kill may have left much to delete."""
+    wait = 0.0 if at_once else _SWEEP_INTERVAL
     while True:
-        await asyncio.sleep(_SWEEP_INTERVAL)
+        await asyncio.sleep(wait)
+        wait = _SWEEP_INTERVAL
         try:
             await control.sweep()
             metrics.storage(ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import shutil
 import signal
@@ -357,6 +358,33 @@ def test_a_backup_removes_what_a_killed_one_has_left(extcli, served, data: Path,
     assert 0 == extcli("data", "backup", str(tmp_path / "copy.db"), "--data", f"sqlite://{data}").exit_code
 
     assert (False, True) == (old.exists(), new.exists()), "the other may belong to a backup that runs"
+
+
+def test_a_backup_that_does_not_verify_is_refused_and_removed(extcli, served, data: Path, tmp_path: Path):
+    served.stop(signal.SIGTERM)
+    with contextlib.closing(sqlite3.connect(data)) as file, file:
+        file.execute("UPDATE tallies SET count = count + 1")
+
+    refused = extcli("data", "backup", str(tmp_path / "copy.db"), "--data", f"sqlite://{data}")
+
+    assert 2 == refused.exit_code
+    assert f"cannot back up {data}: it is corrupt (tallies poll " in refused.stderr
+    assert f"; run extcli data verify {data}" in refused.stderr
+    assert [] == list(tmp_path.glob("*copy.db*"))
+
+
+def test_a_backup_removes_what_killed_ones_left_under_any_name(extcli, served, data: Path, tmp_path: Path):
+    dead, live = tmp_path / ".monday.db-aaaaaaaa.part", tmp_path / ".copy.db-bbbbbbbb.part"
+    locks = [each.with_name(f"{each.name}-lock") for each in (dead, live)]
+    for each in (dead, dead.with_name(f"{dead.name}-journal"), live, *locks):
+        each.touch()
+    os.utime(live, (1_000_000_000, 1_000_000_000))
+
+    with open(locks[1]) as held:  # as the process that writes the copy holds it
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert 0 == extcli("data", "backup", str(tmp_path / "copy.db"), "--data", f"sqlite://{data}").exit_code
+
+    assert {live, locks[1]} == set(tmp_path.glob(".*.part*"))
 
 
 def test_a_restore_removes_only_what_a_killed_one_has_left(extcli, tmp_path: Path):

@@ -27,6 +27,7 @@ _OBJECTS: Final = [
     for name in [each.removeprefix(start).split()[0]]
     if f"DROP {kind} {name}" not in statements_of(VERSION)
 ]
+_LIVE_BALLOT: Final = "(SELECT max(id) FROM ballots WHERE space IN (SELECT space FROM spaces))"
 _LIVE_MARK: Final = "(SELECT min(number) FROM marks WHERE ballot IN (SELECT id FROM ballots))"
 _LIVE_POOL: Final = "(SELECT min(id) FROM pools WHERE closed = 0)"
 _HANDED: Final = "pool IN (SELECT id FROM pools)"
@@ -85,14 +86,14 @@ STATEMENTS: Final[tuple[str, ...]] = (
     "DELETE FROM tallies",
     "UPDATE tallies SET count = count + 1 WHERE ballot = (SELECT min(id) FROM ballots)",
     "UPDATE tallies SET count = 0 WHERE ballot = (SELECT min(id) FROM ballots)",
-    "UPDATE tallies SET count = -count WHERE ballot = (SELECT max(id) FROM ballots)",
+    f"UPDATE tallies SET count = -count WHERE ballot = {_LIVE_BALLOT}",
     "UPDATE tallies SET choice = choice || 'x' WHERE ballot = (SELECT min(id) FROM ballots)",
     "UPDATE tallies SET since = 1",
     "INSERT INTO tallies SELECT min(id), 'unheard of', 3, 1 FROM ballots",
     "INSERT INTO tallies VALUES (77777777, 'a', 1, 1)",
     "UPDATE ballots SET latest = latest - 1 WHERE latest BETWEEN 1 AND 9999999999999",
     "UPDATE ballots SET disabled = 2",
-    "UPDATE ballots SET per_voter = 0 WHERE id = (SELECT max(id) FROM ballots)",
+    f"UPDATE ballots SET per_voter = 0 WHERE id = {_LIVE_BALLOT}",
     "DELETE FROM ballots WHERE id = (SELECT ballot FROM marks LIMIT 1)",
     "INSERT INTO dead SELECT min(id) FROM ballots",
     "DELETE FROM dead",

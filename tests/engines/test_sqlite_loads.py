@@ -42,7 +42,7 @@ class Halfway:
         yield RECORDS[250:]
 
 
-async def test_nothing_of_an_interrupted_load_shows_and_the_next_opening_removes_it(open: Open, file: Path):
+async def test_an_interrupted_load_shows_nothing_and_an_opening_alone_removes_it(open: Open, file: Path):
     halfway = Halfway()
     async with open(namespace="main") as engine:
         await fill_all(engine)
@@ -50,7 +50,7 @@ async def test_nothing_of_an_interrupted_load_shows_and_the_next_opening_removes
         loading = asyncio.create_task(engine.load(halfway.pages(), replace=True))
         await halfway.is_halfway.wait()
 
-        async with open(namespace="main") as after_the_crash:
+        async with open(namespace="main", is_alone=True) as after_the_crash:
             assert before == await dumped(after_the_crash)
             await after_the_crash.tidy()
             with sqlite3.connect(file) as database:

@@ -15,7 +15,8 @@ ACCEPTED = (
 def open_engine(url: str, *, namespace: str, is_alone: bool = False, upgrades: Upgrades = UPGRADES) -> Engine:
     """Return the engine that `url` names. It is closed: `async with` opens it.
 
-    `is_alone` states that no other process uses this namespace of a file, so that messages need not be stored for it.
+    `is_alone` states that no other process uses this namespace of a file and those whose names begin with its name and
+    `/`. Then messages need not be stored for others, and what interrupted loads have left is removed.
 
     A file path is used literally, up to a `?`: leading slashes count as one, and percent-escapes are not decoded.
     Raises `ValueError` for an unsupported URL; the message never shows a password.

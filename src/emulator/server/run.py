@@ -206,7 +206,9 @@ def _check_startup(settings: Settings, prepare: Hook | None) -> None:
 
     async def open_and_close() -> None:
         upgrades = Upgrades(settings.upgrade, system_now())
-        async with open_engine(settings.data, namespace=settings.environment.name, upgrades=upgrades) as engine:
+        async with open_engine(
+            settings.data, namespace=settings.environment.name, is_alone=True, upgrades=upgrades
+        ) as engine:
             log_warnings(engine.warnings)
         if prepare is not None:
             extensions = Extensions(settings.extensions, admits_any=settings.admits_any_client)

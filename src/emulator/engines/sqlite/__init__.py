@@ -38,7 +38,7 @@ class SqliteEngine:
     """Keeps data in the file `path`, created if missing, or with `None` in memory until the engine closes.
 
     With `awaits_disk`, a commit waits for the disk, so that not even a power cut loses data. `is_alone` states that no
-    other process uses this namespace of the file.
+    other process uses this namespace of the file, and those whose names begin with its name and `/`.
     """
 
     name = "sqlite"
@@ -54,7 +54,7 @@ class SqliteEngine:
         is_alone: bool = False,
         upgrades: Upgrades = UPGRADES,
     ) -> None:
-        self._path, self._name = path, namespace
+        self._path, self._name, self._is_alone = path, namespace, is_alone
         self.warnings: Sequence[str] = ()
         self.location = path or "memory"
         self.survives_restart = self.is_shared = path is not None
@@ -90,7 +90,7 @@ class SqliteEngine:
         await self._group_commit.open()
         try:
             with self._group_commit.corruption.opening():
-                await self._group_commit.write(self._namespace.register)
+                await self._group_commit.write(self._namespace.register, is_alone=self._is_alone)
                 await self._relay.open()
                 await self._checkpoints.open()
         except BaseException:

@@ -16,6 +16,13 @@ LISTED_ORDER = "place, name, holder"
 MATCHING = "instr(name || char(10) || place || char(10) || holder, %s)"
 """Whether the name, channel or user contains a text, to be completed with a parameter."""
 _FIND = "SELECT space FROM spaces WHERE namespace = ?"
+UNFINISHED_END = "//loading"
+"""How the name ends under which a load writes. No namespace of a service has it, because names contain no `//`."""
+_UNFINISHED_UNDER = f"""
+    SELECT namespace FROM spaces
+    WHERE substr(namespace, 1, length(:start)) = :start
+        AND substr(namespace, -{len(UNFINISHED_END)}) = '{UNFINISHED_END}'
+"""
 _NO_ID = 0
 """The id of no namespace: numbers begin at 1."""
 
@@ -26,8 +33,7 @@ class NamespaceIds:
     def __init__(self, group_commit: GroupCommit, namespace: str) -> None:
         self._group_commit = group_commit
         self._namespace = namespace
-        self._hidden = f"{namespace}//loading"
-        """The name under which a load writes; no namespace of a service has it, because names contain no `//`."""
+        self._hidden = f"{namespace}{UNFINISHED_END}"
         self._id: int | None = None
         self._next: int | None = None
         self._is_changed = False
@@ -89,11 +95,18 @@ class NamespaceIds:
             )
         return condition, params
 
-    def register(self) -> None:
-        """Give the namespace an id if it is new in this database, and remove what an interrupted load has left."""
+    def register(self, *, is_alone: bool) -> None:
+        """Give the namespace an id if it is new in this database.
+
+        `is_alone` states that no other process uses this namespace and those whose names begin with its name and `/`.
+        Then what interrupted loads have left in them is removed; else another process may be writing it.
+        """
         if self._stored() is None:
             self._store(self.next_number())
-        self._bury(self._hidden)
+        if is_alone:
+            rows = self._group_commit.connection.execute(_UNFINISHED_UNDER, {"start": f"{self._namespace}/"}).fetchall()
+            for (name,) in rows:
+                self._bury(name)
 
     def reset(self) -> None:
         """Give the namespace a new id, so that it is empty. `tidy` deletes the rows of the old id."""

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from emulator.engines.sqlite.connection import FAILURES, explain
 from emulator.engines.sqlite.files.copying import (
     LOGS,
-    DamagedCopy,
     check_exists,
     check_regular,
     copied,
-    open_read_only,
     put,
     remove_parts,
 )
-from emulator.engines.sqlite.files.facts import Facts, facts_of
+from emulator.engines.sqlite.files.facts import Facts
+from emulator.engines.sqlite.files.verification import Verified, verify
+from emulator.engines.sqlite.schema import UnusableDatabase
 from emulator.errors import EngineError
 
 _ABANDONED: Final = 3_600_000
-"""In ms. A backup writes to its copy all the time, so one that is this old is of a backup that was killed."""
+"""In ms. Where there are no locks, a copy that was not written to for so long is of a backup that was killed."""
 
 
 class Backup(NamedTuple):
@@ -34,7 +34,7 @@ class Backup(NamedTuple):
 
 
 def back_up(path: str, target: Path, *, now: int, replace: bool) -> Backup:
-    """Copy the database to a new file, checked and on the disk. Raises `EngineError`; then there is no new file.
+    """Copy the database to a new file, verified and on the disk. Raises `EngineError`; then there is no new file.
 
     The copy has everything that was committed when this began. An existing file is only replaced with `replace`.
     """
@@ -50,18 +50,26 @@ def back_up(path: str, target: Path, *, now: int, replace: bool) -> Backup:
             raise EngineError(f"{log} exists: a program uses {target}, or was killed; give another name")
     remove_parts(target, before=(now - _ABANDONED) / 1_000)
     try:
-        with copied(path, target) as copy:
-            with closing(open_read_only(str(copy))) as connection:
-                facts = facts_of(connection, str(copy))
+        with copied(path, target, checked=False) as copy:
+            verified = verify(str(copy))
+            if verified.facts is None:
+                raise _corrupt(path, verified)
             put(copy, target, replace=replace)
-    except DamagedCopy as error:
-        raise EngineError(f"cannot back up {path}: it is corrupt ({error}); run extcli data verify {path}") from None
+    except UnusableDatabase as error:
+        raise EngineError(f"cannot back up {path}: {error}") from None
     except FAILURES as error:
         raise EngineError(f"cannot back up {path}: {explain(error, path)}") from error
     except OSError as error:
         raise EngineError(f"cannot write {target}: {error.strerror}") from error
     _note(path, target, now)
-    return Backup(target, facts)
+    return Backup(target, verified.facts)
+
+
+def _corrupt(path: str, verified: Verified) -> EngineError:
+    count = len(verified.findings)
+    found = next(" ".join(each for each in finding if each) for finding in verified.findings)
+    more = f", and {count - 1} more" if count > 1 else ""
+    return EngineError(f"cannot back up {path}: it is corrupt ({found}{more}); run extcli data verify {path}")
 
 
 def note_path(path: str) -> str:

@@ -23,6 +23,8 @@ NUMBERED: Final = {
     "dead_lists": "list", "dead_families": "family", "dead_rosters": "root", "dead_spaces": "space",
 }  # fmt: skip
 """The column of each table whose values come from `numbers`."""
+IN_SPACE: Final = ("fallen", "documents", "ballots", "logs", "items", "pools", "lists", "families", "rosters")
+"""The tables whose rows name their namespace."""
 OWNED_BY: Final = {
     "marks": ("ballot", "ballots"), "tallies": ("ballot", "ballots"), "items": ("log", "logs"),
     "chunks": ("list", "lists"), "handed": ("pool", "pools"), "spent": ("family", "families"),

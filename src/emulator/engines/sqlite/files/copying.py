@@ -8,6 +8,7 @@ import math
 import os
 import shutil
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -22,6 +23,10 @@ LOGS = ("-wal", "-journal")
 `-shm`, which is only an index of `-wal`."""
 _PART = ".part"
 """How the name of an unfinished copy ends."""
+_LOCK = "-lock"
+"""What follows in the name of the file that is locked while a process writes the copy."""
+_RANDOM = "?" * 8
+"""The characters of `mkstemp`."""
 
 
 class DamagedCopy(Exception):
@@ -69,8 +74,49 @@ def copied(source: str, beside: Path, *, checked: bool = True) -> Iterator[Path]
     file is deleted at the end of the block unless it was moved. Raises `sqlite3.Error`, or `OSError` if the copy cannot
     be written; if `checked` and corrupt, `DamagedCopy`.
     """
+    with _part(beside) as name:
+        _write_copy(source, name, checked=checked)
+        yield Path(name)
+
+
+@contextmanager
+def _part(beside: Path) -> Iterator[str]:
+    """Create an empty file, and lock another that shows that this process is using it. Both are deleted at the end."""
     descriptor, name = mkstemp(prefix=f".{beside.name}-", suffix=_PART, dir=beside.parent)  # with mode 0600
     os.close(descriptor)
+    # Not the file itself: on a network disk, that lock would keep SQLite off it.
+    lock = _locked(f"{name}{_LOCK}", os.O_CREAT | os.O_EXCL)
+    try:
+        yield name
+    finally:
+        for each in (name, f"{name}-journal", f"{name}-wal", f"{name}-shm", f"{name}{_LOCK}"):
+            with suppress(FileNotFoundError):
+                os.unlink(each)
+        if lock is not None:
+            os.close(lock)
+
+
+def _locked(path: str | Path, flags: int = 0) -> int | None:
+    """Open and lock a file; `None` if another process has locked it, or the system or the disk knows no locks."""
+    if sys.platform == "win32":
+        return None
+    import fcntl
+
+    try:
+        lock = os.open(path, os.O_RDWR | flags, 0o600)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(lock)
+        if not isinstance(error, BlockingIOError):
+            os.unlink(path)  # it would show nothing
+        return None
+    return lock
+
+
+def _write_copy(source: str, name: str, *, checked: bool) -> None:
     try:
         with closing(open_read_only(source)) as reading, closing(sqlite3.connect(name, isolation_level=None)) as copy:
             reading.execute("BEGIN")  # one snapshot: otherwise each write of the service would start the copy again
@@ -82,27 +128,30 @@ def copied(source: str, beside: Path, *, checked: bool = True) -> Iterator[Path]
         if found != "ok":
             raise DamagedCopy(found)
         sync(name)
-        yield Path(name)
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_FULL:  # the disk of the copy: nothing else is written
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
         raise
-    finally:
-        for each in (name, f"{name}-journal", f"{name}-wal", f"{name}-shm"):
-            with suppress(FileNotFoundError):
-                os.unlink(each)
 
 
 def remove_parts(beside: Path, *, before: float = math.inf) -> None:
-    """Remove the copies, and their journals, that killed calls of `copied` have left. `before` is a Unix time.
+    """Remove the copies, and their journals, that killed calls of `copied` have left in the directory of `beside`.
 
-    A file that was written to since then stays.
+    A copy shows by its lock that its process lives. Where there are no locks, only copies for `beside` are removed, and
+    none that was written to since `before`, a Unix time.
     """
-    eight = "?" * 8  # random characters of `mkstemp`
-    for each in beside.parent.glob(f".{glob.escape(beside.name)}-{eight}{_PART}*"):
-        with suppress(OSError):
-            if each.stat().st_mtime < before:
-                each.unlink()
+    folder = beside.parent
+    for path in folder.glob(f".*-{_RANDOM}{_PART}{_LOCK}"):
+        if (lock := _locked(path)) is not None:
+            for each in folder.glob(f"{glob.escape(path.name.removesuffix(_LOCK))}*"):
+                with suppress(OSError):
+                    each.unlink()
+            os.close(lock)
+    for part in folder.glob(f".{glob.escape(beside.name)}-{_RANDOM}{_PART}"):
+        for each in folder.glob(f"{glob.escape(part.name)}*"):
+            with suppress(OSError):
+                if each.stat().st_mtime < before and not os.path.exists(f"{part}{_LOCK}"):
+                    each.unlink()
 
 
 def put(copy: Path, target: Path, *, replace: bool) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from emulator.engines.base import NEVER
-from emulator.engines.sqlite.files.checks import NUMBERED, OWNED_BY, Check, key_of, since
+from emulator.engines.sqlite.files.checks import IN_SPACE, NUMBERED, OWNED_BY, Check, key_of, since
 
-_IN_SPACE: Final = ("fallen", "documents", "ballots", "logs", "items", "pools", "lists", "families", "rosters")
 _TIMES: Final = {
     "fallen": ("at",), "documents": ("expires_at",), "ballots": ("expires_at", "opens_at", "closes_at"),
     "marks": ("cast_at",), "items": ("at", "expires_at"), "pools": ("expires_at",), "lists": ("expires_at",),
@@ -41,7 +40,7 @@ def _in_space() -> list[Check]:
             f"SELECT {key_of(table)}, space FROM {table}"
             " WHERE space NOT IN (SELECT space FROM spaces UNION ALL SELECT space FROM dead_spaces)",
         )
-        for table in _IN_SPACE
+        for table in IN_SPACE
     ]
 
 

@@ -2,7 +2,7 @@
 
 To replace everything, the records are written under the id of a hidden namespace in short transactions, while work on
 the other data goes on. One more transaction gives that id to the namespace. If the process dies before, the next
-opening removes the hidden namespace.
+opening by a service that is alone removes the hidden namespace.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Load(Tables):
                 pass
             await self._group_commit.write(self._switch, space)
         except BaseException:
-            with suppress(EngineError):  # the next opening removes it too
+            with suppress(EngineError):  # the next opening alone removes it too
                 await self._group_commit.write(self._namespace.drop_hidden, space)
             raise
 
