@@ -18,13 +18,16 @@ const { protocol, hostname, port } = urlToHttpOptions(service);
 // Of the original connection, nothing may remain.
 const target = { protocol, hostname, port, host: null, defaultPort: null, agent: null, createConnection: null };
 
+// Without the private symbol of a URL that Node 18 copies: options that have it count as a URL, so `path` is ignored.
+const optionsOf = (address) => Object.fromEntries(Object.entries(urlToHttpOptions(new URL(address))));
+
 for (const module of [http, https]) {
   const { request } = module;
   module.request = (...args) => {
     const isAddress = typeof args[0] === 'string' || args[0] instanceof URL;
     const [address, more, callback] = isAddress ? args : [null, ...args];
     const own = typeof more === 'function' ? {} : more;
-    const options = { ...(address && urlToHttpOptions(new URL(address))), ...own };
+    const options = { ...(address && optionsOf(address)), ...own };
     if (!HOSTS.test(options.hostname || options.host)) {
       return request(...args);
     }
