@@ -83,6 +83,13 @@ def test_a_page_may_choose_for_itself_and_its_url_overrides_that(result: ScriptO
     assert {"role": "broadcaster", "user": "5", "opaque": "U5", "channel": "5"} == result["starter"]
 
 
+@pytest.mark.parametrize("shape", ["object", "class"])
+def test_a_page_with_version_1_of_the_sdk_has_the_chosen_identity(result: ScriptOutput, shape: str):
+    chosen, own, over_own = ["broadcaster", "888"], ["broadcaster", "5"], ["broadcaster", "888"]
+
+    assert [["viewer", DEFAULT_CHANNEL], chosen, own, over_own] == result[shape]
+
+
 def test_a_page_outside_a_frame_has_one_identity_with_the_helper(result: ScriptOutput):
     user = result["helper"]["sdk"]["user"]
 

@@ -49,6 +49,27 @@ async function withHelper(open, query = '', own) {
   return { sdk: page.identity, helper };
 }
 
+// Channel and role of the token that a page with version 1 of the SDK gets. `own` is what the page itself assigns.
+async function firstIdentity(open, path, own = {}) {
+  const page = await open(path);
+  return page.evaluate(async (members) => {
+    const { Muxy } = window;
+    Object.assign(Muxy, members);
+    Muxy.setup({ clientID: 'my-extension' });
+    const { channel_id: channel, role } = await Muxy.authorize();
+    return [role, channel];
+  }, own);
+}
+
+function firstIdentities(open, path) {
+  return Promise.all([
+    firstIdentity(open, path),
+    firstIdentity(open, `${path}?extcli_role=broadcaster&extcli_channel=888`),
+    firstIdentity(open, path, { testChannelID: '5', testJWTRole: 'broadcaster' }),
+    firstIdentity(open, `${path}?extcli_channel=888`, { testChannelID: '5', testJWTRole: 'broadcaster' }),
+  ]);
+}
+
 browse(async (open) => {
   const first = await openAs(open, 'plain.html');
   const second = await openAs(open, 'plain.html');
@@ -72,6 +93,8 @@ browse(async (open) => {
     printed: await identityOf(open, 'printed.html', null, { beside: first }),
     starter: await identityOf(open, 'starter.html'),
     overOwn: await identityOf(open, 'top.html?extcli_user=7', { role: 'viewer', channelID: '5', userID: '6' }),
+    object: await firstIdentities(open, 'sdk-1.0.html'),
+    class: await firstIdentities(open, 'sdk-1.1.html'),
     helper: await withHelper(open),
     chosenHelper: await withHelper(open, '?extcli_user=42&extcli_channel=888'),
     helperOverOwn: await withHelper(open, '?user_id=43', { role: 'viewer', channelID: '5', userID: '6' }),

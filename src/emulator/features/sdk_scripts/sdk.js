@@ -32,32 +32,54 @@
     }
   };
 
-  // The SDK's own default is one channel and one user for all pages.
-  const SDK_CHANNEL = '23161357';
   const identity = window.extcliIdentity;
-  const { channelId } = identity.choose(script, {});
 
   // Returns who the SDK acts as. The platform's helper, if the page includes it, has already chosen.
-  function identityFor(options) {
+  function identityFor({ role, channelID, userID }) {
     const helper = window.Twitch?.ext?.emulated;
-    const { role, channelID, userID } = options;
     const chosen = helper || identity.choose(script, { role, channelId: channelID, userId: userID });
     const user = chosen.role === 'broadcaster' ? chosen.channelId : identity.profileUser();
     return { role: chosen.role, channelID: chosen.channelId, userID: chosen.userId || user };
   }
 
-  // A bundled SDK is in no global variable. But its constructor sets this member, through this setter.
-  Object.defineProperty(Object.prototype, 'testChannelID', {
+  // The members of the SDK that say who it acts as, by option. Their defaults, one channel for all pages and a viewer,
+  // count as no choice of the page.
+  const MEMBERS = { channelID: ['testChannelID', '23161357'], role: ['testJWTRole', 'viewer'] };
+
+  // Makes a member return the chosen identity. Version 1 of the SDK reads it, and a page may still assign to it.
+  function follow(sdk, option) {
+    const [name, preset] = MEMBERS[option];
+    let own = null;
+    Object.defineProperty(sdk, name, {
+      configurable: true,
+      enumerable: true,
+      get: () => identityFor({ [option]: own })[option],
+      set(value) {
+        own = value === preset ? null : value;
+      },
+    });
+  }
+
+  // A bundled SDK is in no global variable. But its constructor sets this member after `setupCalled`, through this
+  // setter.
+  const [member, preset] = MEMBERS.channelID;
+  Object.defineProperty(Object.prototype, member, {
     configurable: true,
-    set(channel) {
-      const isSdk = channel === SDK_CHANNEL && typeof this.setup === 'function';
-      const value = isSdk ? channelId : channel;
-      Object.defineProperty(this, 'testChannelID', { value, configurable: true, enumerable: true, writable: true });
-      if (isSdk) {
-        const { setup } = this;
+    set(value) {
+      if (value !== preset || !('setupCalled' in this || typeof this.setup === 'function')) {
+        Object.defineProperty(this, member, { value, configurable: true, enumerable: true, writable: true });
+        return;
+      }
+      follow(this, 'channelID');
+      follow(this, 'role');
+      const { setup } = this;
+      if (setup) {
         this.setup = function (...args) {
           setup.apply(this, args);
-          Object.assign(this.debugOptions, identityFor(this.debugOptions));
+          // Version 1 has no such options.
+          if (this.debugOptions) {
+            Object.assign(this.debugOptions, identityFor(this.debugOptions));
+          }
         };
       }
     },
