@@ -22,7 +22,7 @@ ifneq ($(shell cat $(SERVE_STAMP) 2>/dev/null),$(CURDIR))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test quick lint check fix docs screenshots soak bench bench-docs bench-peers bench-guard clean check-system
+.PHONY: help serve test quick lint check fix docs screenshots twin soak bench bench-docs bench-peers bench-guard clean check-system
 # Remove pyvenv.cfg if venv fails, so that the next run starts again.
 .DELETE_ON_ERROR:
 # The steps share one environment, and pytest uses all cores by itself.
@@ -71,6 +71,9 @@ bench-peers:  ## Compare with fastify, json-server, prism, mockoon, ws and nats-
 
 screenshots: $(DEV_STAMP)  ## Take the pictures of the README again; needs Chromium
 	SCREENSHOTS=docs/images $(BIN)/pytest -q tests/dashboard/test_screenshots.py
+
+twin: $(DEV_STAMP)  ## Compare with the version before, except docs/changes.toml; QUICK=1 SEED=2
+	PYTHONPATH=tests $(PYTHON) -m twin $(if $(QUICK),--quick) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 soak: $(DEV_STAMP)  ## Run the service for long, and fail if memory, open files or tasks grow; MINUTES=30
 	$(PYTHON) benchmarks/soak.py $(or $(MINUTES),30)

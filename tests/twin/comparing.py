@@ -1,0 +1,181 @@
+"""Compares what two versions answered, and words each difference."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+from typing import Any, NamedTuple
+
+from twin.host import Host
+from twin.names import Names
+from twin.wire import Response
+
+VOLATILE = [
+    (re.compile(r'("duration_ms" ?: ?)[0-9.e-]+'), r"\1<ms>"),  # real time
+    (re.compile(r"\b[0-9]+(?:\.[0-9]+)? ?(?:ms|µs)\b(?![^<]*</code>)"), "<ms>"),  # the same, for readers
+    (re.compile(r"^(# \w+ )?(process_|python_|\w+_duration_seconds|\w+_lag_seconds).*\n", re.MULTILINE), ""),  # process
+    (re.compile(r"\?v=[0-9a-f]+"), "?v=<hash>"),  # of the content of a file of the dashboard
+    (re.compile(r'("(?:slowest|lag_ms|uptime_ms|idle_ms|age_ms)" ?: ?)[0-9.e-]+'), r"\1<ms>"),
+]
+"""What differs between two runs of one version, and what stands in its place."""
+UNCOMPARED_HEADERS = {"date"}
+LEARNED = 4_096
+"""Bytes of equal bodies whose ids are remembered. In a longer one there are many ids, of which other answers tell."""
+SHOWN = 160
+"""Characters that are shown of a value."""
+
+
+class Difference(NamedTuple):
+    """Something that the versions do not do alike."""
+
+    where: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}"
+
+
+class Side:
+    """How one version's texts become comparable."""
+
+    def __init__(self, host: Host | None) -> None:
+        self.names = Names()
+        self._ports: list[tuple[str, str]] = []
+        if host:
+            self._ports.append((str(host.port), "<port>"))
+            if host.redis:
+                self._ports.append((str(host.redis.port), "<redis port>"))
+            self._ports.append((str(host.folder), "<folder>"))
+
+    def comparable(self, text: str) -> str:
+        """Return a text without what differs between two runs of one version."""
+        for found, name in self._ports:
+            text = text.replace(found, name)
+        for pattern, shown in VOLATILE:
+            text = pattern.sub(shown, text)
+        return self.names.replaced(text)
+
+
+class Comparison:
+    """Compares the answers of one episode: the numbers of ids go on from one answer to the next."""
+
+    def __init__(self, old: Host | None = None, new: Host | None = None) -> None:
+        self.sides = (Side(old), Side(new))
+
+    def responses(self, old: Response, new: Response) -> list[str]:
+        """Return the differences between two responses."""
+        if old.status != new.status:  # then the rest differs, too
+            return [f"status: {old.status} -> {new.status}{_reasons(old, new)}"]
+        found = list(self._headers(old, new))
+        found += self.bodies(old.body, new.body)
+        if old.closed != new.closed:
+            found.append(f"connection: {_ended(old)} -> {_ended(new)}")
+        return found
+
+    def _headers(self, old: Response, new: Response) -> Iterator[str]:
+        olds, news = old.headers, new.headers
+        if [name for name, _ in olds] == [name for name, _ in news]:  # then only some values can differ
+            pairs = [(a, b) for a, b in zip(olds, news, strict=True) if a != b or a[0] == "x-request-id"]
+            olds, news = [a for a, _ in pairs], [b for _, b in pairs]
+        fields = (self._fields(each, side) for each, side in zip((olds, news), self.sides, strict=True))
+        one, other = fields
+        for name in sorted(one.keys() | other.keys()):
+            if one.get(name) == other.get(name):
+                continue
+            if name.lower() == "content-length" and name in one and name in other and old.body != new.body:
+                continue  # the difference is in the body
+            yield f"header {name}: {_shown(one.get(name))} -> {_shown(other.get(name))}"
+
+    def _fields(self, headers: list[tuple[str, str]], side: Side) -> dict[str, list[str]]:
+        fields: dict[str, list[str]] = {}
+        for name, value in headers:
+            if name.lower() not in UNCOMPARED_HEADERS:
+                fields.setdefault(name, []).append(side.comparable(value))
+        return fields
+
+    def bodies(self, old: bytes, new: bytes, name: str = "body") -> list[str]:
+        """Return the differences between two bodies."""
+        if old == new and len(old) > LEARNED:
+            return []
+        olds, news = (each.decode("utf-8", "backslashreplace") for each in (old, new))
+        return self.texts(olds, news, name)
+
+    def texts(self, old: str, new: str, name: str) -> list[str]:
+        """Return the differences between two texts: of their values if both are JSON, and of their lines otherwise."""
+        if old == new and len({side.names.replaced(old) for side in self.sides}) == 1:
+            return []
+        olds, news = (side.comparable(text) for text, side in zip((old, new), self.sides, strict=True))
+        if olds == news:
+            return []
+        try:
+            values = json.loads(olds), json.loads(news)
+        except ValueError:
+            return list(_lines(olds, news, name))
+        return list(_values(*values, name)) or [f"{name} as text: {_around(olds, news)}"]
+
+
+def _values(old: Any, new: Any, at: str) -> Iterator[str]:
+    if type(old) is not type(new):
+        yield f"{at}: {_json(old)} -> {_json(new)}"
+    elif isinstance(old, dict):
+        for name in old:
+            if name in new:
+                yield from _values(old[name], new[name], f"{at}.{name}")
+            else:
+                yield f"{at}.{name}: {_json(old[name])} -> absent"
+        for name in new:
+            if name not in old:
+                yield f"{at}.{name}: absent -> {_json(new[name])}"
+        if list(old) != list(new) and old.keys() == new.keys():
+            yield f"{at} order: {_json(list(old))} -> {_json(list(new))}"
+    elif isinstance(old, list):
+        if len(old) != len(new):
+            yield f"{at}: {len(old)} items -> {len(new)} items; {_around(json.dumps(old), json.dumps(new))}"
+        elif sorted(map(json.dumps, old)) == sorted(map(json.dumps, new)) and old != new:
+            yield f"{at} order: {_around(json.dumps(old), json.dumps(new))}"
+        else:
+            for index, (one, other) in enumerate(zip(old, new, strict=True)):
+                yield from _values(one, other, f"{at}[{index}]")
+    elif old != new:
+        yield f"{at}: {_json(old)} -> {_json(new)}"
+
+
+def _lines(old: str, new: str, name: str) -> Iterator[str]:
+    olds, news = old.splitlines(), new.splitlines()
+    if olds == news:
+        yield f"{name} line ends: {_around(old, new)}"
+    for kind, start, end, since, until in SequenceMatcher(None, olds, news, autojunk=False).get_opcodes():
+        if kind != "equal":
+            one, other = "\n".join(olds[start:end]), "\n".join(news[since:until])
+            yield f"{name} line {start + 1}: {_around(one, other)}"
+
+
+def _around(old: str, new: str) -> str:
+    """Show two texts from shortly before their first difference."""
+    same = next((at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), None)
+    start = max(0, (min(len(old), len(new)) if same is None else same) - 40)
+    return f"{_shown(old[start:] if old else None)} -> {_shown(new[start:] if new else None)}"
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "absent"
+    text = repr(value[0] if isinstance(value, list) and len(value) == 1 else value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+def _json(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+def _reasons(old: Response, new: Response) -> str:
+    """Return the bodies of refusals, which say why one version refused."""
+    shown = [each.body[:SHOWN].decode("utf-8", "replace") for each in (old, new) if not each.status.startswith("2")]
+    return f" ({'; '.join(shown)})" if shown else ""
+
+
+def _ended(response: Response) -> str:
+    return "closed" if response.closed else "kept open"

@@ -1,0 +1,190 @@
+"""The part that sends REST calls: episodes of calls with data of their own, on each engine, sandbox and production."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import deque
+from contextlib import suppress
+from pathlib import Path
+
+from twin.calls import Call, Calls
+from twin.comparing import Comparison
+from twin.control import Control
+from twin.credentials import DAY, EXTENSIONS, HOUR, MINUTE, SECOND, client_id, extensions_file
+from twin.environment import Version
+from twin.host import START, Clock, Pair, Setup, running
+from twin.report import Report
+from twin.wire import Response, Wire
+
+CALLS = 125
+"""Calls of an episode, without those that compare what it left behind."""
+APART = 400 * DAY
+"""Between the starts of two episodes: longer than every lifetime, so that nothing of others is left."""
+CONNECTIONS = 3
+SHOWN = 6
+"""Steps that are shown of what led to a difference."""
+READS = ["vote_logs?id=rps", "vote?id=rps", "polls", "rankings", "rank?id=rps", "buffers", "accumulate?id=default",
+         "all_state", "all_config", "codes", "curated_poll", "user_ids", "json_store?id=a",
+         "curated_poll_leaderboard"]  # fmt: skip
+"""What an admin reads at the end of an episode."""
+CONTENTS = ["/_emulator/snapshot?keys=true", "/_emulator/contents", "/_emulator/journal?limit=100", "/_emulator/parity"]
+"""What the control API says at the end of an episode."""
+_CAPTURED = {name: re.compile(rb'"' + name.encode() + rb'": ?"([^"]{1,2000})"') for name in ("pin", "token", "next")}
+
+
+def calls_of_episodes(episodes: int) -> int:
+    return episodes * CALLS
+
+
+class Episode:
+    """A run of calls on one channel of one extension. It depends on the seed, the setup and its number alone."""
+
+    def __init__(self, pair: Pair, clock: Clock, setup: Setup, seed: int, number: int, report: Report) -> None:
+        self.pair, self.clock, self.number, self.report = pair, clock, number, report
+        self.part = f"rest {setup}"
+        self.again = f"make twin SEED={seed} ARGS='--only rest --setup \"{setup}\" --episode {number}'"
+        chosen = self.random = random.Random(f"{seed} {setup} {number}")
+        name, channel = client_id(number), str(1_000 + number)
+        in_namespace = not setup.production and chosen.random() < 0.2
+        prefix = f"/_ns/episode-{number}" if in_namespace else ""
+        self.calls = Calls(chosen, name, client_id(number + EXTENSIONS // 2), channel, prefix)
+        self.control = None if setup.production else Control(chosen, self.calls, name, channel)
+        self.comparison = Comparison(*pair)
+        self.captured: tuple[dict[str, str], dict[str, str]] = ({}, {})
+        self.steps: deque[str] = deque(maxlen=SHOWN)
+        self.wires = [[Wire(host.port) for host in pair] for _ in range(CONNECTIONS)]
+        clock.set(START + number * APART)
+
+    def run(self) -> None:
+        """Send the calls of the episode until one shows an unlisted difference."""
+        try:
+            if self.control:
+                self._send(self.control._post("/_emulator/reset"), self.wires[0])
+            complete = all(self._step() for _ in range(CALLS)) and self.compare_contents()
+        finally:
+            for wires in self.wires:
+                for wire in wires:
+                    wire.close()
+        self.report.counts["episodes"] += 1
+        if not complete:
+            self.report.counts["episodes that ended early, at a difference"] += 1
+
+    def _step(self) -> bool:
+        self.clock.advance(self.random.choice([0, 0, 1, 3, 20, 200, 2_000]))
+        if self.random.random() < 0.01:
+            self.clock.advance(
+                self.random.choice([MINUTE, 5 * MINUTE, HOUR, DAY, 7 * DAY]) - self.random.choice([0, 1])
+            )
+        if self.control and self.random.random() < 0.18:
+            call = self.control.next(self.clock.now)
+        else:
+            call = self.calls.next(self.clock.now)
+        return self._send(call, self.random.choice(self.wires))
+
+    def compare_contents(self, before: str = "") -> bool:
+        """Compare everything that the episode left behind. `before` stands before the place of each call."""
+        admin = self.calls.credentials.header("admin", self.clock.now, channel=None)
+        calls = [self.calls.plain("GET", f"/v1/e/{path}", header=admin) for path in READS]
+        if self.control:
+            calls += [self.calls.plain("GET", path) for path in CONTENTS]
+        self.clock.advance(10 * SECOND)  # so that no rate limit refuses them
+        return all([self._send(call._replace(place=before + call.place), self.wires[0]) for call in calls])
+
+    def _send(self, call: Call, wires: list[Wire]) -> bool:
+        """Send a call to both, and return whether the episode may go on."""
+        self.steps.append(f"{call.place} ({call.note}) at {self.clock.now}")
+        self.report.step(f"{self.steps[-1]} {call.parts!r:.400}")
+        for wire, captured in zip(wires, self.captured, strict=True):
+            wire.send(call.filled(captured))
+        goes_on = True
+        for _ in range(call.repeats):
+            old, new = (wire.receive(has_body=call.has_body) for wire in wires)
+            goes_on = self._compare(call, old, new) and goes_on
+        if call.is_last:
+            for wire in wires:
+                wire.close()
+        self.report.counts["REST calls"] += call.repeats
+        return goes_on
+
+    def _compare(self, call: Call, old: Response, new: Response) -> bool:
+        found = self.comparison.responses(old, new)
+        self._capture(call, old, new)
+        if not found:
+            return True
+        is_listed = self.report.found(self.part, call.place, found, [*self.steps, _shown(call)], self.again)
+        # After another status the data differ too, and everything that follows would.
+        return is_listed and old.status == new.status
+
+    def _capture(self, call: Call, old: Response, new: Response) -> None:
+        """Keep what each version issued, so that later calls use it."""
+        for response, captured in zip((old, new), self.captured, strict=True):
+            if request := response.header("x-request-id"):
+                captured["request"] = request
+            if len(response.body) > 100_000:
+                continue
+            for name, pattern in _CAPTURED.items():
+                if found := pattern.search(response.body):
+                    captured[name] = found[1].decode("latin-1")
+                    if call.place == "POST /v1/e/pin" and name == "token":
+                        captured["pin token"] = captured[name]
+        if self.control and "/_emulator/snapshot" in call.place and old.body == new.body and old.status[:3] == "200":
+            with suppress(ValueError):
+                self.control.snapshots += [old.body] if "records" in json.loads(old.body) else []
+
+
+def _shown(call: Call) -> str:
+    return f"request: {b' | '.join(call.parts)!r:.600}"
+
+
+def run(
+    versions: tuple[Version, Version], setup: Setup, folder: Path, seed: int, episodes: range, report: Report
+) -> None:
+    """Run episodes on one engine, in sandbox or production; then kill the services and compare what they kept."""
+    clock = Clock(folder)
+    (folder / "extensions.toml").write_text(extensions_file())
+    (folder / "extensions.toml").chmod(0o600)
+    options = ["--extensions", str(folder / "extensions.toml"), "--proxy", "127.0.0.1"]
+    with running(versions, setup, clock, folder, *options) as pair:
+        for number in episodes:
+            Episode(pair, clock, setup, seed, number, report).run()
+        if setup.engine == "file":
+            _kill_and_compare(pair, clock, setup, seed, episodes, report)
+        _compare_ends(pair, setup, report)
+
+
+def _kill_and_compare(pair: Pair, clock: Clock, setup: Setup, seed: int, episodes: range, report: Report) -> None:
+    """Kill both services right after an answered write, start them again, and compare all data."""
+    for number in range(episodes.stop, episodes.stop + 3):
+        episode = Episode(pair, clock, setup, seed, number, report)
+        header = episode.calls.credentials.header
+        for user in range(20):
+            vote = episode.calls.plain(
+                "POST", "/v1/e/vote?id=rps", {"value": user % 4}, header=header("viewer", clock.now, user=f"{user}")
+            )
+            answer = episode.calls.plain(
+                "POST", "/v1/e/rank?id=rps", {"key": f"{user % 3}"}, header=header("viewer", clock.now, user=f"{user}")
+            )
+            goes_on = episode._send(answer, episode.wires[0]) and episode._send(vote, episode.wires[0])
+            if not goes_on:
+                return
+        for wires in episode.wires:
+            for wire in wires:
+                wire.close()
+        pair.kill()
+        pair.start()
+        episode.compare_contents("after kill ")
+        report.counts["kills"] += 1
+
+
+def _compare_ends(pair: Pair, setup: Setup, report: Report) -> None:
+    """Stop both services, and compare their exit codes and logs."""
+    comparison = Comparison(*pair)
+    codes = [host.stop() for host in pair]
+    again = f"make twin ARGS='--only rest --setup \"{setup}\"'"
+    if codes[0] != codes[1]:
+        report.found(f"rest {setup}", "extcli serve", [f"exit code: {codes[0]} -> {codes[1]}"], [], again)
+    if lines := comparison.texts(pair.old.log, pair.new.log, "line"):
+        report.found(f"rest {setup}", "stderr of extcli serve", lines, [], again)
+    report.counts["logs of services"] += 1
