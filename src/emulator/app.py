@@ -191,8 +191,7 @@ class Service:
         self.undo = Undo(
             self.control,
             clock,
-            lambda: open_engine(settings.data, namespace=f"{settings.environment.name}/{self.name}:undo"),
-            can_copy=engine.can_copy and not settings.has_peers,
+            can_keep=engine.can_copy and not settings.has_peers,
             ended=self.changes.wake_all,
         )
         self.snapshots = Snapshots(engine, self.key, clock, settings, version("extcli"), self.control)

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from emulator.engines.engine import Engine
+from engines.contract_aside import AsideContract
 from engines.contract_assignments import AssignmentsContract
 from engines.contract_ballots import BallotsContract
 from engines.contract_catalog import CatalogContract
@@ -57,6 +58,7 @@ class EngineContract(
     SpentItemsContract,
     DumpContract,
     LoadContract,
+    AsideContract,
     DumpPropertyContract,
 ):
     @pytest.fixture

@@ -104,6 +104,19 @@ async def test_an_opening_removes_the_half_copies_of_its_own_namespaces_only(ope
         assert "main/fork//loading" not in names(file)
 
 
+async def test_an_opening_removes_what_a_killed_process_had_set_aside(open: Open, file: Path):
+    killed = file.with_name("killed.db")
+    async with open(namespace="main/x") as engine:
+        await fill_all(engine)
+        await engine.set_aside()
+        back_up(str(file), killed, now=1, replace=False)
+    shutil.copy(killed, file)
+
+    assert [] == verify_file(str(file)).findings
+    async with open(namespace="main"):
+        assert {"main", "main/x"} == names(file)
+
+
 def names(file: Path) -> set[str]:
 
     with closing(sqlite3.connect(file)) as connection:

@@ -68,13 +68,29 @@ class Engine(Protocol):
         """
 
     can_copy: bool
-    """Whether `copy` works."""
+    """Whether `copy` and `set_aside` work."""
 
     async def copy(self, source: Engine, *, now: int) -> None:
         """Replace everything in this namespace by what `source`, another namespace of the same data, holds at `now`.
 
         Raises `EngineError` unless `can_copy`.
         """
+
+    async def set_aside(self) -> None:
+        """Empty this namespace in constant time, and keep in one step all that it held, for `take_back`.
+
+        What was kept before is deleted. A process that is killed loses what it kept. Raises `EngineError` unless
+        `can_copy`.
+        """
+
+    async def take_back(self) -> None:
+        """Replace everything in this namespace by what `set_aside` kept, in constant time and in one step.
+
+        Raises `EngineError` if nothing is kept.
+        """
+
+    async def drop_aside(self) -> None:
+        """Delete what `set_aside` kept. Nothing kept is fine."""
 
     async def size(self) -> int:
         """Return the number of documents, ballots, logs, lists, pools and rosters, expired ones included."""

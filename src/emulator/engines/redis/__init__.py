@@ -110,6 +110,15 @@ class RedisEngine:
     async def copy(self, source: Engine, *, now: int) -> None:
         raise EngineError("Redis cannot copy a namespace while others write to it")
 
+    async def set_aside(self) -> None:
+        raise EngineError("Redis cannot keep a namespace aside")
+
+    async def take_back(self) -> None:
+        raise EngineError("Redis cannot keep a namespace aside")
+
+    async def drop_aside(self) -> None:
+        pass
+
     async def size(self) -> int:
         return int(await self._pipeline.run(DUMP, b"size"))
 

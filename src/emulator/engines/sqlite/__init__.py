@@ -130,7 +130,7 @@ class SqliteEngine:
         await self._load(pages, replace=replace)
 
     async def copy(self, source: Engine, *, now: int) -> None:
-        if isinstance(source, SqliteEngine) and self._path is None:
+        if isinstance(source, SqliteEngine) and self._path is None and not self._namespace.has_aside():
             while source._group_commit.is_writing or self._group_commit.is_writing:
                 await source._group_commit.wait_until_idle()
                 await self._group_commit.wait_until_idle()
@@ -138,6 +138,15 @@ class SqliteEngine:
             await self._group_commit.write(self._namespace.take_over, source._name)
         else:
             await self.load(source.dump(now=now), replace=True)
+
+    async def set_aside(self) -> None:
+        await self._group_commit.write(self._set_aside)
+
+    async def take_back(self) -> None:
+        await self._group_commit.write(self._take_back)
+
+    async def drop_aside(self) -> None:
+        await self._group_commit.write(self._namespace.drop_aside)
 
     async def size(self) -> int:
         return await self._group_commit.read(self._namespace.size)
@@ -148,6 +157,16 @@ class SqliteEngine:
     def _reset(self) -> None:
         self._forget()
         self._namespace.reset()
+
+    def _set_aside(self) -> None:
+        for cache in self._group_commit.caches:
+            cache.flush()  # what this group has written so far goes along
+        self._forget()
+        self._namespace.set_aside()
+
+    def _take_back(self) -> None:
+        self._forget()
+        self._namespace.take_back()
 
     def _drop(self) -> None:
         self._forget()

@@ -16,13 +16,18 @@ LISTED_ORDER = "place, name, holder"
 MATCHING = "instr(name || char(10) || place || char(10) || holder, %s)"
 """Whether the name, channel or user contains a text, to be completed with a parameter."""
 _FIND = "SELECT space FROM spaces WHERE namespace = ?"
-UNFINISHED_END = "//loading"
-"""How the name ends under which a load writes. No namespace of a service has it, because names contain no `//`."""
-_UNFINISHED_UNDER = f"""
+HIDDEN = "//"
+"""What only the names of hidden namespaces contain, which belong to the namespace whose name is in front of it."""
+UNFINISHED_END = f"{HIDDEN}loading"
+"""How the name ends under which a load writes."""
+_ASIDE_END = f"{HIDDEN}aside"
+"""How the name ends under which `set_aside` keeps the content of a namespace."""
+_HIDDEN_UNDER = f"""
     SELECT namespace FROM spaces
     WHERE substr(namespace, 1, length(:start)) = :start
-        AND substr(namespace, -{len(UNFINISHED_END)}) = '{UNFINISHED_END}'
+        AND (instr(namespace, '{HIDDEN}') OR substr(namespace, -5) = ':undo')
 """
+"""Earlier versions kept what a reset can bring back under names that end with `:undo`."""
 _NO_ID = 0
 """The id of no namespace: numbers begin at 1."""
 
@@ -34,6 +39,7 @@ class NamespaceIds:
         self._group_commit = group_commit
         self._namespace = namespace
         self._hidden = f"{namespace}{UNFINISHED_END}"
+        self._aside = f"{namespace}{_ASIDE_END}"
         self._id: int | None = None
         self._next: int | None = None
         self._is_changed = False
@@ -99,12 +105,12 @@ class NamespaceIds:
         """Give the namespace an id if it is new in this database.
 
         `is_alone` states that no other process uses this namespace and those whose names begin with its name and `/`.
-        Then what interrupted loads have left in them is removed; else another process may be writing it.
+        Then what is hidden in them is removed: a killed process has left it. Else another process may be using it.
         """
         if self._stored() is None:
             self._store(self.next_number())
         if is_alone:
-            rows = self._group_commit.connection.execute(_UNFINISHED_UNDER, {"start": f"{self._namespace}/"}).fetchall()
+            rows = self._group_commit.connection.execute(_HIDDEN_UNDER, {"start": f"{self._namespace}/"}).fetchall()
             for (name,) in rows:
                 self._bury(name)
 
@@ -114,9 +120,32 @@ class NamespaceIds:
         self._store(self.next_number())
         self._id = None
 
+    def set_aside(self) -> None:
+        """Give the namespace a new id, so that it is empty, and keep the old one for `take_back`."""
+        self._bury(self._aside)
+        self._rename(self._namespace, self._aside)
+        self._store(self.next_number())
+        self._id = None
+
+    def take_back(self) -> None:
+        """Give the namespace the id that `set_aside` kept. Raises `EngineError` if there is none."""
+        if self._stored(self._aside) is None:
+            raise EngineError("nothing is set aside; another process may have opened the namespace")
+        self._bury(self._namespace)
+        self._rename(self._aside, self._namespace)
+        self._id = None
+
+    def has_aside(self) -> bool:
+        return self._stored(self._aside) is not None
+
+    def drop_aside(self) -> None:
+        """Remove what `set_aside` kept. `tidy` deletes its rows."""
+        self._bury(self._aside)
+
     def drop(self) -> None:
         """Remove the namespace. `tidy` deletes its rows."""
         self._bury(self._namespace)
+        self._bury(self._aside)
         self._id = None
 
     def begin_hidden(self) -> int:
@@ -144,9 +173,8 @@ class NamespaceIds:
 
     def take_over(self, name: str) -> None:
         """Give the namespace the id of another one, whose database this one has become a copy of."""
-        self._group_commit.connection.execute(
-            "UPDATE OR REPLACE spaces SET namespace = ? WHERE namespace = ?", (self._namespace, name)
-        )
+        self._rename(name, self._namespace)
+        self._bury(f"{name}{_ASIDE_END}")
         self._id = None
 
     def size(self) -> int:
@@ -191,6 +219,10 @@ class NamespaceIds:
     def _store(self, id: int, name: str | None = None) -> None:
         row = (name or self._namespace, id)
         self._group_commit.connection.execute("INSERT OR REPLACE INTO spaces VALUES (?, ?)", row)
+
+    def _rename(self, name: str, new: str) -> None:
+        statement = "UPDATE OR REPLACE spaces SET namespace = ? WHERE namespace = ?"
+        self._group_commit.connection.execute(statement, (new, name))
 
     def _bury(self, name: str) -> None:
         """Remove a namespace. Absent is fine."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 
 from msgspec import Struct
 
@@ -98,14 +99,34 @@ class Control:
 
     async def reset(self) -> None:
         """Delete all data and reset the clock; send the notice `RESET` to all processes on the same data."""
+        await self._empty(self._engine.reset)
+
+    async def set_aside(self) -> ClockRecord:
+        """Do the same, but keep the data in storage for `take_back`. Returns the clock as it was.
+
+        All writes that were acknowledged before are kept.
+        """
+        return await self._empty(self._engine.set_aside)
+
+    async def drop_aside(self) -> None:
+        """Delete the data that `set_aside` kept."""
+        await self._engine.drop_aside()
+
+    async def take_back(self, clock: ClockRecord) -> None:
+        """Replace all data by what `set_aside` kept, and set the clock as `clock` has it. Raises `EngineError`."""
+        await self._replace(self._engine.take_back, clock)
+
+    async def _empty(self, empty: Callable[[], Awaitable[None]]) -> ClockRecord:
         async with self._moving:
-            await self._engine.reset()
+            state = self.read_clock()
+            await empty()
             self._clock.reset()
             await self._key.restore()
             self._unreported.clear()
             for forget in (*self._on_reset, *self._on_wipe):
                 forget()
         await self._notify_peers()
+        return state
 
     async def load(
         self,
@@ -145,12 +166,6 @@ class Control:
         """Return how many things the namespace holds, without the signing key. Raises `EngineError`."""
         return max(0, await self._engine.size() - 1)
 
-    async def copy_to(self, engine: Engine) -> ClockRecord:
-        """Copy all data to another namespace of the same storage, and return the clock."""
-        state = self.read_clock()
-        await engine.copy(self._engine, now=state.now)
-        return state
-
     async def copy(self, source: Control) -> None:
         """Replace all data and the clock by those of another namespace. Raises `Forbidden` if storage cannot copy."""
         if not self._engine.can_copy:
@@ -158,12 +173,12 @@ class Control:
                 f"namespaces on {self._engine.name} cannot be forked: a copy needs SQLite (serve --data sqlite://…)"
             )
             raise Forbidden(NO_FORK, detail)
-        await self.replace(source._engine, source.read_clock())
+        clock = source.read_clock()
+        await self._replace(partial(self._engine.copy, source._engine, now=clock.now), clock)
 
-    async def replace(self, source: Engine, clock: ClockRecord) -> None:
-        """Replace all data by those of another namespace of the same storage, and set the clock as `clock` has it."""
+    async def _replace(self, replace: Callable[[], Awaitable[None]], clock: ClockRecord) -> None:
         async with self._moving:
-            await self._engine.copy(source, now=clock.now)
+            await replace()
             self._clock.restore(clock.offset, clock.now if clock.frozen else None)
             await self._key.restore()
             self._unreported.clear()

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from emulator.engines.sqlite.connection import FAILURES, explain
 from emulator.engines.sqlite.files.copying import check_exists, open_read_only
-from emulator.engines.sqlite.namespace_ids import UNFINISHED_END
+from emulator.engines.sqlite.namespace_ids import HIDDEN
 from emulator.engines.sqlite.schema import UnusableDatabase, format_of, writer_of
 from emulator.errors import EngineError
 
@@ -51,7 +51,7 @@ def facts_of(connection: sqlite3.Connection, path: str) -> Facts:
 
 def _environments(connection: sqlite3.Connection) -> tuple[dict[str, dict[str, int]], int]:
     rows = connection.execute("SELECT space, namespace FROM spaces ORDER BY namespace").fetchall()
-    names = {space: name for space, name in rows if not name.endswith(UNFINISHED_END)}
+    names = {space: name for space, name in rows if HIDDEN not in name}
     counts: dict[str, Counter[str]] = {name.partition("/")[0]: Counter() for name in names.values()}
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
     for table in _KINDS:
@@ -61,7 +61,7 @@ def _environments(connection: sqlite3.Connection) -> tuple[dict[str, dict[str, i
             ):
                 if space in names:
                     counts[names[space].partition("/")[0]][kind] += count
-    visible = [name for name in names.values() if "/" in name and "//" not in name and ":" not in name]
+    visible = [name for name in names.values() if "/" in name and ":" not in name]
     return {name: dict(sorted(each.items())) for name, each in counts.items()}, len(visible)
 
 
