@@ -166,7 +166,7 @@ class CodeSets:
             raise BadRequest("Unknown prize", f"prize: {index} is not within 0 to {MAX_SETS - 1}")
         key = pool_key(caller.client_id, index)
         code, tried = None, None
-        while (stock := await self._stock(key)) is not None and code is None and stock.source != tried:
+        while code is None and (stock := await self._stock(key)) is not None and stock.source != tried:
             tried = stock.source  # a concurrent PUT or DELETE changes the source; then try again
             set_id = msgspec.json.decode(stock.note, type=CodeSet).set_id
             most = max_codes(set_id, await self._grants.of(caller))
