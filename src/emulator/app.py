@@ -63,9 +63,9 @@ from emulator.ids import NewId, token_id
 from emulator.journal import NO_JOURNAL, Journal
 from emulator.limits.id_quota import IdQuota
 from emulator.limits.rate_limit import RateLimits
-from emulator.namespaces.registry import DEFAULT, Registry
+from emulator.namespaces.registry import Registry
 from emulator.observability.audit import audit, without_audit
-from emulator.observability.request_context import namespace
+from emulator.observability.request_context import DEFAULT_NAMESPACE
 from emulator.parity.lapses import Lapses
 from emulator.parity.rates import ComparedRates
 from emulator.parity.service import Parity, note
@@ -98,16 +98,18 @@ class Service:
         clock: Clock,
         key: SigningKey,
         new_id: NewId = token_id,
+        *,
+        name: str = DEFAULT_NAMESPACE,
         verdicts: Tally | None = None,
     ) -> None:
-        """`verdicts` counts what production would do differently, in all services of the process."""
+        """`name` is that of the namespace. `verdicts` counts what production would do differently, in all services
+        of the process."""
         self.settings = settings
         self.extensions = extensions
         self.engine = engine
         self.clock = clock
         self.key = key
-        self.name = namespace.get() or DEFAULT
-        """The name of the namespace."""
+        self.name = name
         self.namespaces: Registry | None = None
         """All namespaces of the process, for the dashboard; `None` in production."""
         self.is_dropped = False
@@ -254,6 +256,7 @@ class Service:
             recorder=self.metrics,
             faults=self.faults,
             log_requests=settings.logs.requests,
+            name=self.name,
         )
         self.gateway: Gateway = Gateway(
             self.messages,
@@ -354,7 +357,7 @@ class Service:
         async with open_engine(settings.data, namespace="scratch") as engine:
             key = SigningKey(engine.documents, clock)
             key.value = self.key.value
-            scratch = Service(settings, self.extensions, engine, clock, key, new_id)
+            scratch = Service(settings, self.extensions, engine, clock, key, new_id, name=self.name)
             try:
                 with without_audit():
                     yield scratch

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 
 from litestar import Litestar
 
@@ -15,14 +16,17 @@ from emulator.clock import Clock
 from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
 from emulator.engines import open_engine
+from emulator.engines.base import Key
+from emulator.engines.engine import Engine
 from emulator.engines.upgrades import Upgrades
 from emulator.errors import EngineError
 from emulator.feature_list import FEATURES
 from emulator.features.control.gate import ControlGate
 from emulator.features.control.metrics import Metrics
-from emulator.features.control.service import Control
-from emulator.namespaces.registry import Registry
+from emulator.features.control.service import RESET, Control
+from emulator.namespaces.registry import Registry, Storage
 from emulator.namespaces.routing import Namespaces
+from emulator.observability.request_context import DEFAULT_NAMESPACE
 from emulator.parity.tally import Tally
 from emulator.web.front import HOT, Front
 from emulator.web.routes import build_routes
@@ -57,7 +61,8 @@ async def open_app(
             yield front, service
             return
         gate = ControlGate(settings.control_hosts)
-        namespaces = Registry(front, open_front, settings.limits.namespaces, settings.namespace_idle)
+        storage = Storage(open_front, partial(_remove, settings, clock or Clock()))
+        namespaces = Registry(front, storage, settings.limits.namespaces, settings.namespace_idle)
         service.namespaces = namespaces
         namespaces.start()
         try:
@@ -72,19 +77,17 @@ async def open_service(
     extensions: Extensions,
     clock: Clock | None = None,
     *,
-    namespace: str = "",
+    namespace: str = DEFAULT_NAMESPACE,
     verdicts: Tally | None = None,
 ) -> AsyncIterator[Service]:
     """Open a service with its engine and background tasks; raises `EngineError`."""
     clock = clock or Clock()
-    name = f"{settings.environment.name}/{namespace}" if namespace else settings.environment.name
-    upgrades = Upgrades(settings.upgrade, clock.now())
-    async with open_engine(settings.data, namespace=name, is_alone=not settings.has_peers, upgrades=upgrades) as engine:
+    async with _engine(settings, clock, namespace) as engine:
         key = SigningKey(engine.documents, clock)
         await key.sync()
-        service = Service(settings, extensions, engine, clock, key, verdicts=verdicts)
+        service = Service(settings, extensions, engine, clock, key, name=namespace, verdicts=verdicts)
         background = [
-            asyncio.create_task(_sweep(service.control, service.metrics, at_once=not namespace)),
+            asyncio.create_task(_sweep(service.control, service.metrics, at_once=namespace == DEFAULT_NAMESPACE)),
             asyncio.create_task(service.gateway.keep_alive()),
             asyncio.create_task(service.metrics.outages.watch(service.control.check)),
         ]
@@ -100,6 +103,23 @@ async def open_service(
             if service.is_dropped:
                 with suppress(EngineError):  # the data was deleted before; a few rows may stay
                     await engine.drop()
+
+
+def _engine(settings: Settings, clock: Clock, namespace: str) -> Engine:
+    """Return the engine of a namespace. It is closed."""
+    environment = settings.environment.name
+    name = environment if namespace == DEFAULT_NAMESPACE else f"{environment}/{namespace}"
+    upgrades = Upgrades(settings.upgrade, clock.now())
+    return open_engine(settings.data, namespace=name, is_alone=not settings.has_peers, upgrades=upgrades)
+
+
+async def _remove(settings: Settings, clock: Clock, namespace: str) -> None:
+    """Delete the data of a namespace that this process has not open. A process that has it open finds it empty."""
+    async with _engine(settings, clock, namespace) as engine:
+        if engine.survives_restart:
+            await engine.reset()
+            await engine.relay.publish(Key(RESET, "", ""), b"")
+            await engine.drop()
 
 
 async def _sweep(control: Control, metrics: Metrics, *, at_once: bool) -> None:

@@ -221,7 +221,7 @@ async def test_a_namespace_that_opens_during_a_drop_keeps_its_data(tmp_path: Pat
         dropping = asyncio.create_task(namespaces.drop("blue"))
         await closing.wait()
         using = asyncio.create_task(vote())
-        while not (using.done() or tenant.opening._waiters):  # noqa: ASYNC110 - a lock has no event for a waiter
+        while not (using.done() or tenant.changing._waiters):  # noqa: ASYNC110 - a lock has no event for a waiter
             await asyncio.sleep(0)
         go_on.set()
         await asyncio.gather(dropping, using)

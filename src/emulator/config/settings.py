@@ -78,7 +78,7 @@ class Settings:
     """Serve only registered client ids, in the sandbox too. Production always does."""
     channel_stores_per_extension: bool = False
     """Keep a channel store per extension, instead of one for all extensions in the channel (ruling S6)."""
-    namespace_idle: int | None = None
+    namespace_idle: float | None = None
     """Seconds without use after which a namespace is dropped; `None` is never."""
     upgrade: bool = True
     """Raise data of an older format when it is opened, instead of refusing it."""

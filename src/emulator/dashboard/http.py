@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from emulator.observability.request_context import namespace
+from emulator.observability.request_context import label_of
 from emulator.web.call import Call
 from emulator.web.endpoint import Audience, Page, endpoint
 from emulator.web.response import HTML, PAGE_HEADERS
@@ -31,7 +31,7 @@ class Links(Struct):
 @endpoint("GET", "/", audience=Audience.PAGE, answer=Links)
 async def read_root(service: Any, call: Call) -> Links | Page:
     """Send a browser to the dashboard, and tell others where to look."""
-    prefix = prefix_of_namespace()
+    prefix = _prefix_of(service)
     if b"text/html" in call.headers.get(b"accept", b""):
         location = (b"location", f"{prefix}/_emulator/".encode())
         return Page(b"", HTML.decode(), (location, *PAGE_HEADERS), _SEE_OTHER)
@@ -79,9 +79,9 @@ async def read_static_file(service: object, call: Call) -> Page:
     return static_page(call.text("file"), call.headers)
 
 
-def prefix_of_namespace() -> str:
-    """Return what the paths of the present namespace begin with; empty for the default one."""
-    name = namespace.get()
+def _prefix_of(service: Any) -> str:
+    """Return what the paths of the service's namespace begin with; empty for the default one."""
+    name = label_of(service.name)
     return f"/_ns/{name}" if name else ""
 
 
@@ -89,7 +89,7 @@ def _pages(service: Any, call: Call) -> Pages:
     from emulator.dashboard.pages import Pages
 
     host, accepted = (call.headers.get(name, b"").decode("latin-1") for name in (b"host", b"accept-encoding"))
-    return Pages(service, prefix_of_namespace(), host, compresses="gzip" in accepted)
+    return Pages(service, _prefix_of(service), host, compresses="gzip" in accepted)
 
 
 endpoints: Final = (read_root, read_overview, read_screen, submit_form, follow_screen, read_rig, read_static_file)

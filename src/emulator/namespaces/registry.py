@@ -1,4 +1,4 @@
-"""The namespaces of a process: opens the service of each on first use, counts its use, and drops it.
+"""The namespaces of a process: opens the service of each on first use, counts its use, copies it, and drops it.
 
 They are isolated because each has a `Service` of its own, with its own clock and its own namespace of the engine
 (`opening.open_service`).
@@ -9,40 +9,56 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
 from emulator.clock import monotonic
-from emulator.errors import BadRequest, Conflict, EngineError, NotFound, TooManyRequests
+from emulator.errors import BadRequest, Conflict, EngineError, NotFound, TooManyRequests, Unavailable
 from emulator.ids import token_id
 from emulator.observability.audit import audit
-from emulator.observability.request_context import detached, namespace
+from emulator.observability.request_context import DEFAULT_NAMESPACE as DEFAULT
+from emulator.observability.request_context import detached, in_namespace
 from emulator.web.front import Front
 
-DEFAULT: Final = "default"
-"""The namespace of the plain paths."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _log = logging.getLogger("emulator")
 
-Open = Callable[[str], AbstractAsyncContextManager[Front]]
-"""Opens the service of a namespace."""
+
+class Storage(NamedTuple):
+    """Where the registry finds the services of namespaces. All raise `EngineError`."""
+
+    open: Callable[[str], AbstractAsyncContextManager[Front]]
+    """Opens the service of a namespace."""
+    remove: Callable[[str], Awaitable[None]]
+    """Deletes the data of a namespace that is not open; absent data is fine."""
 
 
 @dataclass
 class _Tenant:
-    """A namespace that is open or opening. Times are in seconds of `monotonic`, which no move of a clock changes."""
+    """A namespace that is open, opening or closing. Times are in seconds of `monotonic`, which no move of a clock
+    changes."""
 
     opened_at: float
     used_at: float
     requests: int = 0
     """The requests that are running."""
+    copies: int = 0
+    """The copies of it that are being made."""
+    is_filling: bool = False
+    """Whether it is becoming a copy."""
+    is_dropping: bool = False
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
-    opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+    changing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while it opens, becomes a copy, or is dropped: requests wait for that."""
     front: Front | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self.requests or self.copies or self.is_filling or (self.front and self.front.sockets))
 
 
 class Details(Struct):
@@ -68,14 +84,16 @@ class Listing(Struct):
 class Registry:
     """The namespaces in use. All but `default` are created on first use."""
 
-    def __init__(self, default: Front, open_front: Open, max_open: int, max_idle: int | None = None) -> None:
+    def __init__(self, default: Front, storage: Storage, max_open: int, max_idle: float | None = None) -> None:
         """`max_idle` is in seconds: a namespace that no request and no socket uses for so long is dropped."""
         self.default = default
-        self._open = open_front
+        self._home = _Tenant(monotonic(), monotonic(), front=default)
+        self._storage = storage
         self._max_open = max_open
         self._max_idle = max_idle
         self._watching: asyncio.Task[None] | None = None
         self._tenants: dict[str, _Tenant] = {}
+        self._is_closed = False
 
     def __len__(self) -> int:
         """The number of namespaces in use, without `default`."""
@@ -102,32 +120,43 @@ class Registry:
         return tenant.front if tenant is not None else None
 
     async def front(self, name: str) -> Front:
-        """Return the service of a namespace, opened on first use; log lines name it from here on.
+        """Return the service of a namespace, opened on first use.
 
         Raises `BadRequest` for an invalid name, and `TooManyRequests` beyond the limit.
         """
-        if checked(name) == DEFAULT:
-            return self.default
-        namespace.set(name)
         while True:
-            tenant = self._tenants.get(name)
-            if tenant is None:
-                if len(self._tenants) >= self._max_open:
-                    detail = f"the limit of {self._max_open} is reached; DELETE /_ns/<name> drops one"
-                    raise TooManyRequests("Too many namespaces", detail)
-                tenant = self._tenants[name] = _Tenant(monotonic(), monotonic())
+            tenant = self._tenant(name)
             tenant.used_at = monotonic()
-            async with tenant.opening:
-                if self._tenants.get(name) is not tenant:  # it was dropped meanwhile
-                    continue
-                if tenant.front is None:
-                    try:
-                        with detached():  # background tasks do not belong to the first request
-                            tenant.front = await tenant.stack.enter_async_context(self._open(name))
-                    except BaseException:
-                        self._tenants.pop(name, None)
-                        raise
-                return tenant.front
+            if tenant is self._home:
+                return self.default
+            async with tenant.changing:
+                if self._tenants.get(name) is tenant:  # otherwise it was dropped meanwhile
+                    return await self._opened(name, tenant)
+
+    def _tenant(self, name: str) -> _Tenant:
+        """Return the entry of a namespace, which is new if the namespace is not in use."""
+        if checked(name) == DEFAULT:
+            return self._home
+        if self._is_closed:
+            raise Unavailable("the service stops")
+        tenant = self._tenants.get(name)
+        if tenant is None:
+            if len(self._tenants) >= self._max_open:
+                detail = f"the limit of {self._max_open} is reached; DELETE /_ns/<name> drops one"
+                raise TooManyRequests("Too many namespaces", detail)
+            tenant = self._tenants[name] = _Tenant(monotonic(), monotonic())
+        return tenant
+
+    async def _opened(self, name: str, tenant: _Tenant) -> Front:
+        """Open a namespace unless it is open. The caller holds `changing`."""
+        if tenant.front is None:
+            try:
+                with detached(), in_namespace(name):  # background tasks do not belong to the first request
+                    tenant.front = await tenant.stack.enter_async_context(self._storage.open(name))
+            except BaseException:
+                self._tenants.pop(name, None)
+                raise
+        return tenant.front
 
     @contextmanager
     def in_use(self, name: str) -> Iterator[None]:
@@ -147,54 +176,107 @@ class Registry:
         """Create a namespace with this name, or a free one, and return its name.
 
         With a source, it begins with the data and the clock of that namespace. Raises `Conflict` if it is in use and
-        not empty, and `NotFound` for a source that is not in use.
+        not empty, or if it or the source is being copied or dropped, and `NotFound` for a source that is not in use.
         """
         name = checked(name) if name else f"ns-{token_id()[:12].lower()}"
-        if source and source != DEFAULT and checked(source) not in self._tenants:
-            raise NotFound("No such namespace", f"from: there is no namespace {source} in use; GET /_ns lists them")
-        is_new = name not in self._tenants and name != DEFAULT
-        front = await self.front(name)
-        if not is_new and await front.size():
-            raise Conflict("Namespace in use", f"the namespace {name} has data; DELETE /_ns/{name} drops it")
-        if source:
-            try:
-                await front.copy(await self.front(source))
-            except BaseException:
-                if is_new:
-                    await self._drop(name)
-                raise
-        audit("namespace created", named=name, source=source)
+        with in_namespace(name):
+            if source:
+                await self._fork(checked(source), name)
+            else:
+                _check_empty(name, await (await self.front(name)).size())
+            audit("namespace created", named=name, source=source)
         return name
 
+    async def _fork(self, source: str, name: str) -> None:
+        if source == name:
+            raise Conflict("Namespace in use", f"the namespace {name} cannot become a copy of itself")
+        if source != DEFAULT and source not in self._tenants:
+            raise NotFound("No such namespace", f"from: there is no namespace {source} in use; GET /_ns lists them")
+        origin = self._tenant(source)
+        if origin.is_dropping:
+            raise Conflict("Namespace in use", f"from: the namespace {source} is being dropped")
+        origin.copies += 1  # from here on, it is not dropped
+        try:
+            await self._fill(name, await self.front(source))
+        finally:
+            origin.copies -= 1
+            origin.used_at = monotonic()
+
+    async def _fill(self, name: str, source: Front) -> None:
+        """Make a namespace, new or empty, a copy of another one; if that fails, a new one is dropped."""
+        target = self._tenant(name)
+        if target.is_dropping:
+            raise Conflict("Namespace in use", f"the namespace {name} is being dropped; try again")
+        if target.is_filling:
+            raise Conflict("Namespace in use", f"the namespace {name} is being created by another call")
+        target.is_filling = True  # from here on, no other call copies to it or drops it
+        try:
+            async with target.changing:
+                is_new = target.front is None
+                front = await self._opened(name, target)
+                try:
+                    _check_empty(name, await front.size())
+                    await front.copy(source)
+                except BaseException:
+                    if is_new:
+                        await self._end(name, target, front)
+                    raise
+        finally:
+            target.is_filling = False
+
     async def drop(self, name: str) -> None:
-        """Delete a namespace with its data, clock and connections. The next use creates a new one."""
-        await self._drop(checked(name))
-        audit("namespace dropped", named=name)
+        """Delete a namespace with its data, clock and connections. The next use creates a new one.
+
+        Raises `Conflict` while it is being copied, or created as a copy.
+        """
+        with in_namespace(checked(name)):
+            await self._drop(name)
+            audit("namespace dropped", named=name)
 
     async def _drop(self, name: str) -> None:
-        front = await self.front(name)
-        tenant = self._tenants.get(name)
-        if tenant is None:  # `default`
-            front.end_held()
-            await front.reset()
+        tenant = self._home if name == DEFAULT else self._tenants.get(name)
+        if tenant is None:  # whoever uses the name meanwhile waits, because the entry exists
+            tenant = self._tenants[name] = _Tenant(monotonic(), monotonic())
+        if tenant.copies:
+            raise Conflict("Namespace in use", f"the namespace {name} is being copied; drop it when that is done")
+        if tenant.is_filling:
+            raise Conflict("Namespace in use", f"the namespace {name} is being created; drop it when that is done")
+        if tenant is self._home:
+            self.default.end_held()
+            await self.default.reset()
             return
-        async with tenant.opening:  # the next use waits: closing also deletes what has this name in a file
-            if self._tenants.get(name) is tenant:  # otherwise another call has dropped it
-                front.end_held()
-                await front.reset()
-                front.drop_on_close()
-                tenant.front = None
-                try:
-                    await tenant.stack.aclose()
-                finally:
-                    self._tenants.pop(name)
+        tenant.is_dropping = True
+        try:
+            async with tenant.changing:
+                if self._tenants.get(name) is not tenant:  # another call has dropped it
+                    return
+                if tenant.front is not None:
+                    await self._end(name, tenant, tenant.front)
+                else:
+                    try:
+                        await self._storage.remove(name)
+                    finally:
+                        self._tenants.pop(name)
+        finally:
+            tenant.is_dropping = False
+
+    async def _end(self, name: str, tenant: _Tenant, front: Front) -> None:
+        """Delete the data of an open namespace, and close it. The caller holds `changing`."""
+        front.end_held()
+        await front.reset()
+        front.drop_on_close()
+        tenant.front = None
+        try:
+            await tenant.stack.aclose()
+        finally:
+            self._tenants.pop(name)
 
     def start(self) -> None:
         """Begin to drop idle namespaces, if they are to be dropped."""
         if self._max_idle is not None:
             self._watching = asyncio.create_task(self._watch(self._max_idle))
 
-    async def _watch(self, max_idle: int) -> None:
+    async def _watch(self, max_idle: float) -> None:
         while True:
             await asyncio.sleep(max(0.05, min(60.0, max_idle / 4)))
             await self.drop_idle(max_idle)
@@ -202,14 +284,19 @@ class Registry:
     async def drop_idle(self, max_idle: float) -> None:
         """Drop the namespaces without requests and sockets whose last use is `max_idle` seconds ago."""
         for name, tenant in list(self._tenants.items()):
-            front, idle = tenant.front, monotonic() - tenant.used_at
-            if front is None or idle < max_idle or tenant.requests or front.sockets:
+            idle = monotonic() - tenant.used_at
+            if tenant.front is None or idle < max_idle or tenant.is_busy:
                 continue
-            try:
-                await self._drop(name)
-                _log.info("dropped the namespace %s after %.0f s without use", name, idle)
-            except EngineError as error:
-                _log.warning("the idle namespace %s was not dropped, retrying later: %s", name, error)
+            with in_namespace(name):
+                try:
+                    await self._drop(name)
+                    _log.info("dropped the namespace %s after %.0f s without use", name, idle)
+                except EngineError as error:
+                    _log.warning("the idle namespace %s was not dropped, retrying later: %s", name, error)
+                except Conflict:
+                    continue  # it came into use meanwhile
+                except Exception:
+                    _log.exception("unexpected failure of the drop of the idle namespace %s", name)
 
     def end_held(self) -> None:
         """End the requests that wait for something, in all namespaces: the service stops."""
@@ -218,14 +305,17 @@ class Registry:
                 front.end_held()
 
     async def close(self) -> None:
-        """Close the services of all namespaces but `default`."""
+        """Close the services of all namespaces but `default`, those that are opening included."""
+        self._is_closed = True
         if self._watching is not None:
             self._watching.cancel()
             with suppress(asyncio.CancelledError):
                 await self._watching
-        tenants, self._tenants = self._tenants, {}
-        for tenant in tenants.values():
-            await tenant.stack.aclose()
+        for tenant in list(self._tenants.values()):
+            async with tenant.changing:
+                tenant.front = None
+                await tenant.stack.aclose()
+        self._tenants.clear()
 
 
 def checked(name: str) -> str:
@@ -235,3 +325,8 @@ def checked(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise BadRequest("Invalid namespace", "namespace: must be 1 to 64 letters, digits, '-' and '_'")
     return name
+
+
+def _check_empty(name: str, size: int) -> None:
+    if size:
+        raise Conflict("Namespace in use", f"the namespace {name} has data; DELETE /_ns/{name} drops it")

@@ -17,8 +17,8 @@ from msgspec import Struct
 from emulator.config.settings import Limits
 from emulator.errors import EngineError, ServiceError, Unavailable
 from emulator.journal import Entry
-from emulator.namespaces.registry import Listing, Registry
-from emulator.observability.request_context import PRODUCTION, bind_context, context_of
+from emulator.namespaces.registry import Listing, Registry, checked
+from emulator.observability.request_context import PRODUCTION, bind_context, context_of, label_of, namespace
 from emulator.parity.rules import ENDPOINT
 from emulator.realtime.connection import Connection, Peer
 from emulator.web.access import Gate
@@ -77,6 +77,7 @@ class Namespaces:
         """Let the service of a namespace answer."""
         bind_context(scope)
         try:
+            namespace.set(label_of(checked(name)))  # for the rest of the request's task
             front = await self._registry.front(name)
         except ServiceError as error:
             self.refused(error)
@@ -147,6 +148,7 @@ class Namespaces:
         found = _ADDRESS.fullmatch(path)
         if found is None:
             return await self._default.open_peer(path, query, connection)
+        namespace.set(label_of(checked(found["name"])))  # for the rest of the handshake's task
         front = await self._registry.front(found["name"])
         return await front.open_peer(found["path"], query, connection)
 

@@ -19,6 +19,8 @@ REQUEST_ID: Final = b"x-request-id"
 MARK: Final = b"x-emulator-mark"
 PRODUCTION: Final = b"x-emulator-production"
 FAULT: Final = b"x-emulator-fault"
+DEFAULT_NAMESPACE: Final = "default"
+"""The namespace of the plain paths."""
 _VALID_ID: Final = re.compile(rb"[A-Za-z0-9._:+/=@-]{1,64}")
 _KEY: Final = "request_context"
 _process: Final = secrets.token_hex(4)
@@ -57,6 +59,21 @@ current: Final[ContextVar[RequestContext | None]] = ContextVar("request_context"
 """The context of the current task, `None` outside requests."""
 namespace: Final[ContextVar[str]] = ContextVar("namespace", default="")
 """The namespace that the current task works for, also outside requests; empty for `default`."""
+
+
+@contextmanager
+def in_namespace(name: str) -> Iterator[None]:
+    """Name a namespace in log records of this block, and of tasks that start in it; `default` has no name."""
+    token = namespace.set(label_of(name))
+    try:
+        yield
+    finally:
+        namespace.reset(token)
+
+
+def label_of(name: str) -> str:
+    """Return what log records name a namespace: nothing for `default`."""
+    return "" if name == DEFAULT_NAMESPACE else name
 
 
 def request_id(headers: Mapping[bytes, bytes]) -> str:

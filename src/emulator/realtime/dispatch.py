@@ -15,7 +15,7 @@ from emulator.observability.failures import answerable
 from emulator.observability.logs import log_request
 from emulator.observability.masking import EVERYTHING
 from emulator.observability.recorder import Recorder
-from emulator.observability.request_context import RequestContext, current, namespace
+from emulator.observability.request_context import RequestContext, current, label_of, namespace
 from emulator.parity.service import Parity
 from emulator.realtime import envelope
 from emulator.realtime.action import Bound, BoundAction, BoundFeed, Done, Message
@@ -54,12 +54,14 @@ class MessageDispatcher:
         recorder: Recorder,
         faults: Faults,
         log_requests: bool,
+        name: str,
     ) -> None:
+        """`name` is that of the namespace, for log records."""
         self._actions = {name: each for each in actions for name in each.names}
         self._feeds = {target: each for each in feeds for target in each.names}
         self._other_feed = other_feed
         """The feed of all other targets: the extension's own events (ruling X8)."""
-        self._namespace = namespace.get()
+        self._namespace = label_of(name)
         self._identify = identify
         self._hub = hub
         self._clock = clock
@@ -79,8 +81,7 @@ class MessageDispatcher:
         """Return the reply to one message; every error becomes a reply (ruling X2). Empty if a fault prevents it."""
         started = monotonic()
         session.request_count += 1
-        if self._namespace:
-            namespace.set(self._namespace)  # frames arrive outside the context that opened the connection
+        namespace.set(self._namespace)  # frames arrive outside the context that opened the connection
         context = RequestContext(f"{session.connection.request_id}/{session.request_count}", caller=session.caller)
         current.set(context)
         request = Request("")

@@ -91,6 +91,11 @@ CONTROL: Final = (
     *cases(
         "Namespace in use",
         rows=(
+            (r"namespace (?P<name>\S+) cannot become", "docs: Namespaces", "The namespace cannot be a copy of itself",
+             "Choose another name.", "namespace {name}, the source of the copy", "another name"),
+            (r"namespace (?P<name>\S+) is being (?P<what>\w+)", "docs: Namespaces", "The namespace is being {what}",
+             "Repeat the call when that is done.", "namespace {name}, being {what}",
+             "a namespace that no other call copies or drops"),
             (r"namespace (?P<name>\S+) has data", "docs: Namespaces", "The namespace has data",
              "Drop it first, `extcli ns rm {name}`, or choose another name.",
              "namespace {name}, with data", "an empty or new namespace"),
