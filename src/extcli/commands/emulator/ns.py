@@ -57,7 +57,7 @@ def fork(
     """Copy a namespace to a new one, with its data and clock. Prints the URL.
 
     Tokens of FROM are valid in TO. Exits 2 if the service keeps its data on Redis, which
-    cannot copy, and 4 if TO has data.
+    cannot copy, and 4 if TO has data, or if FROM or TO is being copied or dropped.
 
     Example: extcli ns fork default blue
     """
