@@ -1,7 +1,9 @@
-"""Kills a process at each of its steps: `dying_process.py TASK FOLDER`.
+"""Kills a process at each of its steps: `dying_process.py TASK FOLDER [MOST]`.
 
 `FOLDER/start` has the files with which each attempt begins. The attempt that dies at step 7 works in `FOLDER/7`. The
-last one reaches its end, and its number is printed. A step is a line of the modules that change files.
+last one reaches its end, and its number is printed. A step is a line of the modules that change files or copy data.
+
+With `MOST`, it dies at so many steps only, from the first to the last and as far from each other as possible.
 """
 
 # ruff: noqa: T201 - it talks to the test by printing
@@ -13,20 +15,27 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from itertools import count
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import emulator.engines.sqlite as sqlite
 import emulator.engines.sqlite.files as files
+from emulator.config.settings import Settings
 from emulator.engines import open_engine
+from emulator.engines.sqlite.files.backup import back_up
 from emulator.engines.sqlite.files.restore import restore
 from emulator.engines.sqlite.schema import create_or_raise
 from emulator.engines.upgrades import Upgrades
+from emulator.opening import open_app
 
 _FOLDER = str(Path(files.__file__).parent)
-_MODULES = {f"{_FOLDER}/{name}.py" for name in ("copying", "restore", "upgrade")}
+_ENGINE = str(Path(sqlite.__file__).parent)
+_MODULES = {f"{_FOLDER}/{name}.py" for name in ("copying", "restore", "upgrade", "backup")}
+_COPYING = {f"{_ENGINE}/{name}.py" for name in ("namespace_ids", "records/load", "records/rows", "records/dump")}
+FORKED = "forked"
 
 
 def upgrade(folder: Path) -> None:
@@ -41,12 +50,45 @@ def replace(folder: Path) -> None:
     restore(str(folder / "backup.db"), str(folder / "data.db"), environments=("sandbox", "production"), now=1)
 
 
-TASKS: dict[str, Callable[[Path], None]] = {"upgrade": upgrade, "restore": replace}
+def back_it_up(folder: Path) -> None:
+    back_up(str(folder / "data.db"), folder / "copies" / f"{folder.name}.db", now=1, replace=False)
 
 
-def die_at(step: int) -> None:
-    """Kill this process at this step."""
+def fork(folder: Path) -> None:
+    async def fork_namespace() -> None:
+        async with open_app(Settings(data=f"sqlite://{folder}/data.db")) as (_, service):
+            assert service.namespaces is not None
+            await service.namespaces.create(FORKED, "default")
+
+    asyncio.run(fork_namespace())
+
+
+def load(folder: Path) -> None:
+    async def load_snapshot() -> None:
+        async with open_app(Settings(data=f"sqlite://{folder}/data.db")) as (_, service):
+            await service.snapshots.load(_chunks((folder / "snapshot.json").read_bytes()))
+
+    asyncio.run(load_snapshot())
+
+
+async def _chunks(document: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(document), 10_000):
+        yield document[start : start + 10_000]
+
+
+TASKS: dict[str, Callable[[Path], None]] = {
+    "upgrade": upgrade,
+    "restore": replace,
+    "backup": back_it_up,
+    "fork": fork,
+    "load": load,
+}
+
+
+def die_at(step: int, task: str) -> Iterator[int]:
+    """Kill this process at this step. Returns what counts the steps: its next number is that of the next step."""
     steps = count(1)
+    modules = _MODULES | (_COPYING if task in ("fork", "load") else set())
 
     def each_line(frame: FrameType, event: str, argument: Any) -> Any:
         if event == "line" and next(steps) == step:
@@ -54,18 +96,35 @@ def die_at(step: int) -> None:
         return each_line
 
     def each_call(frame: FrameType, event: str, argument: Any) -> Any:
-        is_step = frame.f_code.co_filename in _MODULES or frame.f_code is create_or_raise.__code__
+        is_step = frame.f_code.co_filename in modules or frame.f_code is create_or_raise.__code__
         return each_line if is_step else None
 
     sys.settrace(each_call)
+    return steps
 
 
-def main(task: str, folder: Path) -> None:
-    for step in count(1):
+def steps_of(task: str, folder: Path) -> int:
+    """Return how many steps a task takes that does not die."""
+    shutil.copytree(folder / "start", folder / "counted")
+    child = os.fork()
+    if not child:
+        steps = die_at(0, task)
+        TASKS[task](folder / "counted")
+        sys.settrace(None)
+        (folder / "steps").write_text(str(next(steps) - 1))
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    shutil.rmtree(folder / "counted")
+    return int((folder / "steps").read_text())
+
+
+def main(task: str, folder: Path, most: int = 0) -> None:
+    total = steps_of(task, folder) if most else 0
+    for step in (1 + each * (total - 1) // max(1, most - 1) for each in range(most)) if most else count(1):
         shutil.copytree(folder / "start", folder / str(step))
         child = os.fork()
         if not child:
-            die_at(step)
+            die_at(step, task)
             TASKS[task](folder / str(step))
             os._exit(0)
         _, status = os.waitpid(child, 0)
@@ -73,7 +132,8 @@ def main(task: str, folder: Path) -> None:
             assert os.WEXITSTATUS(status) == 0
             print(step)
             return
+    print(most + 1)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(sys.argv[1], Path(sys.argv[2]), *map(int, sys.argv[3:]))

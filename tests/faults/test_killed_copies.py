@@ -1,0 +1,115 @@
+"""SIGKILL during a fork, load, backup, restore or upgrade: the file verifies, and so does each backup of it."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from emulator.engines import open_engine
+from emulator.engines.base import NEVER, CastRequest, Key
+from emulator.engines.records import Record
+from emulator.engines.sqlite.files.backup import back_up
+from emulator.engines.sqlite.files.restore import restore
+from emulator.engines.sqlite.files.verification import verify_file
+from emulator.engines.sqlite.schema import VERSION
+from engines.aged_files import unpack
+from faults import dying_process
+from faults.dying_process import FORKED, TASKS
+from faults.rounds import KILLS
+
+VOTES = 600
+OTHER_VOTES = 300
+FORK = f"sandbox/{FORKED}"
+
+pytestmark = pytest.mark.slow
+
+Content = Mapping[str, Sequence[Record]]
+
+
+def test_the_data_and_each_backup_of_it_survive_kills_of_what_works_on_the_file(tmp_path: Path):
+    """One test for all kinds, because they share the files to begin with."""
+    for task in TASKS:
+        folder = tmp_path / task
+        allowed = prepare(folder, task)
+        subprocess.run([sys.executable, dying_process.__file__, task, str(folder), str(KILLS)], check=True)
+        killed = sorted((each for each in folder.iterdir() if each.name.isdigit()), key=lambda each: int(each.name))
+        found = [check(each, allowed) for each in killed]
+        counts = {name: found.count(name) for name in allowed}
+        print(f"\n{len(found)} kills of {task}: {counts}")  # noqa: T201 - seen with -s only
+        assert (KILLS, KILLS) == (len(killed), sum(counts.values())), task
+
+
+def prepare(folder: Path, task: str) -> Mapping[str, Content]:
+    """Write the files with which each attempt begins, and return the contents that a kill may leave."""
+    start = folder / "start"
+    (start / "copies").mkdir(parents=True)
+    data = unpack(3 if task == "upgrade" else VERSION, start / "data.db")
+    if task == "upgrade":
+        raised = unpack(3, folder / "raised.db")
+        return {"old": contents(raised)}
+    asyncio.run(cast(data, VOTES))
+    old = contents(data)
+    if task == "fork":
+        return {"old": old, "new": {**old, FORK: old["sandbox"]}}
+    if task in ("load", "restore"):
+        other = unpack(VERSION, start / "backup.db")
+        asyncio.run(cast(other, OTHER_VOTES))
+        new = contents(other)
+        if task == "load":
+            (start / "snapshot.json").write_bytes(asyncio.run(snapshot(other)))
+            new = {**old, "sandbox": new["sandbox"]}
+        return {"old": old, "new": new}
+    return {"old": old}
+
+
+def check(folder: Path, allowed: Mapping[str, Content]) -> str:
+    """Check the file, a backup of it and the restored backup; return the name of its content, empty if unknown."""
+    data, copy, other = folder / "data.db", folder / "copies" / "checked.db", folder / "other.db"
+    assert [] == verify_file(str(data)).findings, folder
+    back_up(str(data), copy, now=1, replace=False)
+    assert not list(copy.parent.glob(".*")), folder
+    restored = restore(str(copy), str(other), environments=("sandbox", "production"), now=1)
+    assert restored.damage is None, folder
+    found = [contents(each) for each in (other, data)]
+    for each in (other, data):
+        assert [] == verify_file(str(each)).findings, folder
+    assert found[0] == found[1], folder
+    return next((name for name, content in allowed.items() if content == found[0]), "")
+
+
+def contents(file: Path) -> Content:
+    """Open a file as a start of the service does, tidy it, and return what its namespaces hold, without their keys."""
+
+    async def read() -> Content:
+        content = {}
+        for name in ("sandbox", FORK):
+            async with open_engine(f"sqlite://{file}", namespace=name, is_alone=True) as engine:
+                await engine.tidy()
+                pages = [page async for page in engine.dump(now=0)]
+                records = [each for page in pages for each in page if each[0].kind != "signing_key"]
+                if records:
+                    content[name] = records
+        return content
+
+    return asyncio.run(read())
+
+
+async def cast(file: Path, votes: int) -> None:
+    key = Key("poll", "my-extension", "crowd", "777")
+    async with open_engine(f"sqlite://{file}", namespace="sandbox") as engine:
+        for number in range(votes):
+            request = CastRequest(f"U{number}", str(number % 3))
+            await engine.ballots.cast(key, request, now=1_700_000_000_000, expires_at=NEVER)
+
+
+async def snapshot(file: Path) -> bytes:
+    from emulator.config.settings import Settings
+    from emulator.opening import open_app
+
+    async with open_app(Settings(data=f"sqlite://{file}")) as (_, service):
+        return b"".join([chunk async for chunk in service.snapshots.save(keys=True)])
