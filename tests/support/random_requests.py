@@ -8,7 +8,7 @@ from collections.abc import Callable
 from itertools import product
 from typing import Any
 
-from support.service import CHANNEL, CLIENT_ID
+from support.constants import CHANNEL, CLIENT_ID
 
 ACTIONS = [
     *("get", "set", "patch", "update", "create", "delete", "reconfigure", "broadcast", "subscribe", "unsubscribe"),

@@ -21,12 +21,12 @@ from emulator.server.http_server import Server, config_of, listen, url_of
 from emulator.server.middleware import Application
 from emulator.server.run import prepared
 from emulator.web.front import HOT
-
-SECRET = b"a secret of the tests, 32 bytes or more"
-PREVIOUS_SECRET = b"the secret before the present one"
-CLIENT_ID = "my-extension"
-OTHER_ID, OTHER_SECRET = "other-extension", b"the secret of the other extension"
-CHANNEL = "777"
+from support.constants import CHANNEL as CHANNEL
+from support.constants import CLIENT_ID as CLIENT_ID
+from support.constants import OTHER_ID as OTHER_ID
+from support.constants import OTHER_SECRET as OTHER_SECRET
+from support.constants import PREVIOUS_SECRET as PREVIOUS_SECRET
+from support.constants import SECRET as SECRET
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from twin import changes, rest
+from twin import changes, commands, rest
 from twin.environment import Missing, Version, reference, working_tree
 from twin.host import SETUPS, Setup
 from twin.report import Report
@@ -39,6 +39,9 @@ def _run(versions: tuple[Version, Version], chosen: argparse.Namespace, report: 
             if part in parts:
                 _timed(report, f"{part} {setup}", versions, setup, chosen)
 
+    if "commands" in parts and not chosen.setup:
+        _timed(report, "commands", versions, SETUPS[0], chosen)
+
 
 def _timed(
     report: Report, title: str, versions: tuple[Version, Version], setup: Setup, chosen: argparse.Namespace
@@ -51,6 +54,9 @@ def _timed(
             if chosen.episode is not None:
                 episodes = range(chosen.episode, chosen.episode + 1)
             rest.run(versions, setup, Path(folder), chosen.seed, episodes, report)
+        elif title == "commands":
+            share = commands.QUICK_SHARE if chosen.quick else 1.0
+            commands.run(versions, Path(folder), chosen.seed, share, report)
     report.say(f"{title}: {time.monotonic() - began:.0f} s")
 
 

@@ -40,18 +40,18 @@ class Difference(NamedTuple):
 class Side:
     """How one version's texts become comparable."""
 
-    def __init__(self, host: Host | None) -> None:
+    def __init__(self, host: Host | None, places: tuple[tuple[str, str], ...] = ()) -> None:
         self.names = Names()
-        self._ports: list[tuple[str, str]] = []
+        self._places = list(places)
         if host:
-            self._ports.append((str(host.port), "<port>"))
+            self._places += [(str(host.port), "<port>"), (str(host.folder), "<folder>")]
+            self._places.append((str(host.version.python.parent), "<environment>"))
             if host.redis:
-                self._ports.append((str(host.redis.port), "<redis port>"))
-            self._ports.append((str(host.folder), "<folder>"))
+                self._places.append((str(host.redis.port), "<redis port>"))
 
     def comparable(self, text: str) -> str:
         """Return a text without what differs between two runs of one version."""
-        for found, name in self._ports:
+        for found, name in self._places:
             text = text.replace(found, name)
         for pattern, shown in VOLATILE:
             text = pattern.sub(shown, text)
@@ -61,8 +61,10 @@ class Side:
 class Comparison:
     """Compares the answers of one episode: the numbers of ids go on from one answer to the next."""
 
-    def __init__(self, old: Host | None = None, new: Host | None = None) -> None:
-        self.sides = (Side(old), Side(new))
+    def __init__(self, old: Host | None = None, new: Host | None = None, *places: tuple[tuple[str, str], ...]) -> None:
+        """`places` has texts of each version, such as folders, and what stands in their place."""
+        olds, news = places or ((), ())
+        self.sides = (Side(old, olds), Side(new, news))
 
     def responses(self, old: Response, new: Response) -> list[str]:
         """Return the differences between two responses."""

@@ -115,7 +115,9 @@ def _import_all(name: str) -> None:
     """Import every module of a package, whatever their names are, so that a fork starts at once."""
     package = importlib.import_module(name)
     for module in pkgutil.walk_packages(package.__path__, f"{name}.", onerror=lambda _: None):
-        if not module.name.startswith((f"{name}.pytest_plugin", f"{name}.testing", f"{name}.completion")):
+        if not module.name.startswith(
+            (f"{name}.pytest_plugin", f"{name}.testing", f"{name}.completion", f"{name}.__main__")
+        ):
             with suppress(Exception):
                 importlib.import_module(module.name)
 
