@@ -31,6 +31,9 @@ class Namespaces:
     def post(self, path: str, **query: str) -> httpx.Response:
         return self._http.post(f"/_ns{path}", params=query)
 
+    def send(self, path: str, **body: Any) -> httpx.Response:
+        return self._http.post(f"/_ns{path}", **body)
+
     def fork(self, source: str, name: str) -> RunningService:
         assert {"namespace": name} == self.post(f"/{name}", **{"from": source}).raise_for_status().json()
         return self.at(name)
@@ -133,6 +136,40 @@ def test_a_new_namespace_is_empty_and_gets_a_free_name_if_none_is_given(spaces: 
     assert sorted(names) == sorted(spaces.details())
     assert {"namespace": "red"} == spaces.post("/red").raise_for_status().json()
     assert 0 == spaces.details()["red"]["records"]
+
+
+@pytest.mark.parametrize("path", ["", "/", "/b"])
+@pytest.mark.parametrize("form", [False, True])
+def test_the_body_may_name_the_namespace_and_its_source(spaces: Namespaces, path: str, form: bool):
+    vote(spaces.at("a"))
+
+    body = {"name": "b", "from": "a"}
+    created = spaces.send(path, **({"data": body} if form else {"json": body}))
+
+    assert (200, {"namespace": "b"}) == (created.status_code, created.json())
+    assert 1 == count(spaces.at("b"))
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "named"),
+    [
+        ("/b", {"name": "c"}, "name: 'c' is not the name in the path, 'b'"),
+        ("/b?from=a", {"from": "c"}, "from: 'c' is not the source in the query, 'a'"),
+        ("", {"names": "b"}, "names"),
+        ("", {"name": 3}, "name"),
+        ("", {"name": "b", "drop": "c"}, "drop: a call creates or drops"),
+        ("/b", {"drop": "c"}, "drop: 'c' is not the name in the path, 'b'"),
+        ("", {"name": "a.b"}, "namespace: must be"),
+        ("", ["b"], "Invalid body"),
+        ("", "x" * 5_000, "limit is 4096"),
+    ],
+)
+def test_a_body_that_cannot_be_meant_is_refused_and_creates_nothing(spaces: Namespaces, path, body, named: str):
+    refused = spaces.send(path, json=body)
+
+    assert refused.status_code in (400, 413)
+    assert named in refused.json()["reason"] + refused.text.replace('\\"', "'")
+    assert {} == spaces.details()
 
 
 @pytest.mark.parametrize("path", ["/a.b", "/" + "a" * 65])

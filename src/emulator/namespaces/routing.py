@@ -15,21 +15,24 @@ from litestar.types import HTTPScope, Receive, Scope, Send
 from msgspec import Struct
 
 from emulator.config.settings import Limits
-from emulator.errors import EngineError, ServiceError, Unavailable
+from emulator.errors import EngineError, ServiceError, Unavailable, invalid_member
 from emulator.journal import Entry
 from emulator.namespaces.registry import Listing, Registry, checked
 from emulator.observability.request_context import PRODUCTION, bind_context, context_of, label_of, namespace
 from emulator.parity.rules import ENDPOINT
 from emulator.realtime.connection import Connection, Peer
 from emulator.web.access import Gate
-from emulator.web.forms import fields_of
+from emulator.web.forms import json_of
 from emulator.web.front import HotPath
+from emulator.web.request import AsgiRequest
 from emulator.web.response import JSON, Reply, error_reply
 from emulator.wire import json_codec
 
 _PREFIX: Final = "/_ns"
 _ABSENT_IN_PRODUCTION: Final = ((PRODUCTION, ENDPOINT.encode()),)
 _ADDRESS: Final = re.compile(r"/+_ns/+(?P<name>[^/]*)(?P<path>(?:/.*)?)", re.DOTALL)
+_MAX_BODY: Final = 4_096
+"""Bytes of a body that names namespaces."""
 _log = logging.getLogger("emulator")
 
 
@@ -37,6 +40,17 @@ class Created(Struct):
     """The answer to a new namespace."""
 
     namespace: str
+
+
+class Wanted(Struct, forbid_unknown_fields=True, rename={"source": "from"}):
+    """The body of a call that creates or drops a namespace, as JSON or a form; all members may be absent."""
+
+    name: str = ""
+    """The new namespace; a free name if absent."""
+    source: str = ""
+    """The namespace to copy."""
+    drop: str = ""
+    """The namespace to drop."""
 
 
 class Namespaces:
@@ -62,14 +76,15 @@ class Namespaces:
             await self._default(scope, receive, send)
             return
         if scope["path"].strip("/") == _PREFIX[1:] and scope["method"] in ("GET", "POST"):
-            work = self._list if scope["method"] == "GET" else partial(self._change, receive)
-            await self._answer(scope, send, work)
+            await self._answer(scope, send, self._list if scope["method"] == "GET" else partial(self._change, receive))
             return
         found = _ADDRESS.fullmatch(scope["path"])
         if found is None:
             await self._default(scope, receive, send)
         elif found["path"] in ("", "/") and scope["method"] in ("DELETE", "POST"):
-            await self._answer(scope, send, self._drop if scope["method"] == "DELETE" else self._create)
+            await self._answer(
+                scope, send, self._drop if scope["method"] == "DELETE" else partial(self._change, receive)
+            )
         else:
             await self._lead(found["name"], found["path"], scope, receive, send)
 
@@ -120,16 +135,17 @@ class Namespaces:
         await self._registry.drop(_name_in(scope))
         return {}
 
-    async def _create(self, scope: HTTPScope) -> Created:
-        return Created(await self._registry.create(_name_in(scope), _source_in(scope)))
-
     async def _change(self, receive: Receive, scope: HTTPScope) -> Created | dict[str, str]:
-        """Create a namespace, or drop that in the field `drop` of a form; `name` and `from` are fields, too."""
-        fields = await fields_of(scope, receive)
-        if name := fields.get("drop"):
-            await self._registry.drop(name)
+        """Create a namespace, or drop that in the member `drop`. Path, query and body may each say which."""
+        wanted = await _wanted(scope, receive)
+        name, source = _name_in(scope), _source_in(scope)
+        if wanted.drop:
+            if wanted.name or wanted.source:
+                raise invalid_member("drop", "a call creates or drops a namespace; leave out name and from")
+            await self._registry.drop(_agreed("drop", wanted.drop, name, "name in the path"))
             return {}
-        return Created(await self._registry.create(fields.get("name", ""), fields.get("from") or _source_in(scope)))
+        name = _agreed("name", wanted.name, name, "name in the path")
+        return Created(await self._registry.create(name, _agreed("from", wanted.source, source, "source in the query")))
 
     def refused(self, error: ServiceError) -> None:
         """Count a request rejected before dispatch, in the default namespace."""
@@ -155,6 +171,19 @@ class Namespaces:
     def end_held(self) -> None:
         """End the requests that wait for something, in all namespaces: the service stops."""
         self._registry.end_held()
+
+
+async def _wanted(scope: HTTPScope, receive: Receive) -> Wanted:
+    request = AsgiRequest(scope, receive, context_of(scope))
+    body = json_of(await request.body(_MAX_BODY), request.headers, Wanted)
+    return json_codec.decode(body, Wanted) if body.strip() else Wanted()
+
+
+def _agreed(member: str, given: str, other: str, other_name: str) -> str:
+    """Return what the body or another place says. Raises `BadRequest` if they differ."""
+    if given and other and given != other:
+        raise invalid_member(member, f"{given[:64]!r} is not the {other_name}, {other[:64]!r}; leave out one of them")
+    return given or other
 
 
 def _source_in(scope: HTTPScope) -> str:

@@ -6,15 +6,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
-from litestar.types import HTTPScope, Receive
 
 from emulator.errors import BadRequest
 from emulator.wire import json_codec
 from emulator.wire.query import query_of
 
 _FORM: Final = b"application/x-www-form-urlencoded"
-_MAX_FIELDS: Final = 4_096
-"""Bytes of a form that has no declared shape."""
 _JSON_STARTS: Final = (b"{", b"[", b'"')
 
 
@@ -65,14 +62,3 @@ def _parsed(name: str, text: str) -> Any:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
         raise BadRequest("Invalid body", f"{name}: must be JSON; put texts in double quotes") from None
-
-
-async def fields_of(scope: HTTPScope, receive: Receive) -> Mapping[str, str]:
-    """Return the fields of a short form; of any other body, none. Raises `BadRequest`."""
-    if not dict(scope["headers"]).get(b"content-type", b"").startswith(_FORM):
-        return {}
-    message: Any = await receive()
-    body: bytes = message.get("body", b"")
-    if message.get("more_body", False) or len(body) > _MAX_FIELDS:
-        raise BadRequest("Invalid body", f"the form must have at most {_MAX_FIELDS:,} bytes")
-    return query_of(body)
