@@ -12,9 +12,8 @@ UNDER_SCHEMA = [
     "/docs",
     "/openapi.json",
     "/viewer.js",
-    "/swagger_bundle.js",
-    "/swagger_preset.js",
-    "/swagger_style.css",
+    "/swagger-ui-bundle.js",
+    "/swagger-ui.css",
 ]
 
 

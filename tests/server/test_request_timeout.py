@@ -89,8 +89,8 @@ def test_the_timeout_does_not_apply_between_requests(live: LiveServer, connectio
 
 def test_a_response_that_is_not_read_is_aborted(live: LiveServer, connection: socket.socket):
     with Client(base_url=live.url) as client:
-        size = len(client.get("/schema/swagger_bundle.js").content)
-    connection.sendall(b"GET /schema/swagger_bundle.js HTTP/1.1\r\nHost: x\r\n\r\n" * RESPONSES)
+        size = len(client.get("/schema/swagger-ui-bundle.js").content)
+    connection.sendall(b"GET /schema/swagger-ui-bundle.js HTTP/1.1\r\nHost: x\r\n\r\n" * RESPONSES)
     for _ in range(2):  # wait for longer than the timeout
         with socket.create_connection(connection.getpeername(), timeout=TIMEOUT) as silent:
             read_all(silent)

@@ -23,7 +23,7 @@ UNUSED = {
     },
     "serve": {
         "pydantic", "attr", "attrs", "polyfactory", "faker", "jinja2", "jsonschema", "rich", "httpx", "httpcore", "h11",
-        "redis", "hiredis", "opentelemetry", "prometheus_client", "offapi", "ijson", "tomlkit", "platformdirs",
+        "redis", "hiredis", "opentelemetry", "prometheus_client", "ijson", "tomlkit", "platformdirs",
         "litestar.plugins.pydantic", "litestar.plugins.attrs", "emulator.engines.redis", "emulator.server.tracing",
         "emulator.dashboard.pages", "markupsafe", "emulator.features.explanations.rules",
         "emulator.features.control.exposition", "emulator.server.lifeline", "extcli.running",

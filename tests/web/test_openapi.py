@@ -291,13 +291,12 @@ def test_the_viewer_loads_only_local_files(stranger: Client, page: str):
     assert [] == re.findall(r"https?://[^\s\"']+", html)
     assert [] == [each for each in references if each.startswith("//")]
     assert [200] * len(own) == [stranger.get(each).status_code for each in own]
-    assert {"/schema/swagger_bundle.js", "/schema/swagger_style.css"} <= set(own)
+    assert {"/schema/swagger-ui-bundle.js", "/schema/swagger-ui.css"} <= set(own)
 
 
 @pytest.mark.parametrize(
-    ("name", "content_type"), [("swagger_bundle.js", "text/javascript"), ("swagger_preset.js", "text/javascript"),
-                               ("swagger_style.css", "text/css")]
-)  # fmt: skip
+    ("name", "content_type"), [("swagger-ui-bundle.js", "text/javascript"), ("swagger-ui.css", "text/css")]
+)
 def test_the_viewer_files_are_served_locally(stranger: Client, name: str, content_type: str):
     answer = stranger.get(f"/schema/{name}")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -26,13 +25,13 @@ HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 """Headers of all answers under `/schema`. Inline styles are allowed because the viewer uses them."""
-_STARTUP_SCRIPT: Final = "viewer.js"
+_FOLDER: Final = Path(__file__).with_name("viewer")
 VIEWER_FILES: Final = {
-    "swagger_bundle.js": "text/javascript",
-    "swagger_preset.js": "text/javascript",
-    "swagger_style.css": "text/css",
-    _STARTUP_SCRIPT: "text/javascript",
+    "swagger-ui-bundle.js": "text/javascript",
+    "swagger-ui.css": "text/css",
+    "viewer.js": "text/javascript",
 }
+"""The files of the viewer, by name, with their content types."""
 _PAGE: Final = b"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -40,27 +39,19 @@ _PAGE: Final = b"""<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Extension backend</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="/schema/swagger_style.css">
+<link rel="stylesheet" href="/schema/swagger-ui.css">
 </head>
 <body>
 <div id="viewer"></div>
-<script src="/schema/swagger_bundle.js"></script>
-<script src="/schema/swagger_preset.js"></script>
+<script src="/schema/swagger-ui-bundle.js"></script>
 <script src="/schema/viewer.js"></script>
 </body>
 </html>
 """
-_SCRIPT: Final = b"""SwaggerUIBundle({
-  url: "/schema/openapi.json",
-  dom_id: "#viewer",
-  deepLinking: true,
-  presets: [SwaggerUIBundle.presets.apis, SwaggerUIStandalonePreset],
-});
-"""
 
 
 def schema_routes(document: Document) -> list[HTTPRouteHandler]:
-    """Return the routes of the document, the page and its files; the larger files come from the `offapi` package."""
+    """Return the routes of the document, the page and its files."""
 
     @get("/schema/openapi.json", media_type=MediaType.JSON, sync_to_thread=False, response_headers=HEADERS)
     def read_document(request: Request[Any, Any, Any]) -> bytes:
@@ -88,10 +79,4 @@ def _read_file(request: Request[Any, Any, Any]) -> Response[bytes]:
 
 @cache
 def _viewer_file(name: str) -> bytes:
-    if name == _STARTUP_SCRIPT:
-        return _SCRIPT
-    # Located without importing it: the import would read all nine megabytes.
-    spec = importlib.util.find_spec("offapi")
-    assert spec is not None
-    assert spec.origin is not None, "offapi is a dependency of this distribution"
-    return (Path(spec.origin).parent / name).read_bytes()
+    return (_FOLDER / name).read_bytes()
