@@ -1,13 +1,15 @@
 # Checked by hadolint (`make check`); CI does not build or run this image.
 
-FROM python:3.12-slim AS build
-COPY pyproject.toml README.md LICENSE /source/
+# The multi-platform image of Python 3.12 on Debian 12. To update it, change both lines.
+FROM python:3.12-slim-bookworm@sha256:782412e85d0f0984994c290652577d4018aff08145c85b262bb63dc0c7522254 AS build
+COPY pyproject.toml requirements.lock README.md LICENSE /source/
 COPY src /source/src
-# Compiled here, because the user of the image cannot write there.
+# Compiled here, because the user of the image cannot write there. Packages whose hash is not in the lock file are refused.
 RUN python -m venv /opt/extcli \
- && /opt/extcli/bin/pip install --no-cache-dir --compile /source
+ && /opt/extcli/bin/pip install --no-cache-dir --compile --require-hashes -r /source/requirements.lock \
+ && /opt/extcli/bin/pip install --no-cache-dir --compile --no-deps --no-build-isolation /source
 
-FROM python:3.12-slim
+FROM python:3.12-slim-bookworm@sha256:782412e85d0f0984994c290652577d4018aff08145c85b262bb63dc0c7522254
 COPY --from=build /opt/extcli /opt/extcli
 # A named volume mounted at /data takes its owner from here. There is no VOLUME: it would leave one behind after each run.
 RUN install -d -m 700 -o 10001 -g 10001 /data

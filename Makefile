@@ -22,7 +22,7 @@ ifneq ($(shell cat $(SERVE_STAMP) 2>/dev/null),$(CURDIR))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test quick lint check fix docs screenshots twin soak bench bench-docs bench-peers bench-guard clean check-system
+.PHONY: help serve test quick lint check fix lock docs screenshots twin soak bench bench-docs bench-peers bench-guard clean check-system
 # Remove pyvenv.cfg if venv fails, so that the next run starts again.
 .DELETE_ON_ERROR:
 # The steps share one environment, and pytest uses all cores by itself.
@@ -54,6 +54,12 @@ check: lint  ## Also check the files for Docker, Compose and GitHub Actions
 fix: $(DEV_STAMP)  ## Format, and fix what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+lock: $(DEV_STAMP)  ## Write requirements.lock, with the newest versions that the image may install
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check uv
+	echo '# What the image installs, with hashes; `make lock` writes it from pyproject.toml.' > requirements.lock
+	echo 'hatchling>=1.27' | $(BIN)/uv pip compile --quiet --universal --python-version 3.12 --generate-hashes --no-header \
+	    --no-annotate --no-emit-index-url pyproject.toml - >> requirements.lock
 
 docs: $(DEV_STAMP)  ## Write docs/cli.md, the table for completion, and the texts of rulings
 	PYTHONPATH=tests $(PYTHON) -m support.cli_reference

@@ -7,11 +7,13 @@ import os
 import re
 import socket
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
 from extcli.app import load_noun
 from support.program import PROGRAM
@@ -20,6 +22,8 @@ from support.service import LiveServer
 ROOT = Path(__file__).parent.parent.parent
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 LINTED = ("Dockerfile", "action.yml", "compose.yaml", "compose.valkey.yaml", "examples/github-actions.yml")
+WORKFLOWS = ("action.yml", "examples/github-actions.yml", "src/extcli/commands/access/clients/github.yml")
+LOCK = (ROOT / "requirements.lock").read_text()
 COMPOSE = ("compose.yaml", "compose.valkey.yaml")
 
 
@@ -60,9 +64,34 @@ def test_every_variable_is_an_option_of_serve():
 
 
 def test_the_image_runs_serve_as_an_unprivileged_user_in_two_stages():
-    assert ["python:3.12-slim AS build", "python:3.12-slim"] == instructions("FROM")
+    build, final = instructions("FROM")
+
+    assert re.fullmatch(r"python:3\.12-slim-bookworm@sha256:[0-9a-f]{64}", final)
+    assert f"{final} AS build" == build
     assert [["extcli"], ["serve"]] == [json.loads(each) for each in instructions("ENTRYPOINT") + instructions("CMD")]
     assert ["10001:10001"] == instructions("USER")
+
+
+def test_the_image_installs_only_packages_whose_hash_is_locked():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    wanted = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
+    locked = dict(re.findall(r"^([a-z0-9-]+)==([^ ;]+)(?: ;.*?)? \\$", LOCK, re.MULTILINE))
+
+    unlocked = [each for each in map(Requirement, wanted) if locked.get(each.name, "0") not in each.specifier]
+    assert [] == unlocked
+    assert len(locked) <= LOCK.count("--hash=sha256:")
+    assert "://" not in LOCK
+    [install, own] = re.findall(r"pip install (.*?)(?: &&|$)", instructions("RUN")[0])
+    assert "--require-hashes" in install
+    assert {"--no-deps", "--no-build-isolation"} <= set(own.split())
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_actions_of_others_are_pinned_by_commit(name: str):
+    used = re.findall(r"uses: (\S+/\S+)@(\S+)( # v\d\S*)?", (ROOT / name).read_text())
+
+    assert used
+    assert [] == [each for each in used if not re.fullmatch(r"[0-9a-f]{40}", each[1]) or not each[2]]
 
 
 def health_check() -> list[str]:

@@ -17,8 +17,8 @@ from extcli import __version__
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent.parent
-LARGEST = 1_500_000
-"""Bytes of the wheel, with room to grow; dependencies are not in it."""
+LARGEST = 2_000_000
+"""Bytes of the wheel, with room to grow; a third is the API viewer. Dependencies are not in it."""
 PACKAGES = ("extcli", "emulator")
 
 
