@@ -8,13 +8,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from twin import changes, commands, rest
+from twin import changes, commands, conversations, rest
 from twin.environment import Missing, Version, reference, working_tree
 from twin.host import SETUPS, Setup
 from twin.report import Report
 
 PARTS = ("rest", "conversations", "commands")
 CALLS, QUICK_CALLS = 50_000, 5_000
+CONVERSATIONS, QUICK_CONVERSATIONS = 5_000, 300
 
 
 def main(arguments: list[str]) -> int:
@@ -54,6 +55,10 @@ def _timed(
             if chosen.episode is not None:
                 episodes = range(chosen.episode, chosen.episode + 1)
             rest.run(versions, setup, Path(folder), chosen.seed, episodes, report)
+        elif title.startswith("conversations"):
+            total = (chosen.conversations or (QUICK_CONVERSATIONS if chosen.quick else CONVERSATIONS)) // len(SETUPS)
+            numbers = range(max(1, total)) if chosen.episode is None else range(chosen.episode, chosen.episode + 1)
+            conversations.run(versions, setup, Path(folder), chosen.seed, numbers, report)
         elif title == "commands":
             share = commands.QUICK_SHARE if chosen.quick else 1.0
             commands.run(versions, Path(folder), chosen.seed, share, report)
@@ -70,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--episode", type=int, help="only the episode with this number")
     parser.add_argument("--calls", type=int, help="REST calls of all engines together")
+    parser.add_argument("--conversations", type=int, help="conversations on all engines together")
     parser.add_argument("--source", type=Path, help="a folder of sources in place of src/")
     parser.add_argument("--verbose", action="store_true", help="print each step")
     return parser

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 from contextlib import suppress
 from typing import NamedTuple
@@ -65,6 +66,12 @@ class Wire:
             self._socket.close()
             self._socket = None
 
+    def readable(self, seconds: float) -> bool:
+        """Wait for bytes, and return whether there are some."""
+        if self._read or self._socket is None:
+            return True
+        return bool(select.select([self._socket], [], [], max(0.0, seconds))[0])
+
     def _response(self, has_body: bool) -> Response:
         while True:
             head = self._until(b"\r\n\r\n").decode("latin-1")
@@ -75,12 +82,12 @@ class Wire:
         pairs = [line.partition(":") for line in lines]
         headers = [(name, value.strip()) for name, _, value in pairs]
         fields = {name.lower(): value.lower() for name, value in headers}
-        if not has_body or status[:3] in ("204", "304"):
+        if not has_body or status[:3] in ("101", "204", "304"):
             body = b""
         elif "chunked" in fields.get("transfer-encoding", ""):
             body = self._chunks()
         elif "content-length" in fields:
-            body = self._exactly(int(fields["content-length"]))
+            body = self.exactly(int(fields["content-length"]))
         else:
             body = self._rest()
         closed = fields.get("connection") == "close"
@@ -91,8 +98,8 @@ class Wire:
     def _chunks(self) -> bytes:
         parts = []
         while size := int(self._until(b"\r\n").split(b";")[0], 16):
-            parts.append(self._exactly(size))
-            self._exactly(2)
+            parts.append(self.exactly(size))
+            self.exactly(2)
         self._until(b"\r\n")
         return b"".join(parts)
 
@@ -102,7 +109,8 @@ class Wire:
         found, self._read = self._read[: at + len(mark)], self._read[at + len(mark) :]
         return found
 
-    def _exactly(self, size: int) -> bytes:
+    def exactly(self, size: int) -> bytes:
+        """Return the next bytes. Raises `EOFError` if the connection ends before."""
         while len(self._read) < size:
             self._more()
         found, self._read = self._read[:size], self._read[size:]

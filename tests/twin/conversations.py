@@ -1,0 +1,279 @@
+"""The part that talks over sockets: games and pages in one channel, while others write over REST.
+
+What a service sends on time of its own is left out, because two runs of one version differ in it: updates of a poll, at
+most one per second of real time (only the last counts, after a move of the clock has sent it), and the events
+`vote_update` of pages, at most one per 5 seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from support.constants import CLIENT_ID
+from support.random_requests import RequestGenerator
+from twin.calls import ENDPOINTS, Call, Calls
+from twin.comparing import Comparison
+from twin.credentials import EXTENSIONS, client_id, extensions_file
+from twin.environment import Version
+from twin.frames import FrameSocket
+from twin.host import START, Clock, Pair, Setup, running
+from twin.report import Report
+from twin.rest import APART
+from twin.wire import Wire
+
+STEPS = 7
+PATIENCE = 3.0
+"""Seconds to wait for an update that only one version has sent so far."""
+_MARK = 61_000
+"""The id of the first request that only asks for a reply: what was sent before has arrived by then."""
+_WRITES = {"vote", "vote_config", "channel_state", "extension_state", "channel_config", "extension_config", "broadcast",
+           "extension_broadcast", "whisper_self", "datastream", "bits/transactions", "pusher_broadcast"}  # fmt: skip
+_WRITING = [each for each in ENDPOINTS if each.path in _WRITES and each.method in ("POST", "PATCH", "DELETE")]
+_PAGE = "?protocol=7&client=js&version=4.3.1&flash=false"
+_PATHS = ["/0.2.0/{}", "/0.2.0/{}", "/0.2.0/{}", "/ws/{}", "/", "/0.2.0/no-such-extension", "/0.2.0/{}?a=b", "/0.1/{}"]
+
+_TOPICS = [("state", "channel"), ("state", "extension"), ("config", "channel"), ("broadcast", "round"), ("broadcast", "*"),
+           ("poll", "rps"), ("datastream", ""), ("config", "extension")]  # fmt: skip
+
+
+class Talk:
+    """One connection of both versions."""
+
+    def __init__(self, pair: Pair, path: str, *, is_page: bool) -> None:
+        self.is_page, self.path = is_page, path
+        self.sockets = [FrameSocket(host.port, path) for host in pair]
+        self.handshakes = [socket.handshake() for socket in self.sockets]
+        self.compared = [0, 0]
+        """Replies of each that were compared."""
+
+    def send(self, text: str) -> None:
+        for socket in self.sockets:
+            socket.send(text)
+
+    def arrive(self, number: int) -> None:
+        """Wait until everything that was sent has been answered."""
+        if self.is_page:
+            text, mark = '{"event":"pusher:ping","data":{}}', '"pusher:pong"'
+        else:
+            params = {"request_id": _MARK + number, "target": "state"}
+            text, mark = (
+                json.dumps({"action": "get", "params": params, "data": {"state_id": "channel"}}),
+                f"{_MARK + number}",
+            )
+        self.send(text)
+        for socket in self.sockets:
+            socket.read_until(mark)
+
+    def replies(self) -> list[list[str]]:
+        """Return the replies of each that were not compared yet."""
+        every = [[text for text in socket.frames if not _is_sent_on_its_own(text)] for socket in self.sockets]
+        fresh = [texts[count:] for texts, count in zip(every, self.compared, strict=True)]
+        self.compared = [len(texts) for texts in every]
+        return fresh
+
+    def updates(self) -> list[list[str]]:
+        """Return what each version has sent on its own, in order, without what depends on real time."""
+        return [list(_updates(socket.frames)) for socket in self.sockets]
+
+    def close(self) -> None:
+        for socket in self.sockets:
+            socket.close()
+
+
+def _is_sent_on_its_own(text: str) -> bool:
+    return '"action":"update"' in text[:400] or ('"event":"pusher' not in text[:400] and text.startswith('{"event"'))
+
+
+def _updates(frames: list[str]) -> Iterator[str]:
+    polls: dict[str, str] = {}
+    for text in frames:
+        if not _is_sent_on_its_own(text) or "vote_update:" in text:
+            continue
+        if '"target":"poll"' in text:
+            polls[_topic(text)] = text
+        else:
+            yield text
+    yield from (polls[topic] for topic in sorted(polls))
+
+
+def _topic(text: str) -> str:
+    data: Any = json.loads(text)
+    return str(data.get("data", {}).get("topic_id") or data.get("meta", {}).get("topic_id"))
+
+
+class Conversation:
+    """Some connections to one channel of one extension, and requests in turn."""
+
+    def __init__(self, pair: Pair, clock: Clock, setup: Setup, seed: int, number: int, report: Report) -> None:
+        self.pair, self.clock, self.setup, self.report = pair, clock, setup, report
+        self.part = f"conversations {setup}"
+        self.again = f"make twin SEED={seed} ARGS='--only conversations --setup \"{setup}\" --episode {number}'"
+        self.random = random.Random(f"{seed} {setup} talk {number}")
+        self.name, self.channel = client_id(number), str(50_000 + number)
+        self.calls = Calls(self.random, self.name, client_id(number + EXTENSIONS // 2), self.channel, "")
+        self.requests = RequestGenerator(self.random)
+        self.comparison = Comparison(*pair)
+        self.wires = [Wire(host.port) for host in pair]
+        self.steps: list[str] = []
+        self.talks: list[Talk] = []
+        self._marks = 0
+        clock.set(START + number * APART)
+
+    def run(self) -> None:
+        try:
+            self._begin()
+            if all(self._step() for _ in range(STEPS)):
+                self._finish()
+        finally:
+            for talk in self.talks:
+                talk.close()
+            for wire in self.wires:
+                wire.close()
+        self.report.counts["conversations"] += 1
+
+    def _begin(self) -> None:
+        if not self.setup.production:
+            self._call(self.calls.plain("POST", "/_emulator/reset"))
+        for _ in range(self.random.choice([1, 1, 2])):
+            path = self.random.choice(_PATHS) if self.random.random() < 0.15 else _PATHS[0]
+            self._open(path.format(self.name), is_page=False)
+        if self.random.random() < 0.7:
+            self._open(f"/app/key{_PAGE}", is_page=True)
+
+    def _open(self, path: str, *, is_page: bool) -> None:
+        talk = Talk(self.pair, path, is_page=is_page)
+        self.steps.append(f"connect {path}")
+        if self._compared("socket handshake", self.comparison.responses(*talk.handshakes)) and talk.sockets[0].is_open:
+            self.talks.append(talk)
+            if is_page:
+                self._say(talk, _subscribing(self.name, self.channel))
+                return
+            self._say(talk, self._login())
+            for target, topic in self.random.sample(_TOPICS, 3):
+                params = {"request_id": 2, "target": target}
+                self._say(talk, json.dumps({"action": "subscribe", "params": params, "data": {"topic_id": topic}}))
+
+    def _login(self) -> str:
+        role = self.random.choice(["broadcaster", "broadcaster", "admin", "viewer", "backend"])
+        data: dict[str, Any] = {"client_id": self.name}
+        if self.random.random() < 0.15:
+            data["pin"] = "AAAAAA"
+        else:
+            data["jwt"] = self.calls.credentials.token(role, self.clock.now)
+        return json.dumps({"action": "authenticate", "params": {"request_id": 1}, "data": data})
+
+    def _subscription(self) -> str:
+        return _subscribing(self.name, self.random.choice([self.channel, self.channel, "all", "all", "4242"]))
+
+    def _page_text(self) -> str:
+        drawn = self.random.random()
+        if drawn < 0.5:
+            return self._subscription()
+        event = self.random.choice(
+            ["pusher:unsubscribe", "pusher:ping", "client-x", "pusher:subscribe", "", "pusher:pong"]
+        )
+        data = self.random.choice(
+            [{}, {"channel": f"twitch.pubsub.{self.name}.{self.channel}"}, {"channel": 5}, None, "x"]
+        )
+        garbage = ["", "{", "[]", "null", '{"event":5}', '{"event":"pusher:subscribe","data":"{"}', "x" * 20_000]
+        return self.random.choice(garbage) if drawn > 0.9 else json.dumps({"event": event, "data": data})
+
+    def _step(self) -> bool:
+        self.clock.advance(self.random.choice([0, 1, 30, 1_500]))
+        drawn = self.random.random()
+        if drawn < 0.3 or not self.talks:
+            call = self.calls.call(self.random.choice(_WRITING), self.clock.now)
+            return self._call(call) and self._arrived()
+        talk = self.random.choice(self.talks)
+        text = self._page_text() if talk.is_page else self.requests.text().replace(CLIENT_ID, self.name)
+        return self._say(talk, text)
+
+    def _say(self, talk: Talk, text: str) -> bool:
+        self.steps.append(f"{'page' if talk.is_page else 'game'} {self.talks.index(talk)} sends {text:.300}")
+        talk.send(text)
+        self.report.counts["socket frames"] += 1
+        return self._arrived(_place(talk, text))
+
+    def _call(self, call: Call) -> bool:
+        self.steps.append(f"{call.place} ({call.note}) {call.parts[-1]!r:.300}")
+        for wire in self.wires:
+            wire.send(call.filled({}))
+        old, new = (wire.receive(has_body=call.has_body) for wire in self.wires)
+        self.report.counts["REST calls beside sockets"] += 1
+        return self._compared(call.place, self.comparison.responses(old, new))
+
+    def _arrived(self, place: str = "frame") -> bool:
+        """Wait for what every connection was sent, and compare the replies."""
+        self._marks += 1
+        goes_on = True
+        for index, talk in enumerate(self.talks):
+            talk.arrive(self._marks)
+            olds, news = talk.replies()
+            self.report.step(f"{self.steps[-1]}\n{index} -> {olds}")
+            if olds != news or olds:
+                goes_on = self._compared(place, self._texts(olds, news, f"reply of connection {index}")) and goes_on
+        return goes_on
+
+    def _finish(self) -> None:
+        """Compare what each connection was sent on its own."""
+        if not self.setup.production:
+            self._call(self.calls.plain("POST", "/_emulator/clock", {"advance": 1}))
+            self._arrived()
+        for index, talk in enumerate(self.talks):
+            until = time.monotonic() + PATIENCE
+            olds, news = talk.updates()
+            while len(olds) != len(news) and time.monotonic() < until:
+                for socket in talk.sockets:
+                    socket.read_for(0.05)
+                olds, news = talk.updates()
+            self.report.counts["updates and events of sockets"] += len(olds)
+            place = "page event" if talk.is_page else "frame update"
+            self._compared(place, self._texts(olds, news, f"connection {index}"))
+        if not self.setup.production:
+            self._call(self.calls.plain("GET", f"/_emulator/sockets?client_id={self.name}"))
+
+    def _texts(self, olds: list[str], news: list[str], name: str) -> list[str]:
+        found = []
+        for number, (old, new) in enumerate(zip(olds, news, strict=False)):
+            found += self.comparison.texts(old, new, f"{name}, {number}")
+        if len(olds) != len(news):
+            more = (olds if len(olds) > len(news) else news)[min(len(olds), len(news))]
+            found.append(f"{name}: {len(olds)} frames -> {len(news)} frames; the first one more: {more:.300}")
+        return found
+
+    def _compared(self, place: str, found: list[str]) -> bool:
+        return not found or self.report.found(self.part, place, found, self.steps[-10:], self.again)
+
+
+def _subscribing(name: str, channel: str) -> str:
+    data = {"auth": "", "channel": f"twitch.pubsub.{name}.{channel}"}
+    return json.dumps({"event": "pusher:subscribe", "data": data})
+
+
+def _place(talk: Talk, text: str) -> str:
+    """Return how the report names a frame: by its action and target."""
+    try:
+        request = json.loads(text)
+        if talk.is_page:
+            return f"page frame {request['event']}"[:80]
+        return f"frame {request['action']} {request['params'].get('target', '')}".strip()[:80]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return "page frame" if talk.is_page else "frame"
+
+
+def run(
+    versions: tuple[Version, Version], setup: Setup, folder: Path, seed: int, numbers: range, report: Report
+) -> None:
+    """Hold conversations on one engine, in sandbox or production."""
+    clock = Clock(folder)
+    (folder / "extensions.toml").write_text(extensions_file())
+    (folder / "extensions.toml").chmod(0o600)
+    options = ["--extensions", str(folder / "extensions.toml"), "--proxy", "127.0.0.1"]
+    with running(versions, setup, clock, folder, *options) as pair:
+        for number in numbers:
+            Conversation(pair, clock, setup, seed, number, report).run()
