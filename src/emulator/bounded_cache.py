@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 K = TypeVar("K")
@@ -43,6 +43,15 @@ class BoundedCache(Generic[K, V]):
     def pop(self, key: K) -> V | None:
         """Remove an entry; return its value, or `None` if there was none."""
         return self._entries.pop(key, None)
+
+    def items(self) -> Iterator[tuple[K, V]]:
+        return iter(self._entries.items())
+
+    def retain(self, keys: Iterable[K]) -> None:
+        """Remove all entries but these; absent keys are ignored."""
+        kept = [(key, self._entries[key]) for key in keys if key in self._entries]
+        self._entries.clear()  # `get` is bound to this mapping
+        self._entries.update(kept)
 
     def clear(self) -> None:
         self._entries.clear()

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from emulator.engines.engine import Engine
+from engines.contract_acknowledged import AcknowledgedContract
 from engines.contract_aside import AsideContract
 from engines.contract_assignments import AssignmentsContract
 from engines.contract_ballots import BallotsContract
@@ -60,6 +61,7 @@ class EngineContract(
     LoadContract,
     AsideContract,
     DumpPropertyContract,
+    AcknowledgedContract,
 ):
     @pytest.fixture
     def open(self) -> Open:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -11,8 +14,10 @@ import pytest
 from emulator.engines import open_engine
 from emulator.engines.base import Key
 from emulator.engines.engine import Engine
+from emulator.errors import EngineError
 from engines.contract import EngineContract
-from engines.shorthand import EVERYWHERE, NOW, Open, cast, key
+from engines.schedules import Disturbance
+from engines.shorthand import EVERYWHERE, NOW, Open, cast, key, write
 
 
 class TestMemory(EngineContract):
@@ -20,12 +25,37 @@ class TestMemory(EngineContract):
     def open(self) -> Open:
         return partial(open_engine, "sqlite://")
 
+    @pytest.fixture
+    def disturbances(self, engine: Engine) -> Mapping[str, Disturbance]:
+        return {"failure": partial(fail, engine)}
+
 
 @pytest.mark.slow
 class TestFile(EngineContract):
     @pytest.fixture
     def open(self, tmp_path: Path) -> Open:
         return partial(open_engine, f"sqlite://{tmp_path}/data.db")
+
+    @pytest.fixture
+    async def disturbances(self, engine: Engine, open: Open) -> AsyncIterator[Mapping[str, Disturbance]]:
+        async with open(namespace="main") as second:
+            yield {
+                "failure": partial(fail, engine),
+                "checkpoint": engine._checkpoints.catch_up,  # type: ignore[attr-defined]
+                "another connection": lambda: write(second, b"1", key("of another connection")),
+            }
+
+
+async def fail(engine: Engine) -> None:
+    """Make the group fail that is open now, as a full disk would."""
+
+    def work() -> None:
+        group_commit.connection.execute("UPDATE numbers SET next = next")
+        raise sqlite3.OperationalError("disk full")
+
+    group_commit = engine._group_commit  # type: ignore[attr-defined]
+    with suppress(EngineError):
+        await group_commit.write(work)
 
 
 @pytest.mark.parametrize("group", [EVERYWHERE, key()], ids=["all channels", "one channel"])

@@ -18,7 +18,7 @@ from emulator.engines.sqlite.catalog import SqliteCatalog
 from emulator.engines.sqlite.checkpoints import Checkpoints
 from emulator.engines.sqlite.connection import check_space, permission_warnings
 from emulator.engines.sqlite.documents import SqliteDocuments
-from emulator.engines.sqlite.group_commit import GroupCommit
+from emulator.engines.sqlite.group_commit import GroupCommit, WriteCache
 from emulator.engines.sqlite.logs import SqliteLogs
 from emulator.engines.sqlite.namespace_ids import NamespaceIds
 from emulator.engines.sqlite.purge import Purge
@@ -64,8 +64,8 @@ class SqliteEngine:
         lists = Lists(self._group_commit, self._namespace)
         spent = SpentItems(self._group_commit, self._namespace)
         self._pool_cache = PoolCache(self._group_commit, self._namespace, lists, spent)
-        self._documents = SqliteDocuments(self._group_commit, self._namespace)
-        self.documents: Documents = self._documents
+        documents = SqliteDocuments(self._group_commit, self._namespace)
+        self.documents: Documents = documents
         self.ballots: Ballots = SqliteBallots(self._group_commit, self._namespace, self._ballot_cache)
         self.logs: Logs = SqliteLogs(self._group_commit, self._namespace)
         pools = SqlitePools(self._group_commit, self._namespace, lists, self._pool_cache, spent)
@@ -78,10 +78,13 @@ class SqliteEngine:
             self._group_commit, self._namespace, uuid.uuid4().hex, is_local=is_alone or path is None
         )
         self.relay: Relay = self._relay
-        self._purge = Purge(self._group_commit, self._namespace, self._ballot_cache, self._pool_cache, lists, rosters)
+        self._purge = Purge(
+            self._group_commit, self._namespace, self._ballot_cache, self._pool_cache, lists, rosters, documents
+        )
         self._dump = Dump(self._group_commit, self._namespace)
         self._load = Load(self._group_commit, self._namespace, self._forget, self._checkpoints.catch_up)
-        self._group_commit.caches = [self._ballot_cache, self._pool_cache, pools, self._documents, self._namespace]
+        self._caches: Sequence[WriteCache] = (self._ballot_cache, self._pool_cache, pools, documents, self._namespace)
+        self._group_commit.caches = self._caches
 
     def claimed(self) -> AbstractContextManager[None]:
         return service_lock(self._path, self._name) if self._path else nullcontext()
@@ -113,9 +116,7 @@ class SqliteEngine:
             await self._group_commit.read(self._namespace.probe_read)
 
     async def purge(self, *, now: int) -> list[Expired]:
-        expired = await self._purge(now)
-        self._documents.forget()
-        return expired
+        return await self._purge(now)
 
     async def tidy(self) -> None:
         await self._purge.tidy()
@@ -131,9 +132,8 @@ class SqliteEngine:
 
     async def copy(self, source: Engine, *, now: int) -> None:
         if isinstance(source, SqliteEngine) and self._path is None and not self._namespace.has_aside():
-            while source._group_commit.is_writing or self._group_commit.is_writing:
-                await source._group_commit.wait_until_idle()
-                await self._group_commit.wait_until_idle()
+            source._group_commit.commit_now()
+            self._group_commit.commit_now()
             self._group_commit.copy_from(source._group_commit.connection)
             await self._group_commit.write(self._namespace.take_over, source._name)
         else:
@@ -159,8 +159,6 @@ class SqliteEngine:
         self._namespace.reset()
 
     def _set_aside(self) -> None:
-        for cache in self._group_commit.caches:
-            cache.flush()  # what this group has written so far goes along
         self._forget()
         self._namespace.set_aside()
 
@@ -173,5 +171,9 @@ class SqliteEngine:
         self._namespace.drop()
 
     def _forget(self) -> None:
-        for cache in (self._ballot_cache, self._pool_cache, self._documents):
-            cache.forget()
+        """Prepare the replacement of what the database holds, inside a write. What the group has accepted is written
+        first, so that it goes the way of the rest."""
+        for cache in self._caches:
+            cache.flush()
+        for cache in self._caches:
+            cache.forget_read()

@@ -162,8 +162,12 @@ class BallotCache(Tables):
             self._flush_counts(ballot)
         self._changed.clear()
 
-    def forget(self) -> None:
-        self.marks.forget()
+    def forget_read(self) -> None:
+        self.marks.forget_read()
+        self._ballots.retain([key for key, ballot in self._ballots.items() if ballot in self._changed])
+
+    def roll_back(self) -> None:
+        self.marks.roll_back()
         self._ballots.clear()
         self._changed.clear()
 

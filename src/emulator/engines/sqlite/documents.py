@@ -36,15 +36,22 @@ class SqliteDocuments(Tables):
         """Value and expiry of documents that were peeked at or kept. Cleared when another process writes."""
         self._kept: dict[str, list[tuple[object, ...]]] = {_KEEP: [], _KEEP_IF_ABSENT: []}
         """The rows of `keep` that are not written yet, by statement. Their documents are in `_peeked`."""
+        self._unwritten: set[Key] = set()
+        """The keys of these rows."""
 
     def flush(self) -> None:
         for statement, rows in self._kept.items():
             if rows:
                 self._group_commit.write_rows(statement, rows)
                 rows.clear()
+        self._unwritten.clear()
 
-    def forget(self) -> None:
+    def forget_read(self) -> None:
+        self._peeked.retain(self._unwritten)
+
+    def roll_back(self) -> None:
         self._peeked.clear()
+        self._unwritten.clear()
         for rows in self._kept.values():
             rows.clear()
 
@@ -69,6 +76,10 @@ class SqliteDocuments(Tables):
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> int:
         return await self._group_commit.write(self._drop, keys, now)
+
+    def purged(self, key: Key) -> None:
+        """Forget a document that a purge has removed: it stays removed if the clock is set back."""
+        self._peeked.pop(key)
 
     def _peek(self, key: Key) -> tuple[bytes, int]:
         row = self._group_commit.connection.execute(_READ, self._namespace.params(key)).fetchone() or _ABSENT
@@ -97,6 +108,7 @@ class SqliteDocuments(Tables):
 
     def _keep(self, documents: Mapping[Key, bytes], replace: bool) -> None:
         rows = self._kept[_KEEP if replace else _KEEP_IF_ABSENT]
+        self._unwritten.update(documents)
         for key, value in documents.items():
             rows.append((*self._namespace.params(key), value, NEVER))
             if replace or (self._peeked.get(key) or self._peek(key)) is _ABSENT:

@@ -27,8 +27,11 @@ class WriteCache(Protocol):
     def flush(self) -> None:
         """Write all unsaved changes; the transaction is about to be committed."""
 
-    def forget(self) -> None:
-        """Drop all state: the transaction was rolled back, or another connection has written."""
+    def forget_read(self) -> None:
+        """Drop what can be read again, because the database was changed otherwise. What is not written yet stays."""
+
+    def roll_back(self) -> None:
+        """Drop what is not written yet, and all else: the transaction was rolled back, and its writers are told so."""
 
 
 class GroupCommit:
@@ -44,7 +47,7 @@ class GroupCommit:
         self._awaits_disk = awaits_disk
         self._upgrades = upgrades
         self.corruption = Corruption(path)
-        self.caches: list[WriteCache] = []
+        self.caches: Sequence[WriteCache] = ()
         self._connection: sqlite3.Connection | None = None
         self._loop: asyncio.AbstractEventLoop
         self._group: list[asyncio.Future[None]] | None = None
@@ -81,9 +84,8 @@ class GroupCommit:
     def close(self) -> None:
         if self._connection is None:
             return
-        if self._group is not None:
-            self._commit(self._group)
-        self._forget()
+        self.commit_now()
+        self.forget_read()
         self._connection.close()
         self._connection = None
 
@@ -166,16 +168,21 @@ class GroupCommit:
         self.connection.executemany(statement, rows)
         self._changes_of_others += self.connection.total_changes - before
 
+    def forget_read(self) -> None:
+        """Have all caches read again what the database holds. What the group has accepted stays."""
+        for cache in self.caches:
+            cache.forget_read()
+
     async def wait_for_commit(self) -> None:
         """Return when nothing is uncommitted."""
         if self._group is not None:
             with suppress(EngineError):
                 await self._wait(self._group)
 
-    async def wait_until_idle(self) -> None:
-        """Return when no group is open."""
-        while self._group is not None:
-            await self.wait_for_commit()
+    def commit_now(self) -> None:
+        """Commit the open group, if there is one, without waiting for more writes to join it."""
+        if self._group is not None:
+            self._commit(self._group)
 
     def copy_from(self, connection: sqlite3.Connection) -> None:
         """Replace the whole database, in memory, by that of another connection. No group may be open on either."""
@@ -183,7 +190,7 @@ class GroupCommit:
         assert self._group is None
         with self.corruption.watch():
             connection.backup(self.connection)
-        self._forget()
+        self.forget_read()
 
     async def _run_in_group(
         self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
@@ -253,7 +260,7 @@ class GroupCommit:
             (version,) = self.connection.execute("PRAGMA data_version").fetchone()
             if version != self._version:
                 self._version = version
-                self._forget()
+                self.forget_read()
 
     def _commit(self, group: list[asyncio.Future[None]]) -> None:
         if group is not self._group:
@@ -277,7 +284,8 @@ class GroupCommit:
     def _roll_back(self, error: BaseException) -> EngineError:
         group, self._group = self._group, None
         self._note_failure(error)
-        self._forget()
+        for cache in self.caches:
+            cache.roll_back()
         try:
             if self.connection.in_transaction:  # SQLite rolls back by itself after some failures
                 self.connection.execute("ROLLBACK")
@@ -290,7 +298,3 @@ class GroupCommit:
     def _note_failure(self, error: BaseException) -> None:
         self.is_failing = True
         self.corruption.note(error)
-
-    def _forget(self) -> None:
-        for cache in self.caches:
-            cache.forget()

@@ -110,6 +110,9 @@ class Marks(Tables):
             self._group_commit.connection.executemany(_WRITE, self._unsaved.values())
             self._unsaved.clear()
 
-    def forget(self) -> None:
+    def forget_read(self) -> None:
+        self._held.retain({(ballot, voter) for ballot, voter, _ in self._unsaved})
+
+    def roll_back(self) -> None:
         self._unsaved.clear()
         self._held.clear()

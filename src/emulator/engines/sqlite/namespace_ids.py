@@ -208,7 +208,12 @@ class NamespaceIds:
             self._group_commit.connection.execute("UPDATE numbers SET next = ?", (self._next,))
             self._is_changed = False
 
-    def forget(self) -> None:
+    def forget_read(self) -> None:
+        self._id = None
+        if not self._is_changed:
+            self._next = None
+
+    def roll_back(self) -> None:
         self._id = self._next = None
         self._is_changed = False
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from emulator.engines.base import Expired, Key
 from emulator.engines.sqlite.ballot_cache import BallotCache
+from emulator.engines.sqlite.documents import SqliteDocuments
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, NamespaceIds
 from emulator.engines.sqlite.rewards.lists import Lists
@@ -85,12 +86,13 @@ class Purge:
     _pool_cache: PoolCache
     _lists: Lists
     _rosters: SqliteRosters
+    _documents: SqliteDocuments
 
     async def __call__(self, now: int) -> list[Expired]:
         # Each write waits for its commit, and so returns to the event loop.
         expired: list[Expired] = []
-        for select, delete in ((_EXPIRED, _DROP_EXPIRED), (_DOCUMENTS, _DROP_DOCUMENT)):
-            while rows := await self._group_commit.write(self._purge_rows, select, delete, now):
+        for purge in (self._purge_fallen, self._purge_documents):
+            while rows := await self._group_commit.write(purge, now):
                 expired += rows
         while ballots := await self._group_commit.write(self._purge_ballots, now):
             expired += ballots
@@ -109,6 +111,15 @@ class Purge:
         """Delete unreachable rows: of removed ballots, pools, lists and rosters, and of namespaces before a reset."""
         while await self._group_commit.write(self._collect_some):
             pass
+
+    def _purge_fallen(self, now: int) -> list[Expired]:
+        return self._purge_rows(_EXPIRED, _DROP_EXPIRED, now)
+
+    def _purge_documents(self, now: int) -> list[Expired]:
+        expired = self._purge_rows(_DOCUMENTS, _DROP_DOCUMENT, now)
+        for key, _ in expired:
+            self._documents.purged(key)
+        return expired
 
     def _purge_rows(self, select: str, delete: str, now: int) -> list[Expired]:
         rows = self._group_commit.connection.execute(select, (self._namespace.id, now)).fetchall()

@@ -104,7 +104,7 @@ class Dump(Tables):
     @asynccontextmanager
     async def _frozen(self) -> AsyncIterator[tuple[sqlite3.Connection, int]]:
         """Open a connection that shows what is committed now, and find the id of the namespace there."""
-        await self._group_commit.wait_until_idle()
+        self._group_commit.commit_now()  # not later: writers may never pause
         space = self._namespace.id
         if self._group_commit.path is None:
             with engine_errors():

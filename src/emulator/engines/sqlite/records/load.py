@@ -29,13 +29,13 @@ class Load(Tables):
         self,
         group_commit: GroupCommit,
         namespace: NamespaceIds,
-        forget: Callable[[], None],
+        forget_namespace: Callable[[], None],
         copy_log: Callable[[], Awaitable[None]],
     ) -> None:
         super().__init__(group_commit, namespace)
         self._copy_log = copy_log
-        self._forget = forget
-        """Drops every cache of the namespace's data."""
+        self._forget_namespace = forget_namespace
+        """Writes what the group has accepted for the namespace, and drops every cache of its data."""
 
     async def __call__(self, pages: AsyncIterator[Sequence[Record]], *, replace: bool) -> None:
         if replace:
@@ -64,15 +64,13 @@ class Load(Tables):
             raise
 
     def _switch(self, space: int) -> None:
-        self._forget()
+        self._forget_namespace()
         self._namespace.show_hidden(space)
 
     def _merge(self, records: Sequence[Record]) -> None:
-        for cache in self._group_commit.caches:
-            cache.flush()
+        self._forget_namespace()
         clear(self._group_commit.connection, self._namespace.id, records)
         rows = RecordRows(self._group_commit, self._namespace, self._namespace.id)
         rows.write(records)
         while rows.finish(STEP):
             pass
-        self._forget()

@@ -130,7 +130,10 @@ class PoolCache(Tables):
         if len(self._pools) > MAX_POOLS:  # not earlier, because operations of the group still use what they found
             self._pools.clear()
 
-    def forget(self) -> None:
+    def forget_read(self) -> None:
+        self._pools = {key: pool for key, pool in self._pools.items() if pool in self._changed}
+
+    def roll_back(self) -> None:
         self._pools.clear()
         self._changed.clear()
 

@@ -92,7 +92,9 @@ class SqlitePools(Tables):
     def flush(self) -> None:
         self._skipped = 0
 
-    def forget(self) -> None:
+    def forget_read(self) -> None: ...
+
+    def roll_back(self) -> None:
         self._skipped = 0
 
     def _fill(self, source: Key, chunks: Sequence[tuple[int, bytes]], now: int, expires_at: int) -> None:

@@ -1,0 +1,311 @@
+"""Generated schedules: writers of every shape beside housekeeping, resets, loads and copies, with each write checked.
+
+A schedule is made from its seed: which writes follow each other in each task, how many passes of the event loop lie
+between them, and what disturbs them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from emulator.engines.base import CastRequest, Terms
+from emulator.engines.engine import Engine
+from emulator.engines.records import (
+    BallotRecord,
+    DocumentRecord,
+    EntryRecord,
+    HandedRecord,
+    ItemRecord,
+    ListRecord,
+    MemberRecord,
+    PoolRecord,
+    Record,
+    RosterRecord,
+)
+from emulator.errors import EngineError
+from engines.pool_shorthand import add_members, assign, fill, source, stocked
+from engines.shorthand import END, MANY, NOW, all_of, append, key, write
+
+WRITERS, DISTURBANCES = 10, 6
+LEAST, MOST = 8, 60
+"""Writes of each writer: it goes on while the schedule is disturbed."""
+_SHAPES_AT_ONCE = 4
+SOON = NOW + 5
+"""The expiry of what is written to expire."""
+_PURGED = NOW + 10
+
+Disturbance = Callable[[], Awaitable[None]]
+
+
+@dataclass(eq=False)
+class Acknowledged:
+    shape: str
+    trace: tuple[object, ...]
+    """What a dump must hold, or for a removal must not."""
+    removes: bool
+    begun: int
+    """The number of steps of the schedule before it."""
+
+
+@dataclass
+class Account:
+    """What became of the writes of some schedules, by shape."""
+
+    schedules: int = 0
+    acknowledged: Counter[str] = field(default_factory=Counter)
+    lost: Counter[str] = field(default_factory=Counter)
+    examples: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        shapes = ", ".join(f"{shape} {count}" for shape, count in sorted(self.acknowledged.items()))
+        return (
+            f"{self.schedules} schedules, {self.acknowledged.total()} writes acknowledged, {self.lost.total()} lost"
+            f" ({shapes})" + "".join(f"; {example}" for example in self.examples[:3])
+        )
+
+
+class Schedule:
+    def __init__(
+        self, engine: Engine, other: Engine, seed: int, more: Mapping[str, Disturbance], account: Account
+    ) -> None:
+        """`other` is another namespace of the same data; `more` are disturbances that only this engine has."""
+        self._engine, self._other, self._seed = engine, other, seed
+        self._random = random.Random(seed)
+        self._account = account
+        self._more = more
+        self._writes: list[Acknowledged] = []
+        self._steps = self._replaced_at = self._stocks = 0
+        self._shapes = self._random.sample(sorted(_SHAPES), _SHAPES_AT_ONCE)
+        self._replaces = self._random.random() < 0.5
+        """Whether the disturbances include those that replace everything."""
+        self._is_disturbed = True
+
+    async def run(self) -> None:
+        await self._engine.reset()
+        await self._other.reset()
+        await write(self._other, b"1", key("loaded"))
+        await self._prepare()
+        await asyncio.gather(*(self._writer(number) for number in range(WRITERS)), self._disturb())
+        await self._check("at the end", self._engine, self._writes)
+        self._account.schedules += 1
+        self._account.acknowledged.update(write.shape for write in self._writes)
+
+    async def check_again(self, engine: Engine) -> None:
+        """Check the same writes on an engine that was opened after the schedule."""
+        await self._check("after reopening", engine, self._writes)
+
+    async def _prepare(self) -> None:
+        """Create what all writers share, and what they remove."""
+        self._stocks += 1
+        items = [f"{self._seed}.{self._stocks}.{number}" for number in range(WRITERS * MOST)]
+        await stocked(self._engine, items, key(f"pool {self._stocks}"))
+        await self._engine.ballots.define(key("many"), b"", MANY, now=NOW, expires_at=END)
+
+    async def _writer(self, writer: int) -> None:
+        for number in range(MOST):
+            if number >= LEAST and not self._is_disturbed:
+                return
+            for _ in range(self._random.choice((0, 0, 0, 1, 2, 3))):
+                await asyncio.sleep(0)
+            shape = self._random.choice(self._shapes)
+            self._steps += 1
+            begun = self._steps
+            try:
+                trace = await _SHAPES[shape](self._engine, f"{writer}.{number}", self._stocks)
+            except EngineError:
+                continue
+            if trace and begun > self._replaced_at:
+                self._writes.append(Acknowledged(shape, trace, shape in _REMOVALS, begun))
+
+    async def _disturb(self) -> None:
+        options: dict[str, Disturbance] = {
+            "purge": self._purge,
+            "tidy": self._engine.tidy,
+            "merge": self._merge,
+            **self._more,
+        }
+        if self._engine.can_copy:
+            options["fork"] = self._fork
+        if self._replaces:
+            options |= {"reset": self._reset, "load": self._load}
+        if self._replaces and self._engine.can_copy:
+            options |= {"copy": self._copy, "undo": self._undo}
+        names = ["purge", "purge", *options]
+        for _ in range(DISTURBANCES):
+            for _ in range(self._random.randrange(4)):
+                await asyncio.sleep(0)
+            await options[self._random.choice(names)]()
+        self._is_disturbed = False
+
+    async def _purge(self) -> None:
+        await asyncio.gather(*(write(self._engine, b"1", key(f"soon {n}"), expires_at=SOON) for n in range(3)))
+        await append(self._engine, b"1", key("soon"), expires_at=SOON)
+        await self._engine.purge(now=_PURGED)
+
+    async def _reset(self) -> None:
+        await self._replacing(self._engine.reset())
+
+    async def _load(self) -> None:
+        await self._replacing(self._engine.load(self._other.dump(now=NOW), replace=True))
+
+    async def _copy(self) -> None:
+        await self._replacing(self._engine.copy(self._other, now=NOW))
+
+    async def _undo(self) -> None:
+        """Empty the namespace and take back what it held: no write before is lost, and those between are replaced."""
+        before = list(self._writes)
+        await self._replacing(self._engine.set_aside())
+        await self._replacing(self._engine.take_back())
+        self._writes += before
+
+    async def _merge(self) -> None:
+        await self._engine.load(self._other.dump(now=NOW), replace=False)
+
+    async def _replacing(self, operation: Awaitable[None]) -> None:
+        """Replace everything. Only writes that begin after the end of this count."""
+        self._replaced_at = 1 << 40
+        self._writes.clear()
+        await operation
+        await self._prepare()
+        self._replaced_at = self._steps
+
+    async def _fork(self) -> None:
+        before = list(self._writes)
+        await self._other.copy(self._engine, now=NOW)
+        await self._check("in the copy", self._other, before)
+        await self._other.reset()
+        await write(self._other, b"1", key("loaded"))
+
+    async def _check(self, where: str, engine: Engine, writes: Sequence[Acknowledged]) -> None:
+        seen = {trace for record in await all_of(engine.dump(now=NOW)) if (trace := _trace(record))}
+        for one in writes:
+            if (one.trace in seen) is one.removes:
+                self._account.lost[one.shape] += 1
+                self._account.examples.append(f"seed {self._seed}, {where}: {one.shape} {one.trace}")
+        for one in writes:
+            if one.shape == "kept" and not await engine.documents.peek(key(str(one.trace[1])), now=NOW):
+                self._account.lost["peek"] += 1
+                self._account.examples.append(f"seed {self._seed}, {where}: no peek at {one.trace}")
+
+
+def _trace(record: Record) -> tuple[object, ...] | None:
+    """Return what identifies a record, or `None` for one that is a part of another."""
+    match record:
+        case EntryRecord(ballot, entry, _):
+            return "cast", ballot.name, entry.voter
+        case ItemRecord(log, _, _, value):
+            return "item", log.name, value
+        case HandedRecord(pool, _, user, item):
+            return "handed", pool.name, user, item
+        case MemberRecord(roster, member):
+            return "member", roster.name, member
+        case PoolRecord(of, _, _, None, _):
+            return "closed", of.name
+        case DocumentRecord() | BallotRecord() | ListRecord() | PoolRecord() | RosterRecord():
+            return type(record).__name__, record.key.name
+        case _:
+            return None
+
+
+async def _document(engine: Engine, name: str, stock: int) -> tuple[object, ...]:
+    await write(engine, b"1", key(f"d{name}"))
+    return "DocumentRecord", f"d{name}"
+
+
+async def _kept(engine: Engine, name: str, stock: int) -> tuple[object, ...]:
+    await engine.documents.keep({key(f"k{name}"): b"1"}, replace=len(name) % 2 == 0)
+    return "DocumentRecord", f"k{name}"
+
+
+async def _dropped_document(engine: Engine, name: str, stock: int) -> tuple[object, ...]:
+    await write(engine, b"1", key(f"x{name}"))
+    await engine.documents.drop([key(f"x{name}")], now=NOW)
+    return "DocumentRecord", f"x{name}"
+
+
+async def _cast(engine: Engine, name: str, stock: int) -> tuple[object, ...]:
+    await engine.ballots.cast(key("poll"), CastRequest(name, name[-1]), now=NOW, expires_at=END)
+    return "cast", "poll", name
+
+
+async def _added_cast(engine: Engine, name: str, stock: int) -> tuple[object, ...]:
+    await engine.ballots.cast(key("many"), CastRequest(name, name[-1]), now=NOW, expires_at=END)
+    return "cast", "many", name
+
+
+async def _definition(engine: Engine, name: str, stock: int) -> tuple[object, ...]:
+    await engine.ballots.define(key(f"b{name}"), b"1", Terms(), now=NOW, expires_at=END)
+    return "BallotRecord", f"b{name}"
+
+
+async def _dropped_ballot(engine: Engine, name: str, stock: int) -> tuple[object, ...]:
+    await engine.ballots.cast(key(f"y{name}"), CastRequest(name, "a"), now=NOW, expires_at=END)
+    await engine.ballots.drop(key(f"y{name}"), now=NOW)
+    return "BallotRecord", f"y{name}"
+
+
+async def _item(engine: Engine, name: str, stock: int) -> tuple[object, ...]:
+    await append(engine, name.encode(), key("log"))
+    return "item", "log", name.encode()
+
+
+async def _list(engine: Engine, name: str, stock: int) -> tuple[object, ...]:
+    await fill(engine, [name], source(f"l{name}"))
+    return "ListRecord", f"l{name}"
+
+
+async def _discarded_list(engine: Engine, name: str, stock: int) -> tuple[object, ...]:
+    await fill(engine, [name], source(f"z{name}"))
+    await engine.pools.discard([source(f"z{name}")], now=NOW)
+    return "ListRecord", f"z{name}"
+
+
+async def _pool(engine: Engine, name: str, stock: int) -> tuple[object, ...]:
+    await assign(engine, {key(f"p{name}"): source(f"of p{name}")})
+    return "PoolRecord", f"p{name}"
+
+
+async def _dropped_pool(engine: Engine, name: str, stock: int) -> tuple[object, ...]:
+    await assign(engine, {key(f"w{name}"): source(f"of w{name}")})
+    await engine.pools.drop([key(f"w{name}")], now=NOW)
+    return "PoolRecord", f"w{name}"
+
+
+async def _draw(engine: Engine, name: str, stock: int) -> tuple[object, ...] | None:
+    item = await engine.pools.draw(key(f"pool {stock}"), name, most=1, now=NOW)
+    return ("handed", f"pool {stock}", name, item) if item else None
+
+
+async def _member(engine: Engine, name: str, stock: int) -> tuple[object, ...]:
+    await add_members(engine, [name], key("roster"))
+    return "member", "roster", name
+
+
+async def _dropped_roster(engine: Engine, name: str, stock: int) -> tuple[object, ...]:
+    await add_members(engine, [name], key(f"v{name}"))
+    await engine.rosters.drop([key(f"v{name}")], now=NOW)
+    return "RosterRecord", f"v{name}"
+
+
+_SHAPES: Mapping[str, Callable[[Engine, str, int], Awaitable[tuple[object, ...] | None]]] = {
+    "document": _document,
+    "kept": _kept,
+    "dropped document": _dropped_document,
+    "cast": _cast,
+    "added cast": _added_cast,
+    "definition": _definition,
+    "dropped ballot": _dropped_ballot,
+    "item": _item,
+    "list": _list,
+    "discarded list": _discarded_list,
+    "pool": _pool,
+    "dropped pool": _dropped_pool,
+    "draw": _draw,
+    "member": _member,
+    "dropped roster": _dropped_roster,
+}
+_REMOVALS = frozenset(shape for shape in _SHAPES if shape.startswith(("dropped", "discarded")))
