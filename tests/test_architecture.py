@@ -34,7 +34,8 @@ BASICS |= {"engines.records", "engines.record_checks"}
 """Modules of `emulator` that every part of a feature may import."""
 SERVICE_IMPORTS = BASICS | {"auth", "config", "engines.engine", "ids", "limits", "scheduling"}
 SERVICE_IMPORTS |= {"observability.audit", "observability.recorder"}
-SERVICE_IMPORTS |= {"parity", "engines.records", "realtime.publisher", "realtime.hub", "realtime.pusher"}
+SERVICE_IMPORTS |= {"parity", "engines.records", "realtime.publisher", "realtime.hub", "realtime.page_access"}
+SERVICE_IMPORTS |= {"realtime.pusher"}
 SERVICES = {"service", "attempt_limit", "grants", "json_stores", "links", "live_pins", "metrics", "page_events"}
 SERVICES |= {"subscribers", "undo", "updates", "uploads"}
 """Modules of features that import what services may. All but these, `http`, `actions` and `gate` are pure."""
@@ -74,6 +75,7 @@ EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
         "limits",
         "observability",
         "parity",
+        "scheduling",
     },
     "dashboard": {
         "errors",

@@ -44,6 +44,7 @@ from emulator.features.identity.directory import Directory
 from emulator.features.identity.service import Identities
 from emulator.features.journal.rules import matches_of
 from emulator.features.journal.service import Journals
+from emulator.features.pins.rules import LINKS_ENDED
 from emulator.features.pins.service import Pins
 from emulator.features.ranking.service import Rankings
 from emulator.features.seeds.service import Seeds
@@ -74,6 +75,7 @@ from emulator.realtime.dispatch import MessageDispatcher
 from emulator.realtime.faulty import FaultyBroadcasts
 from emulator.realtime.gateway import Gateway
 from emulator.realtime.hub import Hub
+from emulator.realtime.page_access import PageAccess
 from emulator.realtime.publisher import Publisher
 from emulator.scheduling.scheduler import Scheduler
 from emulator.web.access import Access
@@ -267,6 +269,9 @@ class Service:
             rate_limits=self._rate_limits,
             recorder=self.metrics,
             faults=self.faults,
+            pages=PageAccess(
+                access.bearer, not settings.environment.verifies_tokens, self.clock, self.scheduler, settings.leeway
+            ),
         )
 
     def _subscribe_to_control(self) -> None:
@@ -300,6 +305,7 @@ class Service:
         ):
             control.on_move(clock_moved)
         self.publisher.on_notice(RESET, lambda _: self._replaced())
+        self.publisher.on_notice(LINKS_ENDED, self.gateway.links_ended)
 
     async def reset(self) -> None:
         await self.control.reset()

@@ -100,6 +100,12 @@ class Caller(Struct, frozen=True, gc=False):  # 65,536 may be cached: the garbag
     """The verdict of production on the token, if it differs (`parity/rules.py`); empty in production."""
 
     @property
+    def ids(self) -> frozenset[str]:
+        """All spellings of the user's id: shared or opaque, with and without `U`."""
+        given = [each for each in (self.user_id, self.opaque_id) if each]
+        return frozenset(given) | frozenset(map(opaque_id_of, given))
+
+    @property
     def spans_channels(self) -> bool:
         """Whether this caller may choose a channel with `?channel_id=`; others are bound to their token's channel."""
         return self.role in EXTENSION_WRITERS

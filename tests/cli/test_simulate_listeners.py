@@ -58,7 +58,7 @@ def test_a_message_of_another_kind_does_not_end_the_listening(other: str):
     async def received(url: str) -> list[int]:
         listeners = Listeners(url, url, client_id="y", event="news", seed=7, broadcasts=1)
         try:
-            await listeners.open_pages(1, "1001", timeout=5)
+            await listeners.open_pages(1, "1001", "token", timeout=5)
             await listeners.wait(5)
         finally:
             await listeners.close()

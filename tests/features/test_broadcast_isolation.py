@@ -92,7 +92,8 @@ def test_sandbox_and_production_share_no_events_in_one_file(tmp_path: Path):
             }
             for _ in range(2)
         )
-        pages = {name: stack.enter_context(subscribed_page(live)) for name, live in receivers.items()}
+        auth = senders["production"].client("admin", channel=CHANNEL, exp=exp).headers["Authorization"]
+        pages = {name: stack.enter_context(subscribed_page(live, auth=auth)) for name, live in receivers.items()}
         games = {
             name: stack.enter_context(subscribed_game(live, "viewer", exp=exp)) for name, live in receivers.items()
         }

@@ -88,7 +88,7 @@ def test_a_viewer_may_not_broadcast_to_another_channel(viewer, page):
 def test_in_production_a_page_needs_a_role_that_may_broadcast(production, role, status):
     client = production.client(role, user=CHANNEL, channel=CHANNEL, exp=real_seconds() + 600)
 
-    with subscribed_page(production) as page:
+    with subscribed_page(production, auth=client.headers["Authorization"]) as page:
         assert status == client.post("pusher_broadcast", json=MESSAGE).status_code
 
         assert ["news"] * (status == 200) == [each.event for each in page.broadcasts()]
@@ -98,7 +98,7 @@ def test_in_production_a_page_needs_a_role_that_may_broadcast(production, role, 
 def test_in_production_the_name_of_an_event_starts_with_production(production):
     client = production.client("broadcaster", user=CHANNEL, channel=CHANNEL, exp=real_seconds() + 600)
 
-    with subscribed_page(production) as page:
+    with subscribed_page(production, auth=client.headers["Authorization"]) as page:
         assert_ok(client.post("broadcast", json=MESSAGE))
 
         assert [f"production:{CLIENT_ID}:news"] == [each.event for each in page.broadcasts()]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from emulator.clock import SECOND
+from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
 from support.broadcasts import events_of, subscribed_game
 from support.process import server_process
@@ -21,7 +22,17 @@ from support.pusher_client import (
     pusher_channel,
     subscribed_page,
 )
-from support.service import CHANNEL, CLIENT_ID, OTHER_ID, Client, LiveServer, RunningService, live_server, real_seconds
+from support.service import (
+    CHANNEL,
+    CLIENT_ID,
+    OTHER_ID,
+    SECRET,
+    Client,
+    LiveServer,
+    RunningService,
+    live_server,
+    real_seconds,
+)
 
 HERE, EVERYWHERE = pusher_channel(), pusher_channel("all")
 PREFIX = f"sandbox:{CLIENT_ID}:"
@@ -178,12 +189,17 @@ def test_a_store_of_one_extension_reaches_only_its_own_pages():
         assert ([("channel_state_update", {"a": 1})], []) == (events(page), other.broadcasts())
 
 
-def test_only_pages_of_registered_extensions_hear_of_a_shared_store(production):
-    broadcaster = production.client("broadcaster", user=CHANNEL, channel=CHANNEL, exp=real_seconds() + 600)
-    with subscribed_page(production, client_id=OTHER_ID) as page, subscribed_page(production, client_id="x") as unknown:
+def test_only_pages_of_registered_extensions_hear_of_a_shared_store():
+    extensions = {each: Extension(each, (SECRET,)) for each in (CLIENT_ID, OTHER_ID)}
+    with (
+        live_server(Settings(extensions=extensions, registered_only=True)) as live,
+        live.client("broadcaster", user=CHANNEL, channel=CHANNEL, exp=real_seconds() + 600) as broadcaster,
+        subscribed_page(live, client_id=OTHER_ID) as page,
+        subscribed_page(live, client_id="x") as unknown,
+    ):
         broadcaster.post("channel_config", json={"a": 1}).raise_for_status()
 
-        assert [f"production:{OTHER_ID}:channel_config_update"] == [each.event for each in page.broadcasts()]
+        assert [f"sandbox:{OTHER_ID}:channel_config_update"] == [each.event for each in page.broadcasts()]
         assert [] == unknown.broadcasts()
 
 

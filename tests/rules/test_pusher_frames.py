@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
+from emulator.callers import Caller
+from emulator.clock import Clock
 from emulator.realtime.hub import Hub
+from emulator.realtime.page_access import PageAccess, Subscription
 from emulator.realtime.pusher import PusherConnection
+from emulator.scheduling.scheduler import Scheduler
 
 MALFORMED = [
     "",
@@ -65,10 +69,16 @@ class Recorder:
         raise AssertionError
 
 
+async def no_credential(credential: str, address: str) -> Caller:
+    raise AssertionError
+
+
 @pytest.mark.parametrize("text", MALFORMED)
 def test_a_malformed_message_is_answered_with_an_error_43xx(text: str | None):
     connection = Recorder()
-    page = PusherConnection(connection, Hub(), 7, 1, lambda page: None)
+    clock = Clock()
+    access = PageAccess(no_credential, True, clock, Scheduler(clock), 0)
+    page = PusherConnection(connection, Hub(), access, 7, 1, lambda page: None, Subscription())
 
     page.received(None if text is None else text.encode())
     page.received(b'{"event":"pusher:subscribe","data":{"channel":"news"}}')

@@ -62,10 +62,10 @@ class PusherClient:
             self._broadcasts.append(parse_broadcast(frame))
         return frame
 
-    def subscribe(self, *channels: str) -> Self:
-        """Subscribe to channels by their full names, and return the client."""
+    def subscribe(self, *channels: str, auth: str = "") -> Self:
+        """Subscribe to channels by their full names, and return the client. `auth` is `<client id> <JWT>`."""
         for channel in channels:
-            self.send("pusher:subscribe", {"auth": "", "channel": channel})
+            self.send("pusher:subscribe", {"auth": auth, "channel": channel})
             reply = self.reply()
             assert ("pusher_internal:subscription_succeeded", channel) == (reply["event"], reply["channel"])
         return self
@@ -123,6 +123,8 @@ def pusher_channel(channel: str = CHANNEL, client_id: str = CLIENT_ID) -> str:
     return f"twitch.pubsub.{client_id}.{channel}"
 
 
-def subscribed_page(live: RunningService, channel: str = CHANNEL, client_id: str = CLIENT_ID) -> PusherClient:
+def subscribed_page(
+    live: RunningService, channel: str = CHANNEL, client_id: str = CLIENT_ID, auth: str = ""
+) -> PusherClient:
     """Return a client that subscribed to its channel and to the whole extension, as the SDK does."""
-    return PusherClient(live).subscribe(pusher_channel(channel, client_id), pusher_channel("all", client_id))
+    return PusherClient(live).subscribe(pusher_channel(channel, client_id), pusher_channel("all", client_id), auth=auth)

@@ -22,7 +22,8 @@ from emulator.realtime.connection import Connection
 from emulator.realtime.dispatch import MessageDispatcher
 from emulator.realtime.faulty import disturb_handshake
 from emulator.realtime.hub import SOCKET, Hub
-from emulator.realtime.pusher import PusherConnection
+from emulator.realtime.page_access import PageAccess
+from emulator.realtime.pusher import PusherConnection, identified
 from emulator.realtime.session import Session
 from emulator.wire.query import query_of
 
@@ -51,6 +52,7 @@ class Gateway:
         rate_limits: RateLimits,
         recorder: Recorder,
         faults: Faults,
+        pages: PageAccess,
     ) -> None:
         self.answer = messages.answer
         """Answers a message of a session."""
@@ -60,18 +62,14 @@ class Gateway:
         self._rate_limits = rate_limits
         self._recorder = recorder
         self._faults = faults
+        self._pages = pages
+        self._checking: set[asyncio.Future[None]] = set()
 
-    def open(self, path: str, query: str, connection: Connection) -> AnyPeer:
+    async def open(self, path: str, query: str, connection: Connection) -> AnyPeer:
         """Return the peer of a connection: a page at `/app/<key>`, else a game (ruling X1). Raises `ServiceError`."""
-        peer: AnyPeer
-        if _PUSHER_PATH.fullmatch(path):
-            version = query_of(query.encode()).get("protocol", "")
-            protocol = int(version) if version.isdecimal() and len(version) < 4 else None
-            peer = PusherConnection(connection, self.hub, protocol, self.limits.topics, self.remove)
-        else:
-            peer = Session(connection, client_id_of(path), self, self.limits.topics)
         try:
             self._rate_limits.check_address(connection.address)
+            peer = await self._peer(path, query, connection)
             self.admission.add(peer)
             self.hub.changes.note(Key(SOCKET, "", ""), "connected")
             connection.mark = self.hub.changes.mark
@@ -79,6 +77,15 @@ class Gateway:
             self._recorder.refused(error)
             raise
         return peer
+
+    async def _peer(self, path: str, query: str, connection: Connection) -> AnyPeer:
+        if not _PUSHER_PATH.fullmatch(path):
+            return Session(connection, client_id_of(path), self, self.limits.topics)
+        parameters = query_of(query.encode())
+        version = parameters.get("protocol", "")
+        protocol = int(version) if version.isdecimal() and len(version) < 4 else None
+        own = await identified(self._pages, parameters.get("token", ""), connection.address)
+        return PusherConnection(connection, self.hub, self._pages, protocol, self.limits.topics, self.remove, own)
 
     async def disturb(self, path: str) -> None:
         """Apply the fault of a handshake, if one is due. Raises `ServiceError`, also for a path without a socket."""
@@ -99,11 +106,18 @@ class Gateway:
 
     def expel(self, is_admitted: Callable[[Caller], bool]) -> int:
         """Close the connections of callers that are no longer admitted; return how many."""
-        callers = [(peer, peer.caller) for peer in self.admission.peers if isinstance(peer, Session)]
-        expelled = [peer for peer, caller in callers if caller is not None and not is_admitted(caller)]
+        expelled = [peer for peer in self.admission.peers if not all(map(is_admitted, peer.callers))]
         for peer in expelled:
             peer.expel("the secret or link behind this connection has ended")
         return len(expelled)
+
+    def links_ended(self, of: Key) -> None:
+        """End the subscriptions of pages that rest on links of a channel which have ended."""
+        for page in self.admission.pages:
+            if any((each.client_id, each.channel_id) == (of.owner, of.channel) for each in page.callers):
+                checking = asyncio.ensure_future(page.recheck(of.owner, of.channel or ""))
+                self._checking.add(checking)
+                checking.add_done_callback(self._checking.discard)
 
     async def keep_alive(self) -> None:
         """Ping all connections every `PING_EVERY` seconds, in batches so that requests are not delayed."""

@@ -1,8 +1,9 @@
-"""The Pusher protocol (version 7), by which web pages receive broadcasts. Only public channels, without a key."""
+"""The Pusher protocol (version 7), by which web pages receive broadcasts. Only public channels; any key will do."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -10,22 +11,23 @@ import msgspec
 from msgspec import Struct
 from websockets.frames import CloseCode
 
+from emulator.callers import Caller
 from emulator.engines.base import Key
-from emulator.errors import BadRequest
-from emulator.observability.masking import masked_text
+from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError, Unavailable
 from emulator.observability.request_context import RequestContext
 from emulator.realtime.connection import Connection
 from emulator.realtime.hub import Hub
+from emulator.realtime.page_access import EXPIRED, PageAccess, Subscription, pusher_topic
 from emulator.realtime.recording import close_entry, frame_entry
 
 PREFIX: Final = "twitch.pubsub."
 EVERYWHERE: Final = "all"
-PAGE: Final = "page"
-"""The kind of the topics of pages."""
 ACTIVITY_TIMEOUT: Final = 120
 """Seconds of silence before a page pings the service."""
 PROTOCOLS: Final = (5, 6, 7)
 _MAX_CHANNEL_LENGTH: Final = 200
+_SECRETS: Final = frozenset({"auth"})
+"""Members of a message that the journal hides."""
 
 
 class _SubscriptionError(Struct):
@@ -44,12 +46,7 @@ class _Frame(Struct, omit_defaults=True):
     data: Any = None
 
 
-_PRIVATE: Final = _SubscriptionError("AuthError", "only public channels are supported", 403)
-
-
-def pusher_topic(client_id: str, channel_id: str) -> Key:
-    """The topic of an extension's pages in one channel, or in all channels if `channel_id` is empty."""
-    return Key(PAGE, client_id, "", channel_id)
+_PRIVATE: Final = Forbidden("AuthError", "only public channels are supported")
 
 
 def broadcast_frame(topic: Key, event: str, message: str) -> bytes:
@@ -72,9 +69,12 @@ class PusherConnection:
 
     connection: Connection
     _hub: Hub
+    _access: PageAccess
     _protocol: int | None
     _max_channels: int
     _on_close: Callable[[PusherConnection], None]
+    _own: Subscription | ServiceError
+    """The bearer of `?token=`, for subscriptions without a credential of their own; an error if it is invalid."""
     number: int = 0
     """Its number among the connections of the service. Set by `Admission.add`, like `opened_at`."""
     opened_at: int = 0
@@ -83,12 +83,22 @@ class PusherConnection:
     """Messages received so far."""
     frame_count: int = 0
     """Messages sent so far."""
-    _channels: dict[str, Key | None] = field(default_factory=dict)
+    _subscriptions: dict[str, Subscription] = field(default_factory=dict)
+    """By Pusher channel."""
+    _verifying: asyncio.Task[None] | None = None
+    """The check of a credential. Later messages wait for it."""
+    _waiting: list[bytes | None] = field(default_factory=list)
+    _closed: bool = False
 
     @property
     def channels(self) -> Mapping[str, Key | None]:
         """The Pusher channels that the page is subscribed to, each with its topic if it can carry messages."""
-        return self._channels
+        return {name: each.topics[0] if each.topics else None for name, each in self._subscriptions.items()}
+
+    @property
+    def callers(self) -> Iterable[Caller]:
+        """The bearers of the tokens behind the subscriptions."""
+        return [each.caller for each in self._subscriptions.values() if each.caller is not None]
 
     def opened(self) -> None:
         """Greet the page, or close if its protocol version is not supported."""
@@ -101,19 +111,38 @@ class PusherConnection:
 
     def received(self, text: bytes | None) -> None:
         """Answer one message; on a malformed one, send an error and keep the connection."""
+        if self._verifying is not None:
+            self._waiting.append(text)
+            return
         self.request_count += 1
         event = ""
         try:
             event, data = _read(text)
+            if event == "pusher:subscribe":
+                self._start_subscription(text, _channel(data), _credential(data))
+                return
             answer = self._act(event, data)
         except BadRequest as error:
-            self._answer(event, text, _error(4300, error.detail), error.status, error.reason, error.detail)
-            return
-        frame = b"" if answer is None else _frame(*answer)
-        if answer is not None and answer[2] is _PRIVATE:
-            self._answer(event, text, frame, _PRIVATE.status, _PRIVATE.type, _PRIVATE.error)
+            self._answer(event, text, _error(4300, error.detail), error)
         else:
-            self._answer(event, text, frame)
+            self._answer(event, text, answer)
+
+    async def end_expired(self) -> None:
+        """End the subscriptions whose token has expired."""
+        for channel, subscription in list(self._subscriptions.items()):
+            if self._access.has_expired(subscription):
+                self._end(channel, EXPIRED)
+        self._watch()
+
+    async def recheck(self, client_id: str, channel_id: str) -> None:
+        """Verify the tokens of links of a channel again; end the subscriptions of those that are no longer valid."""
+        for channel, subscription in list(self._subscriptions.items()):
+            caller = subscription.caller
+            if caller and caller.grant.link and (caller.client_id, caller.channel_id) == (client_id, channel_id):
+                bearer = await identified(self._access, subscription.credential, self.connection.address)
+                if isinstance(bearer, ServiceError) and self._subscriptions.get(channel) is subscription:
+                    self._end(channel, bearer)
+        self._watch()
 
     def going_away(self) -> None:
         """Close (1001); the page reconnects."""
@@ -130,10 +159,10 @@ class PusherConnection:
             journal.add(close_entry(self.number, self.connection.request_id, None, code, reason))
 
     def closed(self) -> None:
-        for topic in self._channels.values():
-            if topic is not None:
-                self._hub.unsubscribe(topic, self)
-        self._channels.clear()
+        self._closed = True
+        for channel in list(self._subscriptions):
+            self._forget(channel)
+        self._watch()
         self._on_close(self)
 
     @property
@@ -154,43 +183,101 @@ class PusherConnection:
         self.frame_count += 1
         self.connection.send(text)
 
-    def _answer(
-        self, event: str, text: bytes | None, answer: bytes, status: int = 200, reason: str = "", detail: str = ""
-    ) -> None:
+    def _answer(self, event: str, text: bytes | None, answer: bytes, error: ServiceError | None = None) -> None:
         """Send the answer to a message, if it is not empty, and add both to the journal."""
         if answer:
             self._send(answer)
         if self._hub.journal.is_on:
             context = RequestContext(f"{self.connection.request_id}/{self.request_count}")
-            entry = frame_entry(self.number, context, None, event, text or b"", answer, status=status)
-            entry.reason, entry.detail = reason, masked_text(detail)
+            request = text or b""
+            entry = frame_entry(self.number, context, None, event, request, answer, error=error, secrets=_SECRETS)
             self._hub.journal.add(entry)
 
-    def _act(self, event: str, data: dict[str, Any]) -> tuple[str, str, object] | None:
-        """Do what a message asks; return the event, channel and data of the answer, `None` if it has none."""
+    def _act(self, event: str, data: dict[str, Any]) -> bytes:
+        """Do what a message other than a subscription asks; return the answer, empty if it has none."""
         if event == "pusher:ping":
-            return "pusher:pong", "", {}
-        if event == "pusher:subscribe":
-            return self._subscribe(_channel(data))
+            return _frame("pusher:pong", "", {})
         if event == "pusher:unsubscribe":
-            topic = self._channels.pop(_channel(data), None)
-            if topic is not None:
-                self._hub.unsubscribe(topic, self)
+            self._forget(_channel(data))
+            self._watch()
         elif event != "pusher:pong":
             raise BadRequest("Bad frame", f"event: unknown event {event[:60]!r}; to send an event, use REST")
-        return None
+        return b""
 
-    def _subscribe(self, channel: str) -> tuple[str, str, object]:
-        if channel.startswith(("private-", "presence-")):
-            return "pusher:subscription_error", channel, _PRIVATE
-        if len(self._channels) >= self._max_channels and channel not in self._channels:
-            raise BadRequest("Too many subscriptions", f"a page may subscribe to at most {self._max_channels} channels")
+    def _start_subscription(self, text: bytes | None, channel: str, credential: str) -> None:
+        """Subscribe; with a credential, as soon as it is verified."""
+        is_private = channel.startswith(("private-", "presence-"))
+        if is_private or not credential:
+            self._finish_subscription(text, channel, _PRIVATE if is_private else self._own)
+            return
+        self.connection.pause()
+        self._verifying = asyncio.get_running_loop().create_task(self._verify(text, channel, credential))
+
+    async def _verify(self, text: bytes | None, channel: str, credential: str) -> None:
+        bearer = await identified(self._access, credential, self.connection.address)
+        self._verifying = None
+        if self._closed:
+            return
+        self._finish_subscription(text, channel, bearer)
+        waiting, self._waiting = self._waiting, []
+        for each in waiting:
+            self.received(each)
+        if self._verifying is None:
+            self.connection.resume()
+
+    def _finish_subscription(self, text: bytes | None, channel: str, bearer: Subscription | ServiceError) -> None:
+        event = "pusher:subscribe"
+        try:
+            self._subscribe(channel, bearer)
+        except BadRequest as error:
+            self._answer(event, text, _error(4300, error.detail), error)
+        except ServiceError as error:
+            self._answer(event, text, _subscription_error(channel, error), error)
+        else:
+            self._answer(event, text, _frame("pusher_internal:subscription_succeeded", channel, {}))
+
+    def _subscribe(self, channel: str, bearer: Subscription | ServiceError) -> None:
+        """Subscribe, in place of an earlier subscription to the channel. Raises `ServiceError`."""
+        if isinstance(bearer, ServiceError):
+            raise bearer
+        if self._access.has_expired(bearer):
+            raise EXPIRED
         topic = topic_of(channel)
-        self._channels[channel] = topic
+        subscription = self._access.subscription(topic, bearer.caller, bearer.credential)
+        if len(self._subscriptions) >= self._max_channels and channel not in self._subscriptions:
+            raise BadRequest("Too many subscriptions", f"a page may subscribe to at most {self._max_channels} channels")
+        self._forget(channel)
+        self._subscriptions[channel] = subscription
+        for each in subscription.topics:
+            self._hub.subscribe(each, self)
         if topic is not None:
-            self._hub.subscribe(topic, self)
             self._hub.note_subscription(topic)
-        return "pusher_internal:subscription_succeeded", channel, {}
+        self._watch()
+
+    def _end(self, channel: str, error: ServiceError) -> None:
+        """End a subscription, and send the reason to the page."""
+        self._forget(channel)
+        self._send(_subscription_error(channel, error))
+
+    def _forget(self, channel: str) -> None:
+        subscription = self._subscriptions.pop(channel, None)
+        for topic in subscription.topics if subscription else ():
+            self._hub.unsubscribe(topic, self)
+
+    def _watch(self) -> None:
+        self._access.watch(self, self._subscriptions.values(), self.end_expired)
+
+
+async def identified(access: PageAccess, credential: str, address: str) -> Subscription | ServiceError:
+    """Return the bearer of a credential, or the error if it is invalid. Without one, there is no caller."""
+    if not credential:
+        return Subscription()
+    try:
+        return Subscription((), await access.verify(credential, address), credential)
+    except EngineError:
+        return Unavailable()
+    except ServiceError as error:
+        return error
 
 
 def _read(text: bytes | None) -> tuple[str, dict[str, Any]]:
@@ -213,6 +300,16 @@ def _channel(data: dict[str, Any]) -> str:
     if not isinstance(channel, str) or not 1 <= len(channel) <= _MAX_CHANNEL_LENGTH:
         raise BadRequest("Bad frame", f"data.channel: must have 1 to {_MAX_CHANNEL_LENGTH} characters")
     return channel
+
+
+def _credential(data: dict[str, Any]) -> str:
+    """Return `<client id> <JWT>`, empty if the message has none. The published SDK sends an empty text."""
+    auth = data.get("auth")
+    return auth.strip() if isinstance(auth, str) else ""
+
+
+def _subscription_error(channel: str, error: ServiceError) -> bytes:
+    return _frame("pusher:subscription_error", channel, _SubscriptionError("AuthError", error.detail, error.status))
 
 
 def _frame(event: str, channel: str, data: object) -> bytes:

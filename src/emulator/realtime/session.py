@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -78,6 +79,11 @@ class Session:
     def topics(self) -> frozenset[Key]:
         """The topics that the connection is subscribed to."""
         return frozenset(self._topics)
+
+    @property
+    def callers(self) -> Iterable[Caller]:
+        """The caller, once the connection has authenticated."""
+        return () if self.caller is None else (self.caller,)
 
     @property
     def is_reachable(self) -> bool:

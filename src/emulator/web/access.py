@@ -51,6 +51,10 @@ class Access:
             self.rate_limits.check_failures(peer, one_more=True)
             raise
 
+    async def bearer(self, header: str, peer: str) -> Caller:
+        """Return the caller of a credential that a page brings to its connection. Count a 401 or 403."""
+        return self.cached_caller(header) or await self.verified(header, peer)
+
     def check_caller(self, caller: Caller, endpoint: Endpoint[Any], peer: str) -> None:
         """Count a request of a caller, and check the role."""
         self.rate_limits.check(caller, peer)

@@ -117,7 +117,7 @@ class Front:
     async def open_peer(self, path: str, query: str, connection: Connection) -> Peer:
         gateway = self._service.gateway
         await gateway.disturb(path)
-        return gateway.open(path, query, connection)
+        return await gateway.open(path, query, connection)
 
     def refused(self, error: ServiceError) -> None:
         """Count a request rejected before dispatch, such as a malformed one."""

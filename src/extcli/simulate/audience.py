@@ -114,12 +114,13 @@ class _Sender:
             broadcasts=audience.broadcasts,
         )
         timeout = resolver.timeout()
+        is_page = audience.kind == PAGE
         try:
-            if audience.kind == PAGE:
-                await listeners.open_pages(audience.connections, audience.channel, timeout)
+            credentials = self._session.credentials(BROADCASTER, to=resolver.url() if is_page else resolver.ws_url())
+            token = await asyncio.to_thread(credentials.token)
+            if is_page:
+                await listeners.open_pages(audience.connections, audience.channel, token, timeout)
             else:
-                credentials = self._session.credentials(BROADCASTER, to=resolver.ws_url())
-                token = await asyncio.to_thread(credentials.token)
                 await listeners.open_games(audience.connections, token, timeout)
             async with run.progress(self._session.output, audience.broadcasts, lambda: self.finished):
                 sent = await self._send_all(listeners)

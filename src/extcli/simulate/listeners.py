@@ -22,7 +22,7 @@ from extcli import clock
 from extcli.api import envelope
 from extcli.api.http import certificates, is_loopback
 from extcli.api.websocket import explained
-from extcli.errors import Unreachable
+from extcli.errors import Refused, ServerError, Unreachable
 from extcli.output.printer import SHAPE_ERRORS
 
 _AT_ONCE = 50
@@ -79,16 +79,17 @@ class Listeners:
 
         await self._open_all(count, self._ws_url, begin, self._number_in_update, timeout)
 
-    async def open_pages(self, count: int, channel: str, timeout: float) -> None:
-        """Open connections of pages, and subscribe each as the published SDK does. Raises `CliError`."""
+    async def open_pages(self, count: int, channel: str, token: str, timeout: float) -> None:
+        """Open connections of pages, and subscribe each with a token, which production needs. Raises `CliError`."""
         scheme, _, rest = self._url.partition("://")
         url = f"{'wss' if scheme == 'https' else 'ws'}://{rest}{_PAGE_QUERY}"
         topic = _PAGE_CHANNEL.format(self._client_id, channel)
+        subscription = {"auth": f"{self._client_id} {token}", "channel": topic}
 
         async def begin(socket: ClientConnection) -> None:
             await asyncio.wait_for(socket.recv(), timeout)
-            await socket.send(json.dumps({"event": "pusher:subscribe", "data": {"auth": "", "channel": topic}}))
-            await asyncio.wait_for(socket.recv(), timeout)
+            await socket.send(json.dumps({"event": "pusher:subscribe", "data": subscription}))
+            _check_subscribed(await asyncio.wait_for(socket.recv(), timeout))
 
         await self._open_all(count, url, begin, self._number_in_page_event, timeout)
 
@@ -239,6 +240,20 @@ class Listeners:
             return None
         number = data.get("number")
         return number if isinstance(number, int) else None
+
+
+def _check_subscribed(text: str | bytes) -> None:
+    """Raise `CliError` for the refusal of a page's subscription. Services of others may confirm in other words."""
+    try:
+        frame = json.loads(text)
+        if frame["event"] != "pusher:subscription_error":
+            return
+        data = json.loads(frame["data"])
+        status, why = int(data["status"]), str(data["error"])
+    except _OTHER_MESSAGE:
+        return
+    body = json.dumps({"reason": why, "info": why}).encode()
+    raise (Refused if status < 500 else ServerError)("pusher:subscribe", status, body)
 
 
 def closings(all: Sequence[Received]) -> dict[str, int]:

@@ -13,7 +13,7 @@ from emulator.dashboard.callers import suggested
 from emulator.dashboard.json_text import compact, escaped
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.journal import DELIVERY, MAX_BODY, Entry
-from emulator.realtime.pusher import PAGE
+from emulator.realtime.page_access import PAGE
 
 ROWS: Final = 50
 _LOOKED_AT: Final = 5_000

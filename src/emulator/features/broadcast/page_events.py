@@ -13,8 +13,9 @@ from emulator.engines.base import Key
 from emulator.errors import BadRequest
 from emulator.features.broadcast.rules import BROADCAST, FAST, encode_for_page, full_name, needs_compression
 from emulator.realtime.hub import Hub
+from emulator.realtime.page_access import PAGE, pusher_topic
 from emulator.realtime.publisher import Publisher
-from emulator.realtime.pusher import PAGE, broadcast_frame, pusher_topic
+from emulator.realtime.pusher import broadcast_frame
 
 _MESSAGE: Final = "page_event"
 """The kind of the messages between nodes."""
@@ -80,7 +81,8 @@ class PageEvents:
             topic = pusher_topic(of.owner, of.channel or "")
             return [topic] if self._hub.has_subscribers(topic) else []
         # A page may subscribe under any client id, so only real ones count.
-        return [topic for topic in self._hub.topics(PAGE, of.channel) if self._admits(topic.owner)]
+        topics = (topic for topic in self._hub.topics(PAGE, of.channel) if not topic.user)  # not those of whispers
+        return [topic for topic in topics if self._admits(topic.owner)]
 
     def _warn(self, client_id: str, event: str, error: BadRequest) -> None:
         if (client_id, event) not in self._warned and len(self._warned) < _MAX_WARNINGS:

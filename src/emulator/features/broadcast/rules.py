@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from msgspec import UNSET, Struct
 
-from emulator.callers import Caller, opaque_id_of
+from emulator.callers import Caller
 from emulator.engines.base import Key
 from emulator.errors import BadRequest
 from emulator.wire import json_codec
@@ -104,9 +104,8 @@ def strip_prefix(event: str, environment: str, client_id: str) -> str:
 
 def subscribed_topics(caller: Caller, channel: str, event: str) -> tuple[Key, ...]:
     """Return the topics of a subscriber: the event in the channel, in the extension, and whispered to the caller."""
-    users = {name for each in (caller.user_id, caller.opaque_id) if each for name in (each, opaque_id_of(each))}
     return (
         Key("event", caller.client_id, event, channel),
         Key("event", caller.client_id, event),
-        *(Key("event", caller.client_id, event, where, user) for user in sorted(users) for where in (channel, "")),
+        *(Key("event", caller.client_id, event, where, user) for user in sorted(caller.ids) for where in (channel, "")),
     )

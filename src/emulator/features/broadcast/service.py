@@ -27,8 +27,9 @@ from emulator.features.broadcast.rules import (
 )
 from emulator.parity.rules import ROLE
 from emulator.parity.service import note
+from emulator.realtime.page_access import pusher_topic, whisper_topic
 from emulator.realtime.publisher import Publisher
-from emulator.realtime.pusher import broadcast_frame, pusher_topic
+from emulator.realtime.pusher import broadcast_frame
 from emulator.wire import json_codec
 
 T = TypeVar("T")
@@ -124,12 +125,15 @@ class Broadcasts:
         update = Event(name, {} if data is UNSET else data, channel_id, scope)
 
         async def send() -> None:
-            topic, message = pusher_topic(caller.client_id, channel_id), ""
+            message = ""
             for spelled in users:
                 to = of._replace(user="\n".join(spelled))
                 if not self._publisher.has_subscribers(to):
                     self._publisher.record_undelivered(to, name, update)
                 await self._publisher.publish(to, name, update)
+                topic = pusher_topic(caller.client_id, channel_id)
+                if scope == "whisper":
+                    topic = whisper_topic(caller.client_id, channel_id, *spelled)
                 if self._publisher.may_have_subscribers(topic):
                     message = message or await _run(encode_for_page, event, data, compress, in_thread=in_thread)
                     for user in spelled:

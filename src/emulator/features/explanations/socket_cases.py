@@ -48,6 +48,14 @@ SOCKETS: Final = (
     *cases(
         "AuthError",
         rows=(
+            (r"^no credential", "B7", "The page sent no credential",
+             "Send `<client id> <JWT>` as `auth` of pusher:subscribe, or as ?token= of the connection.",
+             "no credential", "the client id and a token"),
+            (r"opens only its own channel", "B7", "The token does not open this topic",
+             "Subscribe to twitch.pubsub.<client id>.<channel> of the token, or to twitch.pubsub.<client id>.all.",
+             "a topic of another channel or extension", "the token's own channel, or the extension's"),
+            (r"^token expired", "B7", "The token behind the subscription has expired",
+             "Subscribe again with a new token.", "an expired token", "a token that has not expired"),
             (r"", "B1", "The page asked for a private channel", "Subscribe to a public channel.",
              "a private or presence channel", "a public channel"),
         ),

@@ -15,6 +15,8 @@ from emulator.errors import BadRequest, invalid_member
 
 PIN: Final = "pin"
 """The kind of the keys of PINs."""
+LINKS_ENDED: Final = "links_ended"
+"""The kind of the notices that the links of a channel were revoked."""
 MIN_DIGEST: Final = 16
 """Characters of a digest that name a PIN."""
 PIN_LIFETIME: Final = 5 * MINUTE

@@ -24,6 +24,7 @@ from emulator.features.pins.links import Links, ended_link
 from emulator.features.pins.live_pins import LivePins
 from emulator.features.pins.rules import (
     ACCESS_LIFETIME,
+    LINKS_ENDED,
     PIN,
     REFRESH_LIFETIME,
     TEST_CHANNEL,
@@ -156,6 +157,7 @@ class Pins:
         channel_id = caller.channel_id or ""
         if await self._links.end(caller.client_id, channel_id):
             audit("links revoked", caller, channel=channel_id)
+            await self._publisher.try_notify(Key(LINKS_ENDED, caller.client_id, "", channel_id))
         self._note("revoked", caller.client_id, channel_id)
         await self._publish(caller.client_id, channel_id, "revoked")
 

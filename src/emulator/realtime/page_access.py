@@ -1,0 +1,91 @@
+"""Decides which topics a page may subscribe to, and until when (ruling B7)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from emulator.callers import Caller
+from emulator.clock import Clock
+from emulator.engines.base import Key
+from emulator.errors import Forbidden, ServiceError, Unauthorized
+from emulator.scheduling.scheduler import Callback, Scheduler
+
+PAGE: Final = "page"
+"""The kind of the topics of pages."""
+ANY_USER: Final = "\t"
+"""The user of the topics with the whispers to every user. No user has this id: targets of whispers are printable."""
+
+
+class Subscription(NamedTuple):
+    """What a page is subscribed to by one Pusher channel."""
+
+    topics: tuple[Key, ...] = ()
+    """The topic of the channel, then those of whispers; empty if the channel can carry no messages."""
+    caller: Caller | None = None
+    credential: str = ""
+    """What the caller was verified by."""
+
+
+def pusher_topic(client_id: str, channel_id: str) -> Key:
+    """The topic of an extension's pages in one channel, or in all channels if `channel_id` is empty."""
+    return Key(PAGE, client_id, "", channel_id)
+
+
+def whisper_topic(client_id: str, channel_id: str, *user_ids: str) -> Key:
+    """The topic of whispers to one user, by all ids of the user, and to the pages that hear all whispers."""
+    return pusher_topic(client_id, channel_id)._replace(user="\n".join([*user_ids, ANY_USER]))
+
+
+@dataclass(eq=False, repr=False)
+class PageAccess:
+    """The rights of all pages of a service."""
+
+    verify: Callable[[str, str], Awaitable[Caller]]
+    """Verifies `<client id> <JWT>` from a network address. Raises `ServiceError`."""
+    is_open: bool
+    """Whether pages need no credential, as in the sandbox."""
+    _clock: Clock
+    _scheduler: Scheduler
+    _leeway: int
+    """Ms for which an expired token is still accepted."""
+
+    def subscription(self, topic: Key | None, caller: Caller | None, credential: str) -> Subscription:
+        """Return what a page may hear on a topic. Raises `Unauthorized` and `Forbidden`.
+
+        Without a caller, a page of the sandbox hears the whispers to every user.
+        """
+        if not self.is_open:
+            if caller is None:
+                raise Unauthorized("AuthError", "no credential: data.auth must hold '<client id> <JWT>'")
+            own = topic is not None and topic.owner == caller.client_id
+            if topic is None or not own or topic.channel not in ("", caller.channel_id):
+                detail = "the token opens only its own channel and that of its extension"
+                raise Forbidden("AuthError", f"data.channel: {detail}")
+        if topic is None:
+            return Subscription((), caller, credential)
+        users = [ANY_USER] if caller is None else sorted(filter(str.isprintable, caller.ids))
+        return Subscription((topic, *(topic._replace(user=user) for user in users)), caller, credential)
+
+    def has_expired(self, subscription: Subscription) -> bool:
+        """Whether the token of a subscription has expired."""
+        until = self._until(subscription)
+        return until is not None and until <= self._clock.now()
+
+    def watch(self, page: object, subscriptions: Any, callback: Callback) -> None:
+        """Run `callback` when the next of a page's tokens expires, in place of the page's earlier callback."""
+        ends = [until for each in subscriptions if (until := self._until(each)) is not None]
+        if ends:
+            self._scheduler.schedule(page, min(ends), callback)
+        else:
+            self._scheduler.cancel(page)
+
+    def _until(self, subscription: Subscription) -> int | None:
+        caller = subscription.caller
+        if caller is None or caller.expires_at is None:
+            return None
+        return caller.expires_at + self._leeway
+
+
+EXPIRED: Final[ServiceError] = Unauthorized("AuthError", "token expired: subscribe again with a new one in data.auth")

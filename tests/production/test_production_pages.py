@@ -1,0 +1,343 @@
+"""Pages in production: they subscribe with a credential, and hear only whispers to their own user (ruling B7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from urllib.parse import quote
+
+import pytest
+from websockets.sync.client import connect
+
+from emulator.clock import Clock
+from emulator.config.environment import PRODUCTION
+from emulator.config.extensions import Extension
+from emulator.config.settings import Limits, Settings
+from production.test_production_roles import CREDENTIALS, Invalid, authorization
+from support.pusher_client import KEY, QUERY, PusherClient, pusher_channel, subscribed_page
+from support.service import (
+    CHANNEL,
+    CLIENT_ID,
+    OTHER_ID,
+    OTHER_SECRET,
+    PREVIOUS_SECRET,
+    SECRET,
+    LiveServer,
+    live_server,
+    real_seconds,
+)
+from support.socket_client import TIMEOUT
+
+pytestmark = pytest.mark.ruling("B7")
+
+HERE, EVERYWHERE = pusher_channel(), pusher_channel("all")
+SUCCEEDED = "pusher_internal:subscription_succeeded"
+MINUTE = 60_000
+EXTENSIONS = {
+    CLIENT_ID: Extension(CLIENT_ID, (SECRET, PREVIOUS_SECRET)),
+    OTHER_ID: Extension(OTHER_ID, (OTHER_SECRET,)),
+}
+
+
+@pytest.fixture(scope="module")
+def service_clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def clock(service_clock: Clock) -> Iterator[Clock]:
+    """The service's clock, which the test may move."""
+    yield service_clock
+    service_clock.reset()
+
+
+@pytest.fixture(scope="module")
+def strict(service_clock: Clock) -> Iterator[LiveServer]:
+    settings = Settings(PRODUCTION, extensions=EXTENSIONS, limits=Limits(caller_rate=0))
+    with live_server(settings, clock=service_clock) as live:
+        yield live
+
+
+def credential(role: str = "viewer", user: str = "5", **claims: object) -> str:
+    """Return `<client id> <JWT>`; the channel is 777 unless the claims say otherwise."""
+    return authorization(role, **{"user_id": user, **claims})["Authorization"]  # type: ignore[arg-type]
+
+
+def status_of(page: PusherClient, channel: str = HERE, auth: object = None) -> int:
+    """Subscribe, and return 200 or the status of the refusal."""
+    page.send("pusher:subscribe", {"channel": channel, **({} if auth is None else {"auth": auth})})
+    reply = page.reply()
+    assert channel == reply["channel"], reply
+    if reply["event"] == SUCCEEDED:
+        return 200
+    assert "pusher:subscription_error" == reply["event"]
+    assert {"type", "error", "status"} == reply["data"].keys()
+    return int(reply["data"]["status"])
+
+
+def send(live: LiveServer, call: str = "broadcast", **body: object) -> None:
+    """Send as a backend in channel 777."""
+    headers = authorization("backend")
+    with live.bearer("") as client:
+        client.post(call, json={"event": "news", "data": 1, **body}, headers=headers).raise_for_status()
+
+
+def heard(page: PusherClient) -> list[str]:
+    """Return the Pusher events of the broadcasts so far."""
+    return [each.target for each in page.broadcasts()]
+
+
+def send_all(live: LiveServer) -> None:
+    """Send a broadcast, an extension's broadcast, two whispers and a change of the channel state."""
+    send(live)
+    send(live, "extension_broadcast", data=2)
+    send(live, target="whisper-5")
+    send(live, target="whisper-6")
+    with live.bearer("") as client:
+        client.post("channel_state", json={"a": 1}, headers=authorization("backend")).raise_for_status()
+
+
+# Without a valid credential
+
+
+@pytest.mark.parametrize(
+    "channel", [HERE, EVERYWHERE, pusher_channel("888"), pusher_channel(CHANNEL, OTHER_ID), "news"]
+)
+@pytest.mark.parametrize("auth", [None, "", 5, {}, "key:signature", CLIENT_ID, f"{CLIENT_ID} "])
+def test_a_page_without_a_credential_hears_nothing(strict, channel, auth):
+    with PusherClient(strict) as page:
+        assert 401 == status_of(page, channel, auth)
+        assert 401 == status_of(page, channel, auth)  # a second attempt changes nothing
+        send_all(strict)
+
+        assert [] == page.broadcasts()
+
+
+@pytest.mark.parametrize("name", [name for name in CREDENTIALS if name not in ("no token", "a client id alone")])
+@pytest.mark.parametrize("is_of_connection", [False, True], ids=["auth", "token"])
+def test_an_invalid_credential_is_refused_as_over_rest(strict, name: str, is_of_connection: bool):
+    invalid: Invalid = CREDENTIALS[name]
+    value = invalid.headers(invalid.roles[-1])["Authorization"]
+    expected = 401 if name == "of a removed extension" else invalid.status
+    query = f"{QUERY}&token={quote(value)}" if is_of_connection else QUERY
+    with PusherClient(strict, query) as page:
+        assert [expected] * 2 == [
+            status_of(page, channel, None if is_of_connection else value) for channel in (HERE, EVERYWHERE)
+        ]
+        send_all(strict)
+
+        assert [] == page.broadcasts()
+
+
+@pytest.mark.parametrize("prefix", ["private-", "presence-", "private-encrypted-"])
+def test_a_prefix_of_the_channel_opens_nothing(strict, prefix: str):
+    with PusherClient(strict) as page:
+        assert [403, 403] == [status_of(page, f"{prefix}{HERE}", auth) for auth in ("", credential())]
+        send_all(strict)
+
+        assert [] == page.broadcasts()
+
+
+def test_frames_before_the_greeting_open_nothing(strict):
+    url = f"{strict.url.replace('http', 'ws', 1)}/app/{KEY}{QUERY}"
+    with connect(url, compression=None, open_timeout=TIMEOUT) as socket:
+        socket.send('{"event":"pusher:subscribe","data":{"channel":"' + HERE + '"}}')  # the greeting is unread
+        frames = [socket.recv(timeout=TIMEOUT) for _ in range(2)]
+
+    assert "connection_established" in str(frames[0])
+    assert "subscription_error" in str(frames[1])
+
+
+# With a credential
+
+
+@pytest.mark.parametrize("role", ["viewer", "broadcaster", "admin", "backend"])
+def test_a_credential_opens_the_tokens_own_channel_and_the_extensions(strict, role: str):
+    with PusherClient(strict) as page:
+        channels = [
+            HERE,
+            EVERYWHERE,
+            pusher_channel("888"),
+            pusher_channel(CHANNEL, OTHER_ID),
+            pusher_channel("all", OTHER_ID),
+        ]
+        channels += [f"{HERE}.x", HERE.upper(), HERE.replace("twitch", "other"), pusher_channel("")]
+
+        assert [200, 200, *[403] * 7] == [status_of(page, each, credential(role)) for each in channels]
+
+
+def test_a_token_without_a_channel_opens_only_the_extensions(strict):
+    auth = credential("backend", channel_id="")
+    with PusherClient(strict) as page:
+        assert [403, 200] == [status_of(page, each, auth) for each in (HERE, EVERYWHERE)]
+
+
+def test_whispers_reach_only_the_pages_of_their_user(strict):
+    with ExitStack() as stack:
+        five, also_five, six = (stack.enter_context(PusherClient(strict)) for _ in range(3))
+        for page, user in (
+            (five, {"user": "5"}),
+            (also_five, {"user": "", "opaque_user_id": "U5"}),
+            (six, {"user": "6"}),
+        ):
+            assert [200, 200] == [status_of(page, each, credential(**user)) for each in (HERE, EVERYWHERE)]
+        send_all(strict)
+
+        assert [2, 2, 2] == [heard(page).count("broadcast") - 1 for page in (five, also_five, six)]
+        send(strict, target="whisper-5", data=3)
+        send(strict, "extension_broadcast", target="whisper-U6", data=4)
+        assert [{"whisper-5", "whisper-U5"}] * 2 == [set(heard(page)) for page in (five, also_five)]
+        assert {"whisper-6", "whisper-U6"} == set(heard(six))
+
+
+def test_whisper_self_reaches_only_the_callers_own_pages(strict):
+    with PusherClient(strict) as own, PusherClient(strict) as other:
+        assert [200, 200] == [status_of(own, HERE, credential()), status_of(other, HERE, credential(user="6"))]
+        with strict.bearer("") as client:
+            headers = {"Authorization": credential()}
+            client.post("whisper_self", json={"event": "me", "data": 1}, headers=headers).raise_for_status()
+
+        assert [{"whisper-5", "whisper-U5"}, set()] == [set(heard(page)) for page in (own, other)]
+
+
+@pytest.mark.parametrize("separator", ["%20", "+"])
+def test_a_token_of_the_connection_serves_its_subscriptions(strict, separator: str):
+    token = credential().replace(" ", separator)
+    with PusherClient(strict, f"{QUERY}&token={token}") as page:
+        assert [200, 200, 403] == [status_of(page, each, "") for each in (HERE, EVERYWHERE, pusher_channel("888"))]
+        assert 401 == status_of(page, HERE, f"{CLIENT_ID} no.such.token")  # its own credential comes first
+        send_all(strict)
+
+        assert "broadcast" in heard(page)
+
+
+def test_a_second_subscription_replaces_the_first(strict):
+    with PusherClient(strict) as page:
+        assert [200, 200] == [status_of(page, HERE, credential(user=user)) for user in ("5", "6")]
+        send_all(strict)
+
+        assert ["broadcast", "whisper-6", "whisper-U6", "broadcast"] == heard(page)
+
+
+def test_a_refused_second_subscription_leaves_the_first(strict):
+    with PusherClient(strict) as page:
+        assert [200, 401, 403] == [
+            status_of(page, HERE, auth) for auth in (credential(), "", credential(channel_id="888"))
+        ]
+        send(strict)
+
+        assert ["broadcast"] == heard(page)
+
+
+def test_unsubscribing_ends_broadcasts_and_whispers(strict):
+    with PusherClient(strict) as page:
+        assert 200 == status_of(page, HERE, credential())
+        page.send("pusher:unsubscribe", {"channel": HERE})
+        page.pong()
+        send_all(strict)
+
+        assert [] == page.broadcasts()
+        assert [401, 200] == [status_of(page, HERE, auth) for auth in ("", credential())]
+
+
+def test_messages_are_answered_in_order_while_a_credential_is_verified(strict):
+    with PusherClient(strict) as page:
+        page.send("pusher:subscribe", {"channel": HERE, "auth": credential()})
+        page.send("pusher:unsubscribe", {"channel": HERE})
+        page.send("pusher:ping", {})
+
+        assert [SUCCEEDED, "pusher:pong"] == [page.reply()["event"] for _ in range(2)]
+        send(strict)
+        assert [] == page.broadcasts()
+
+
+# The end of a credential
+
+
+def advance(live: LiveServer, clock: Clock, ms: int) -> None:
+    clock.advance(ms)
+    live.run(live.service.scheduler.clock_moved())
+
+
+def test_a_subscription_ends_when_its_token_expires(strict, clock):
+    soon, later = credential(exp=real_seconds() + 120), credential(exp=real_seconds() + 3_600)
+    with PusherClient(strict) as page:
+        assert [200, 200] == [status_of(page, HERE, soon), status_of(page, EVERYWHERE, later)]
+        advance(strict, clock, 3 * MINUTE)
+
+        frame = page.reply()
+        assert ("pusher:subscription_error", HERE, 401) == (frame["event"], frame["channel"], frame["data"]["status"])
+        send_all(strict)
+        assert [EVERYWHERE] == [each.channel for each in page.broadcasts()]
+        assert 401 == status_of(page, HERE, soon)
+
+
+def test_a_new_token_prolongs_a_subscription(strict, clock):
+    with PusherClient(strict) as page:
+        assert [200, 200] == [status_of(page, HERE, credential(exp=real_seconds() + s)) for s in (120, 3_600)]
+        advance(strict, clock, 3 * MINUTE)
+        send(strict)
+
+        assert ["broadcast"] == heard(page)
+
+
+def test_the_token_of_a_connection_expires_for_all_its_subscriptions(strict, clock):
+    token = quote(credential(exp=real_seconds() + 120))
+    with PusherClient(strict, f"{QUERY}&token={token}") as page:
+        assert [200, 200] == [status_of(page, each) for each in (HERE, EVERYWHERE)]
+        advance(strict, clock, 3 * MINUTE)
+
+        assert [401, 401] == [page.reply()["data"]["status"] for _ in range(2)]
+        assert 401 == status_of(page, HERE)
+
+
+def test_a_retired_secret_closes_its_pages(strict):
+    with PusherClient(strict) as old, PusherClient(strict) as new:
+        retiring = authorization("viewer", key=PREVIOUS_SECRET)["Authorization"]
+        assert [200, 200] == [status_of(old, HERE, retiring), status_of(new, HERE, credential())]
+
+        async def replace(extensions: dict[str, Extension]) -> None:
+            strict.service.replace_extensions(extensions)
+
+        strict.run(replace({**EXTENSIONS, CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}))
+
+        assert 1008 == old.close_code()
+        assert "pusher:pong" == new.pong()["event"]
+    strict.run(replace(EXTENSIONS))
+
+
+def test_a_pin_token_opens_its_channel_until_the_link_is_revoked(strict):
+    broadcaster = authorization("broadcaster")
+    with strict.bearer("") as client, PusherClient(strict) as page:
+        issued = client.post("pin", json={"identifier": CLIENT_ID}, headers={"Authorization": ""}).json()
+        auth = f"{CLIENT_ID} {issued['token']}"
+        assert 401 == status_of(page, HERE, auth)
+        client.post("validate_pin", json={"pin": issued["pin"]}, headers=broadcaster).raise_for_status()
+        assert [200, 403] == [status_of(page, each, auth) for each in (HERE, pusher_channel("888"))]
+
+        client.delete("pin", headers=broadcaster).raise_for_status()
+
+        assert ("pusher:subscription_error", 401) == ((frame := page.reply())["event"], frame["data"]["status"])
+        send(strict)
+        assert [] == page.broadcasts()
+
+
+# The sandbox
+
+
+def test_the_sandbox_keeps_open_topics(live):
+    with subscribed_page(live) as page, live.client("admin", user="9001", channel=CHANNEL) as admin:
+        for target in ("broadcast", "whisper-5"):
+            admin.post("broadcast", json={"data": 1, "target": target}).raise_for_status()
+
+        assert ["broadcast", "whisper-5", "whisper-U5"] == heard(page)
+
+
+def test_a_sandbox_page_with_a_token_hears_only_its_own_whispers(live):
+    with PusherClient(live) as page, live.client("admin", user="9001", channel=CHANNEL) as admin:
+        assert 200 == status_of(page, HERE, credential())
+        for user in ("5", "6"):
+            admin.post("broadcast", json={"data": user, "target": f"whisper-{user}"}).raise_for_status()
+
+        assert ["whisper-5", "whisper-U5"] == heard(page)
+        assert 401 == status_of(page, EVERYWHERE, f"{CLIENT_ID} no.such.token")
