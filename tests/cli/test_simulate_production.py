@@ -39,6 +39,13 @@ class TestProduction:
         assert 2 == refused.exit_code
         assert "each viewer would send 100 requests per second" in refused.stderr
 
+    @pytest.mark.ruling("B7")
+    @pytest.mark.parametrize("kind", ["page", "game"])
+    def test_listeners_bring_a_token(self, extcli, kind):
+        ran = extcli("simulate", "socket", "--kind", kind, "--connections", "3", "--broadcasts", "2", "--yes")
+
+        assert (0, "") == (ran.exit_code, ran.stderr if ran.exit_code else "")
+
 
 @pytest.mark.slow
 def test_production_waits_as_retry_after_says(extcli, monkeypatch, environment):
