@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib import metadata
 
@@ -61,7 +61,7 @@ from emulator.features.trivia.voters import VOTER
 from emulator.features.votes.service import Polls
 from emulator.features.waits.service import Waits
 from emulator.ids import NewId, token_id
-from emulator.journal import NO_JOURNAL, Journal
+from emulator.journal import NO_JOURNAL, Journal, JournalBudget
 from emulator.limits.id_quota import IdQuota
 from emulator.limits.rate_limit import RateLimits
 from emulator.namespaces.registry import Registry
@@ -89,6 +89,15 @@ version = cache(metadata.version)
 """Returns the version of a package. Cached, because each namespace has a `Service`, and finding it reads files."""
 
 
+@dataclass(frozen=True)
+class Shared:
+    """What all services of a process share."""
+
+    journals: JournalBudget
+    verdicts: Tally = field(default_factory=Tally)
+    """Counts what production would do differently."""
+
+
 class Service:
     """One running service."""
 
@@ -102,10 +111,9 @@ class Service:
         new_id: NewId = token_id,
         *,
         name: str = DEFAULT_NAMESPACE,
-        verdicts: Tally | None = None,
+        shared: Shared | None = None,
     ) -> None:
-        """`name` is that of the namespace. `verdicts` counts what production would do differently, in all services
-        of the process."""
+        """`name` is that of the namespace. `shared` is absent if no other service of the process shares anything."""
         self.settings = settings
         self.extensions = extensions
         self.engine = engine
@@ -116,20 +124,23 @@ class Service:
         """All namespaces of the process, for the dashboard; `None` in production."""
         self.is_dropped = False
         self._new_id = new_id
-        self._build_foundation(verdicts or Tally())
+        self._build_foundation(shared or Shared(JournalBudget(settings.journal)))
         self._build_features()
         self._build_control()
         self._build_entrances()
         self._subscribe_to_control()
 
-    def _build_foundation(self, verdicts: Tally) -> None:
+    def _build_foundation(self, shared: Shared) -> None:
         """What all features stand on: the record of changes, verdicts, messages, faults, tokens, ids and limits."""
         settings, clock = self.settings, self.clock
-        has_changes = settings.environment.has_control and not settings.has_peers
+        has_control = settings.environment.has_control
+        has_changes = has_control and not settings.has_peers
         self.scheduler = Scheduler(clock)
         self.changes = Changes(clock.now) if has_changes else NO_CHANGES
-        self.journal = Journal(settings.journal, clock) if has_changes else NO_JOURNAL
-        self.parity = Parity(clock, _absent_in(settings.production), verdicts, is_on=settings.environment.has_control)
+        self.journal = Journal(shared.journals, clock) if has_changes else NO_JOURNAL
+        self.parity = Parity(
+            clock, _absent_in(settings.production), shared.verdicts, is_on=settings.environment.has_control
+        )
         self._lapses = _lapses(settings)
         self.hub = Hub(self.changes, self.journal)
         self.publisher = Publisher(self.engine.relay, self.hub, clock)
@@ -351,6 +362,7 @@ class Service:
     async def close(self) -> None:
         """Stop scheduled and throttled work; wait for what is running."""
         self.faults.end()
+        self.journal.clear()
         await self.late.close()
         await self.undo.close()
         await self.polls.updates.close()

@@ -1,7 +1,7 @@
 """The journal of one service: its latest answers, socket frames and deliveries. Only the sandbox has one.
 
-It is a ring that is bounded in bytes. No token, PIN, code or secret enters it: `observability/masking.py` removes them
-before `add`.
+It is a ring. All rings of a process share one budget of bytes. No token, PIN, code or secret enters it:
+`observability/masking.py` removes them before `add`.
 """
 
 from __future__ import annotations
@@ -93,13 +93,47 @@ class Entry(Struct, gc=False):  # without references to other containers, the ga
         return is_probe(self.id)
 
 
-class Journal:
-    """The latest entries, oldest first, in at most `max_size` bytes; 0 keeps none."""
+class JournalBudget:
+    """The bytes that all journals of a process may take together.
 
-    def __init__(self, max_size: int, clock: Clock | None = None) -> None:
-        self.clock = clock or Clock()
+    Beyond it, the largest journal loses its oldest entries, and of journals of about one size (a factor of two) the one
+    that grows. So a quiet namespace keeps its latest entries beside a busy one.
+    """
+
+    def __init__(self, max_size: int) -> None:
+        """`max_size` is in bytes; 0 keeps no entries."""
         self.max_size = max_size
-        self.is_on = max_size > 0
+        self.size = 0
+        self._by_magnitude: dict[int, dict[Journal, None]] = {}
+        """The journals with entries, by the bits of their size."""
+
+    def resized(self, journal: Journal, before: int, after: int) -> None:
+        """Count a journal that had `before` bytes and has `after`."""
+        self.size += after - before
+        old, new = before.bit_length(), after.bit_length()
+        if old == new:
+            return
+        if old:
+            del self._by_magnitude[old][journal]
+            if not self._by_magnitude[old]:
+                del self._by_magnitude[old]
+        if new:
+            self._by_magnitude.setdefault(new, {})[journal] = None
+
+    def make_room(self, growing: Journal) -> None:
+        """Have the largest journals forget entries until all are within the budget."""
+        while self.size > self.max_size:
+            largest = self._by_magnitude[max(self._by_magnitude)]
+            (growing if growing in largest else next(iter(largest))).forget_oldest()
+
+
+class Journal:
+    """The latest entries, oldest first, as many as the budget leaves it."""
+
+    def __init__(self, budget: JournalBudget, clock: Clock | None = None) -> None:
+        self.clock = clock or Clock()
+        self.budget = budget
+        self.is_on = budget.max_size > 0
         """Whether entries are kept. Callers check it before they build one."""
         self.mark = 0
         """The number of the latest entry."""
@@ -112,15 +146,15 @@ class Journal:
         return len(self._entries)
 
     def add(self, entry: Entry) -> None:
-        """Add an entry without secrets, at the present time, and forget the oldest beyond `max_size`."""
-        clock, entries = self.clock, self._entries
+        """Add an entry without secrets, at the present time, and forget old ones beyond the budget."""
+        clock, budget = self.clock, self.budget
         entry.at, entry.offset = clock.now(), clock.offset
         self.mark = entry.number = self.mark + 1
-        entries.append(entry)
+        self._entries.append(entry)
         entry.size = size = _size_of(entry)
-        self.size += size
-        while self.size > self.max_size and entries:
-            self.size -= entries.popleft().size
+        self._resize(self.size + size)
+        if budget.size > budget.max_size:
+            budget.make_room(self)
         if self._watches:
             for event in self._watches:
                 event.set()
@@ -147,9 +181,17 @@ class Journal:
         return max(0, self.mark - mark - len(self._entries))
 
     def clear(self) -> None:
-        """Forget all entries, at a reset. Marks go on from where they are."""
+        """Forget all entries, at a reset or when the service closes. Marks go on from where they are."""
         self._entries.clear()
-        self.size = 0
+        self._resize(0)
+
+    def forget_oldest(self) -> None:
+        """Forget the oldest entry. There must be one."""
+        self._resize(self.size - self._entries.popleft().size)
+
+    def _resize(self, size: int) -> None:
+        self.budget.resized(self, self.size, size)
+        self.size = size
 
     @contextmanager
     def watching(self) -> Iterator[asyncio.Event]:
@@ -175,4 +217,4 @@ def _text_size(text: str) -> int:
     return len(text) if text.isascii() else 4 * len(text)
 
 
-NO_JOURNAL: Final = Journal(0)
+NO_JOURNAL: Final = Journal(JournalBudget(0))

@@ -10,11 +10,11 @@ from functools import partial
 
 from litestar import Litestar
 
-from emulator.app import Service
+from emulator.app import Service, Shared
 from emulator.auth.signing_key import SigningKey
 from emulator.clock import Clock
 from emulator.config.extensions import Extensions
-from emulator.config.settings import Settings
+from emulator.config.settings import NAMESPACE_IDLE, Settings
 from emulator.engines import open_engine
 from emulator.engines.base import Key
 from emulator.engines.engine import Engine
@@ -24,10 +24,10 @@ from emulator.feature_list import FEATURES
 from emulator.features.control.gate import ControlGate
 from emulator.features.control.metrics import Metrics
 from emulator.features.control.service import RESET, Control
+from emulator.journal import JournalBudget
 from emulator.namespaces.registry import Registry, Storage
 from emulator.namespaces.routing import Namespaces
 from emulator.observability.request_context import DEFAULT_NAMESPACE
-from emulator.parity.tally import Tally
 from emulator.web.front import HOT, Front
 from emulator.web.routes import build_routes
 
@@ -47,26 +47,26 @@ async def open_app(
     """Open the application for a port, and the service of its plain paths. `clock` is that service's clock."""
     routes = create_routes()
     extensions = Extensions(settings.extensions, admits_any=settings.admits_any_client)
-    verdicts = Tally()
+    shared = Shared(JournalBudget(settings.journal))
 
     @asynccontextmanager
     async def open_front(namespace: str) -> AsyncIterator[Front]:
-        async with open_service(settings, extensions, namespace=namespace, verdicts=verdicts) as service:
+        async with open_service(settings, extensions, namespace=namespace, shared=shared) as service:
             service.namespaces = namespaces
             yield Front(routes, service, hot=hot)
 
-    async with open_service(settings, extensions, clock, verdicts=verdicts) as service:
+    async with open_service(settings, extensions, clock, shared=shared) as service:
         front = Front(routes, service, hot=hot)
         if not settings.environment.has_control:
             yield front, service
             return
         gate = ControlGate(settings.control_hosts)
         storage = Storage(open_front, partial(_remove, settings, clock or Clock()))
-        namespaces = Registry(front, storage, settings.limits.namespaces, settings.namespace_idle)
+        namespaces = Registry(front, storage, settings.limits.namespaces, _max_idle(settings, service))
         service.namespaces = namespaces
         namespaces.start()
         try:
-            yield Namespaces(namespaces, gate), service
+            yield Namespaces(namespaces, gate, gate.creates), service
         finally:
             await namespaces.close()
 
@@ -78,14 +78,14 @@ async def open_service(
     clock: Clock | None = None,
     *,
     namespace: str = DEFAULT_NAMESPACE,
-    verdicts: Tally | None = None,
+    shared: Shared | None = None,
 ) -> AsyncIterator[Service]:
     """Open a service with its engine and background tasks; raises `EngineError`."""
     clock = clock or Clock()
     async with _engine(settings, clock, namespace) as engine:
         key = SigningKey(engine.documents, clock)
         await key.sync()
-        service = Service(settings, extensions, engine, clock, key, name=namespace, verdicts=verdicts)
+        service = Service(settings, extensions, engine, clock, key, name=namespace, shared=shared)
         background = [
             asyncio.create_task(_sweep(service.control, service.metrics, at_once=namespace == DEFAULT_NAMESPACE)),
             asyncio.create_task(service.gateway.keep_alive()),
@@ -103,6 +103,14 @@ async def open_service(
             if service.is_dropped:
                 with suppress(EngineError):  # the data was deleted before; a few rows may stay
                     await engine.drop()
+
+
+def _max_idle(settings: Settings, service: Service) -> float | None:
+    """Return the seconds without use after which a namespace is dropped; `None` for never."""
+    if settings.namespace_idle is not None:
+        return settings.namespace_idle or None
+    is_alone = service.publisher.is_single_node and not settings.has_peers
+    return NAMESPACE_IDLE if is_alone else None
 
 
 def _engine(settings: Settings, clock: Clock, namespace: str) -> Engine:

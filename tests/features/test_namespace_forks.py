@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ import httpx
 import pytest
 
 from emulator.config.settings import Settings
+from emulator.opening import open_app
+from support.process import wait_until
 from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, RunningService, live_server
 from support.socket_client import SocketClient, linked_game
 
@@ -232,11 +234,25 @@ def test_a_namespace_with_an_open_socket_is_not_idle(dropping):
 
 
 def test_namespaces_are_dropped_by_the_service_itself_if_so_configured():
-    with live_server(Settings(namespace_idle=0)) as live:
+    with live_server(Settings(namespace_idle=0.01)) as live:
         spaces = Namespaces(live)
         spaces.post("/a").raise_for_status()
-        for _ in range(200):
-            if not spaces.details():
-                break
-            live.run(asyncio.sleep(0.05))
-        assert {} == spaces.details()
+        wait_until(lambda: not spaces.details())
+
+
+@pytest.mark.parametrize(
+    ("settings", "seconds"),
+    [
+        (Settings(), 24 * 3600),
+        (Settings(namespace_idle=60), 60),
+        (Settings(namespace_idle=0), None),
+        (Settings(data="file", has_peers=True), None),
+        (Settings(data="file"), 24 * 3600),
+    ],
+)
+async def test_idle_namespaces_live_a_day_unless_configured(tmp_path: Path, settings: Settings, seconds: int | None):
+    """Of several workers, none sees the requests of the others, so none drops what it does not use itself."""
+    data = f"sqlite://{tmp_path}/data.db" if settings.data == "file" else settings.data
+    async with open_app(replace(settings, data=data)) as (_, service):
+        assert service.namespaces is not None
+        assert seconds == service.namespaces.max_idle

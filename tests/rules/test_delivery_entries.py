@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from emulator.engines.base import Key
-from emulator.journal import DELIVERY, Entry, Journal
+from emulator.journal import DELIVERY, Entry, Journal, JournalBudget
 from emulator.realtime.hub import Hub
 
 TOPIC = Key("event", "client", "news", "777")
@@ -29,7 +29,7 @@ class Reader:
 
 
 def subscribed(readers: list[Reader], size: int = 1_000_000) -> tuple[Hub, Journal]:
-    journal = Journal(size)
+    journal = Journal(JournalBudget(size))
     hub = Hub(journal=journal)
     for each in readers:
         hub.subscribe(TOPIC, each)

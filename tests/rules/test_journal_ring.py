@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from emulator.clock import Clock
-from emulator.journal import REQUEST, Entry, Journal
+from emulator.journal import REQUEST, Entry, Journal, JournalBudget
 
 
 def entry(body: bytes = b"", **members: object) -> Entry:
@@ -25,7 +25,7 @@ def filled(journal: Journal, number: int) -> Journal:
 
 
 def test_the_oldest_entries_go_when_there_is_no_room():
-    journal = filled(Journal(20_000), 25)
+    journal = filled(Journal(JournalBudget(20_000)), 25)
 
     assert journal.size <= 20_000
     assert 25 == journal.mark
@@ -34,7 +34,7 @@ def test_the_oldest_entries_go_when_there_is_no_room():
 
 
 def test_an_entry_larger_than_the_ring_leaves_it_empty():
-    journal = filled(Journal(1_500), 3)
+    journal = filled(Journal(JournalBudget(1_500)), 3)
 
     assert (0, 0, 3) == (len(journal), journal.size, journal.mark)
 
@@ -44,7 +44,7 @@ def test_an_entry_larger_than_the_ring_leaves_it_empty():
     (25, 100, None, []), (99, 100, None, []), (0, 100, 18, [16, 17]), (0, 100, 10, []), (23, 1, 25, [24]),
 ])  # fmt: skip
 def test_entries_since_a_mark_are_oldest_first(mark: int, limit: int, before: int | None, numbers: list[int]):
-    journal = filled(Journal(20_000), 25)
+    journal = filled(Journal(JournalBudget(20_000)), 25)
     assert 10 == len(journal), "the size of an entry has changed: adapt the numbers"
     assert numbers == [each.number for each in journal.since(mark, limit, before=before)]
 
@@ -54,19 +54,19 @@ def test_entries_since_a_mark_are_oldest_first(mark: int, limit: int, before: in
     (99, 1, 0, [25]), (15, 100, 0, []), (0, 100, 0, []),
 ])  # fmt: skip
 def test_entries_up_to_a_mark_are_newest_first(mark: int, limit: int, after: int, numbers: list[int]):
-    journal = filled(Journal(20_000), 25)
+    journal = filled(Journal(JournalBudget(20_000)), 25)
 
     assert numbers == [each.number for each in journal.until(mark, limit, after=after)]
 
 
 def test_lost_entries_are_counted_from_a_mark():
-    journal = filled(Journal(20_000), 25)
+    journal = filled(Journal(JournalBudget(20_000)), 25)
 
     assert [15, 10, 0, 0] == [journal.lost_since(mark) for mark in (0, 5, 20, 25)]
 
 
 def test_clearing_keeps_the_marks():
-    journal = filled(Journal(20_000), 25)
+    journal = filled(Journal(JournalBudget(20_000)), 25)
     journal.clear()
 
     assert (0, 0, 25, 25) == (len(journal), journal.size, journal.mark, journal.lost_since(0))
@@ -74,11 +74,45 @@ def test_clearing_keeps_the_marks():
     assert [26] == [each.number for each in filled(journal, 1).since(0, 10)]
 
 
+def test_the_largest_journal_gives_way_and_a_quiet_one_keeps_its_entries():
+    budget = JournalBudget(20_000)
+    quiet, busy = Journal(budget), Journal(budget)
+    filled(quiet, 2)
+
+    filled(busy, 100)
+
+    assert ([1, 2], 100) == ([each.number for each in quiet.since(0, 10)], busy.since(0, 100)[-1].number)
+    assert 10_000 < budget.size <= 20_000
+    assert budget.size == quiet.size + busy.size
+
+
+def test_journals_of_one_size_share_the_budget():
+    budget = JournalBudget(40_000)
+    journals = [Journal(budget) for _ in range(4)]
+
+    for _ in range(100):
+        for each in journals:
+            filled(each, 1)
+
+    assert budget.size <= 40_000
+    assert all(3 <= len(each) <= 7 for each in journals)
+
+
+def test_a_cleared_journal_leaves_its_room_to_the_others():
+    budget = JournalBudget(20_000)
+    one, other = filled(Journal(budget), 10), filled(Journal(budget), 10)
+
+    one.clear()
+    filled(other, 10)
+
+    assert (0, 10, other.size) == (len(one), len(other), budget.size)
+
+
 def test_an_entry_has_the_time_of_both_clocks():
     now = 1_000_000
     clock = Clock(lambda: now)
     clock.advance(500)
-    journal = Journal(20_000, clock)
+    journal = Journal(JournalBudget(20_000), clock)
 
     journal.add(entry())
 
@@ -87,7 +121,7 @@ def test_an_entry_has_the_time_of_both_clocks():
 
 
 def test_texts_that_are_not_ascii_count_for_more():
-    one, other = Journal(100_000), Journal(100_000)
+    one, other = Journal(JournalBudget(100_000)), Journal(JournalBudget(100_000))
     one.add(entry(detail="x" * 100, path="x" * 100, recipients="x" * 100))
     other.add(entry(detail="é" * 100, path="→" * 100, recipients="😀" * 100))
 
@@ -97,7 +131,7 @@ def test_texts_that_are_not_ascii_count_for_more():
 FILL = """
 import re, sys
 from emulator.callers import Caller, Role
-from emulator.journal import REQUEST, Entry, Journal
+from emulator.journal import REQUEST, Entry, Journal, JournalBudget
 
 def resident():
     return int(re.search(r"VmRSS:\\s+(\\d+) kB", open("/proc/self/status").read())[1]) * 1024
@@ -113,7 +147,7 @@ def entry(number):
 
 for number in range(20_000):
     entry(number)
-journal = Journal({size})
+journal = Journal(JournalBudget({size}))
 before, most = resident(), 0
 for number in range({entries}):
     journal.add(entry(number))

@@ -10,7 +10,7 @@ import pytest
 from emulator.features.journal.rules import matches_of
 from emulator.features.journal.service import Journals
 from emulator.features.waits.entries import EntryCount
-from emulator.journal import REQUEST, Entry, Journal
+from emulator.journal import REQUEST, Entry, Journal, JournalBudget
 
 ENTRIES = 3_000
 NOTHING = {"search": "no entry has this text"}
@@ -47,7 +47,7 @@ async def turns_of_others(read: Callable[[Journal], Awaitable[None]], journal: J
 
 @pytest.mark.parametrize("read", [read_pages, read_stream, count_entries])
 def test_other_requests_run_while_a_long_journal_is_read(read: Callable[[Journal], Awaitable[None]]):
-    journal = Journal(100_000_000)
+    journal = Journal(JournalBudget(100_000_000))
     for _ in range(ENTRIES):
         journal.add(Entry(REQUEST, 0, 0, "id"))
 

@@ -18,6 +18,8 @@ KIB = 1024
 MIB = 1024 * KIB
 MIN_JOURNAL = 64 * KIB
 """Bytes of the smallest journal; an entry has up to 12 KiB."""
+NAMESPACE_IDLE = 24 * 60 * 60
+"""Seconds without use after which a namespace is dropped, by default: no run of tests takes a day."""
 _UNITS = {"": 1, "KiB": KIB, "MiB": MIB, "GiB": 1024 * MIB}
 _SIZE = re.compile(r"(?P<number>[0-9]{1,12})(?P<unit>|[KMG]iB)")
 _HOST_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
@@ -79,11 +81,12 @@ class Settings:
     channel_stores_per_extension: bool = False
     """Keep a channel store per extension, instead of one for all extensions in the channel (ruling S6)."""
     namespace_idle: float | None = None
-    """Seconds without use after which a namespace is dropped; `None` is never."""
+    """Seconds without use after which a namespace is dropped; 0 is never. `None` is `NAMESPACE_IDLE`, and never if
+    other processes use the data, because this one does not see their requests."""
     upgrade: bool = True
     """Raise data of an older format when it is opened, instead of refusing it."""
     journal: int = 16 * MIB
-    """Bytes of the journal of each namespace; 0 keeps none. Production has no journal."""
+    """Bytes of the journals of all namespaces together; 0 keeps none. Production has no journal."""
     page_events: bool = True
     """Send pages the automatic events (ruling B5)."""
     control_hosts: tuple[str, ...] = ()
@@ -137,7 +140,7 @@ def read_settings(
     proxies: tuple[str, ...] = (),
     logs: LogSettings | None = None,
     traces: bool = False,
-    namespace_idle: int | None = None,
+    namespace_idle: float | None = None,
     journal: str = "16MiB",
     upgrade: bool = True,
 ) -> Settings:

@@ -25,6 +25,10 @@ from emulator.observability.request_context import detached, in_namespace
 from emulator.web.front import Front
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_NOT_CREATED: Final = (
+    "a web page of another origin uses namespaces, but creates none; create it first: POST /_ns/%(name)s, "
+    "`extcli ns new %(name)s`, or any call from a program"
+)
 _log = logging.getLogger("emulator")
 
 
@@ -90,7 +94,7 @@ class Registry:
         self._home = _Tenant(monotonic(), monotonic(), front=default)
         self._storage = storage
         self._max_open = max_open
-        self._max_idle = max_idle
+        self.max_idle = max_idle
         self._watching: asyncio.Task[None] | None = None
         self._tenants: dict[str, _Tenant] = {}
         self._is_closed = False
@@ -119,12 +123,18 @@ class Registry:
         tenant = self._tenants.get(name)
         return tenant.front if tenant is not None else None
 
-    async def front(self, name: str) -> Front:
+    def is_open(self, name: str) -> bool:
+        return name == DEFAULT or self.find(name) is not None
+
+    async def front(self, name: str, *, creates: bool = True) -> Front:
         """Return the service of a namespace, opened on first use.
 
-        Raises `BadRequest` for an invalid name, and `TooManyRequests` beyond the limit.
+        Raises `BadRequest` for an invalid name, `TooManyRequests` beyond the limit, and unless it `creates`, `NotFound`
+        for a namespace that is not in use.
         """
         while True:
+            if not creates and checked(name) not in (DEFAULT, *self._tenants):
+                raise NotFound("No such namespace", f"{name}: {_NOT_CREATED % {'name': name}}")
             tenant = self._tenant(name)
             tenant.used_at = monotonic()
             if tenant is self._home:
@@ -273,8 +283,8 @@ class Registry:
 
     def start(self) -> None:
         """Begin to drop idle namespaces, if they are to be dropped."""
-        if self._max_idle is not None:
-            self._watching = asyncio.create_task(self._watch(self._max_idle))
+        if self.max_idle is not None:
+            self._watching = asyncio.create_task(self._watch(self.max_idle))
 
     async def _watch(self, max_idle: float) -> None:
         while True:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Any, Final
 from urllib.parse import parse_qs
@@ -23,7 +23,7 @@ from emulator.parity.rules import ENDPOINT
 from emulator.realtime.connection import Connection, Peer
 from emulator.web.access import Gate
 from emulator.web.forms import json_of
-from emulator.web.front import HotPath
+from emulator.web.front import HotPath, preflight_reply
 from emulator.web.request import AsgiRequest
 from emulator.web.response import JSON, Reply, error_reply
 from emulator.wire import json_codec
@@ -34,6 +34,10 @@ _ADDRESS: Final = re.compile(r"/+_ns/+(?P<name>[^/]*)(?P<path>(?:/.*)?)", re.DOT
 _MAX_BODY: Final = 4_096
 """Bytes of a body that names namespaces."""
 _log = logging.getLogger("emulator")
+
+
+Creates = Callable[[Iterable[tuple[bytes, bytes]], str], bool]
+"""Returns whether a request, with these headers and from this address, may create the namespace that it uses."""
 
 
 class Created(Struct):
@@ -56,8 +60,9 @@ class Wanted(Struct, forbid_unknown_fields=True, rename={"source": "from"}):
 class Namespaces:
     """An ASGI application that leads to the service of each namespace."""
 
-    def __init__(self, registry: Registry, gate: Gate) -> None:
-        """`gate` decides who may list, create and drop namespaces."""
+    def __init__(self, registry: Registry, gate: Gate, creates: Creates) -> None:
+        """`gate` decides who may list, create and drop namespaces, and `creates` whose use creates one."""
+        self._creates = creates
         self._registry = registry
         self._default = registry.default
         self._gate = gate
@@ -90,10 +95,16 @@ class Namespaces:
 
     async def _lead(self, name: str, path: str, scope: HTTPScope, receive: Receive, send: Send) -> None:
         """Let the service of a namespace answer."""
-        bind_context(scope)
+        context = bind_context(scope)
         try:
             namespace.set(label_of(checked(name)))  # for the rest of the request's task
-            front = await self._registry.front(name)
+            if scope["method"] == "OPTIONS" and not self._registry.is_open(name):  # it would answer the same
+                reply, error = preflight_reply(path)
+                self._default.record_answer(context, scope["method"], scope["path"], reply, error)
+                await reply(send)
+                return
+            address = scope["client"][0] if scope["client"] else ""
+            front = await self._registry.front(name, creates=self._creates(scope["headers"], address))
         except ServiceError as error:
             self.refused(error)
             await self._refuse(scope, send, error, cors=path.startswith("/v1/"))
@@ -165,7 +176,8 @@ class Namespaces:
         if found is None:
             return await self._default.open_peer(path, query, connection)
         namespace.set(label_of(checked(found["name"])))  # for the rest of the handshake's task
-        front = await self._registry.front(found["name"])
+        creates = self._creates(connection.headers, connection.address)
+        front = await self._registry.front(found["name"], creates=creates)
         return await front.open_peer(found["path"], query, connection)
 
     def end_held(self) -> None:

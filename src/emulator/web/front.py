@@ -174,7 +174,7 @@ class Front:
             reply = await self._dispatcher.perform(method, path, scope, receive)
             await reply(send)
         elif method == "OPTIONS":
-            reply, error = _preflight_reply(path)
+            reply, error = preflight_reply(path)
             record_unrouted(self._dispatcher.journal, context, method, path, reply, error)
             await reply(send)
         else:
@@ -201,8 +201,8 @@ class Front:
         return marked
 
 
-def _preflight_reply(path: str) -> tuple[Reply, ServiceError | None]:
-    """Allow any origin to call the service API, and none to call anything else (ruling W5)."""
+def preflight_reply(path: str) -> tuple[Reply, ServiceError | None]:
+    """Let any origin call the service API, and none call anything else (ruling W5)."""
     if path.startswith("/v1/"):
         return Reply(200, b"{}", cors=True, more=_PREFLIGHT), None
     error = MethodNotAllowed("Method Not Allowed", f"{path[:100]} does not support OPTIONS")

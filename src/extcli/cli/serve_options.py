@@ -206,7 +206,8 @@ NamespaceIdle = Annotated[
     str | None,
     _option(
         "namespace-idle",
-        "Drop a namespace after this long without a request or a socket: 1h, 30m, or seconds.",
+        "Drop a namespace after this long without a request or a socket: 1h, 30m, or seconds; 0: never. "
+        "24h by default, with --workers over 1 and on Redis never.",
         metavar="DURATION",
     ),
 ]
@@ -214,7 +215,7 @@ Journal = Annotated[
     str,
     _option(
         "journal",
-        "Memory for the latest requests, frames and deliveries of each namespace: 512KiB, 16MiB; 0: none. "
+        "Memory for the latest requests, frames and deliveries of all namespaces: 512KiB, 16MiB; 0: none. "
         "Production has none.",
         metavar="SIZE",
     ),

@@ -11,7 +11,7 @@ import pytest
 from extcli.config.settings import DEFAULT_CHANNEL
 from extcli.errors import CliError
 from extcli.testing.aliases import Namespace
-from extcli.testing.calls import noted
+from extcli.testing.calls import control, noted
 from extcli.testing.report import Space
 from extcli.testing.server import Server
 
@@ -52,6 +52,7 @@ class Factory:
             if marker.args or not marker.kwargs.keys() <= {"seed", "clock"}:
                 raise pytest.UsageError("the marker extcli takes seed=FILE and clock=TIME, by name")
         try:
+            control(self._server.http).create_namespace(namespace.name)  # a page of the test cannot
             if "clock" in wanted:  # first: what the seed puts in must not expire
                 namespace.clock.set(wanted["clock"])
             if "seed" in wanted:

@@ -11,6 +11,7 @@ from litestar.types import HTTPScope
 
 from emulator.errors import Forbidden
 
+_SITE = b"sec-fetch-site"
 _FORWARDED = re.compile(r"\b(?:for|host)=\"?([^\";,]*)", re.IGNORECASE)
 
 
@@ -25,12 +26,29 @@ class ControlGate:
 
     def __call__(self, scope: HTTPScope) -> None:
         """Raise `Forbidden` for a request that may not use the control API."""
-        headers = dict(scope["headers"])
-        self._check_host(scope, headers)
+        self._check(scope["headers"], (scope["client"] or ("", 0))[0])
+
+    def creates(self, headers: Iterable[tuple[bytes, bytes]], address: str) -> bool:
+        """Return whether a request may create a namespace: all but those of pages that may not use the control API.
+
+        `address` is the client's. A program, or a person who types an address, needs no allowed host.
+        """
+        named = dict(headers)
+        if b"origin" not in named and named.get(_SITE, b"none") == b"none":
+            return True
+        try:
+            self._check(headers, address)
+        except Forbidden:
+            return False
+        return True
+
+    def _check(self, given: Iterable[tuple[bytes, bytes]], address: str) -> None:
+        headers = dict(given)
+        self._check_host(given, address)
         origin = headers.get(b"origin", b"").decode("latin-1")
         # Browsers send simple cross-site requests without a preflight, so closed CORS alone would not stop them.
         is_foreign = bool(origin) and urlsplit(origin).netloc.lower() != _authority(headers).lower()
-        site = headers.get(b"sec-fetch-site", b"none")
+        site = headers.get(_SITE, b"none")
         # Browsers send the origin `null` with a form of a page whose referrer policy is `no-referrer`.
         is_own_form = origin == "null" and site == b"same-origin"
         if (is_foreign and not is_own_form) or site in (b"cross-site", b"same-site"):
@@ -41,18 +59,18 @@ class ControlGate:
         headers = dict(scope["headers"])
         is_link = scope["method"] == "GET" and headers.get(b"sec-fetch-mode") == b"navigate"
         if is_link and headers.get(b"sec-fetch-dest") == b"document":
-            self._check_host(scope, headers)
+            self._check_host(scope["headers"], (scope["client"] or ("", 0))[0])
         else:
             self(scope)
 
-    def _check_host(self, scope: HTTPScope, headers: Mapping[bytes, bytes]) -> None:
-        host = _hostname(_authority(headers))
+    def _check_host(self, headers: Iterable[tuple[bytes, bytes]], address: str) -> None:
+        host = _hostname(_authority(dict(headers)))
         if host not in self._allowed:
             if not _is_loopback(host):
                 detail = f"the control API does not answer to the host {host[:60]!r}; allow it with --control-host"
                 raise Forbidden("Forbidden", detail)
-            forwarded = _forwarded_hosts(scope["headers"])
-            if forwarded and not all(map(_is_loopback, [*forwarded, *(scope["client"] or ())[:1]])):
+            forwarded = _forwarded_hosts(headers)
+            if forwarded and not all(map(_is_loopback, [*forwarded, *filter(None, [address])])):
                 detail = "the control API does not answer a proxy whose client is on another machine; "
                 raise Forbidden("Forbidden", f"{detail}allow the proxy's host name with --control-host")
 

@@ -84,6 +84,9 @@ CONTROL: Final = (
     *cases(
         "No such namespace",
         rows=(
+            (r"^(?P<name>\S+): a web page", "docs: Namespaces", "The namespace does not exist, and a page creates none",
+             "Create it before the page loads: `extcli ns new {name}`.", "namespace {name}, which does not exist",
+             "a namespace that exists"),
             (r"no namespace (?P<source>\S+) in use", "docs: Namespaces", "The source namespace is not in use",
              "Fork a namespace that `extcli ns list` names.", "namespace {source}, not in use", "a namespace in use"),
         ),

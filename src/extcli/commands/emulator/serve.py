@@ -179,7 +179,7 @@ def _open_dashboard(url: str, *_: str) -> None:
 
 
 def _seconds(flag: str, text: str) -> int:
-    """Parse a duration of at least a second. Raises `ConfigurationError`."""
+    """Parse a duration of at least a second, or 0. Raises `ConfigurationError`."""
     from emulator.errors import ConfigurationError
     from extcli.errors import UsageError
     from extcli.output.times import duration
@@ -188,8 +188,8 @@ def _seconds(flag: str, text: str) -> int:
         seconds = duration(text, bare="s") // 1000
     except UsageError as error:
         raise ConfigurationError(f"{flag}: {error}; {error.fix}") from None
-    if seconds < 1:
-        raise ConfigurationError(f"{flag}: {text} is too short; give one second or more")
+    if seconds < 1 and text.strip() != "0":
+        raise ConfigurationError(f"{flag}: {text} is too short; give one second or more, or 0 for never")
     return seconds
 
 

@@ -9,6 +9,7 @@ export { expect } from '@playwright/test';
 export const test = base.extend({
   extcli: async ({}, use, info) => {
     const extcli = namespace(`${process.pid}-${info.testId}-${info.retry}`);
+    await extcli.reset(); // creates it: a page of another origin cannot
     await use(extcli);
     await extcli.drop();
   },
