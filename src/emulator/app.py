@@ -77,6 +77,7 @@ from emulator.realtime.gateway import Gateway
 from emulator.realtime.hub import Hub
 from emulator.realtime.page_access import PageAccess
 from emulator.realtime.publisher import Publisher
+from emulator.record_list import check_content
 from emulator.scheduling.scheduler import Scheduler
 from emulator.web.access import Access
 from emulator.web.aliases import normalize_path
@@ -209,7 +210,7 @@ class Service:
             can_keep=engine.can_copy and not settings.has_peers,
             ended=self.changes.wake_all,
         )
-        self.snapshots = Snapshots(engine, self.key, clock, settings, version("extcli"), self.control)
+        self.snapshots = Snapshots(engine, self.key, clock, settings, version("extcli"), self.control, check_content)
         self.seeds = Seeds(clock, self._scratch, self._load, self.faults.prepare)
         self.contents = contents_of(engine, clock, settings.environment)
         self.connections = Sockets(

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
+from typing import Final
 
 from emulator.clock import Clock
 from emulator.engines.base import NEVER, Documents, Key
 from emulator.engines.records import DocumentRecord
 from emulator.ids import signing_key
+from emulator.stored import VALUE, Stored, wrong
 
 KIND = "signing_key"
 """The kind of the document with the key."""
 _KEY = Key(KIND, "", "")
+_FORM: Final = re.compile(rb"[0-9a-f]{64}")
 _log = logging.getLogger("emulator")
 
 
@@ -61,3 +65,13 @@ class SigningKey:
 
     async def _read(self) -> bytes | None:
         return (await self._documents.read([_KEY], now=self._clock.now())).get(_KEY)
+
+
+def _check_key(record: DocumentRecord) -> None:
+    if record.key != _KEY:
+        raise wrong("key", "there is one signing key, which belongs to no extension")
+    if not _FORM.fullmatch(record.value):
+        raise wrong(VALUE, "must be 64 hexadecimal digits")  # not what it is: it is a secret
+
+
+STORED: Final = (Stored(DocumentRecord, KIND, _check_key),)

@@ -15,7 +15,9 @@ import msgspec
 from emulator.bounded_cache import BoundedCache
 from emulator.clock import HOUR, Clock
 from emulator.engines.base import Documents, Key
+from emulator.engines.records import DocumentRecord
 from emulator.errors import BadRequest
+from emulator.stored import Stored, anything, decodes
 from emulator.wire import json_codec
 
 _ID: Final = "ids/"
@@ -114,3 +116,10 @@ def _moved(counts: Mapping[int, int], before: int | None, after: int | None) -> 
     if after is not None:
         moved[after] = moved.get(after, 0) + 1
     return moved
+
+
+STORED: Final = (
+    Stored(DocumentRecord, _ID, decodes(int)),
+    Stored(DocumentRecord, _COUNTS, decodes(dict[int, int])),
+    Stored(DocumentRecord, _EARLIER, anything),
+)

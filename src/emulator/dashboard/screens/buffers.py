@@ -13,7 +13,7 @@ from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.texts import pretty
 from emulator.engines.base import Item, Key
 from emulator.errors import BadRequest
-from emulator.features.accumulation.service import LIMIT, BufferEntry
+from emulator.features.accumulation.rules import LIMIT, BufferEntry
 
 _MAX_DIGITS: Final = 15
 

@@ -7,7 +7,8 @@ from typing import Any, Final
 from msgspec import Struct
 
 from emulator.callers import ANYONE, CHANNEL_WRITERS
-from emulator.features.accumulation.service import BufferEntry, BufferList, Buffers
+from emulator.features.accumulation.rules import BufferEntry
+from emulator.features.accumulation.service import BufferList, Buffers
 from emulator.web.call import Call, checked_id
 from emulator.web.endpoint import CHANNEL, PAGE, Nothing, Parameter, Streamed, endpoint, id_of
 from emulator.wire.json_codec import stream_array

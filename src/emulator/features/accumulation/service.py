@@ -13,28 +13,13 @@ from emulator.changes import Changes
 from emulator.clock import DAY, Clock, clamp_instant
 from emulator.engines.base import Key, Logs
 from emulator.errors import BadRequest
+from emulator.features.accumulation.rules import LIMIT, BufferEntry
 from emulator.limits.id_quota import IdQuota
 from emulator.limits.pages import Page
 from emulator.wire import json_codec
 
 LIFETIME = DAY
 """An entry expires after this many ms (ruling R2)."""
-LIMIT = 256
-"""A blob must be under this many bytes (ruling R3)."""
-
-
-class BufferEntry(Struct):
-    """One entry of a buffer, as GET returns it."""
-
-    observed: int
-    channel_id: str
-    opaque_id: str
-    """Empty if `user_id` is set."""
-    opaque_user_id: str
-    """Always set."""
-    user_id: str
-    """Empty if the user does not share it."""
-    data: Raw
 
 
 class Entries(NamedTuple):

@@ -9,7 +9,18 @@ from msgspec import Struct
 
 from emulator.clock import DAY
 from emulator.engines.base import Key
+from emulator.engines.records import (
+    DocumentRecord,
+    HandedRecord,
+    ListItemsRecord,
+    ListRecord,
+    MemberRecord,
+    PoolRecord,
+    RosterRecord,
+    SpentRecord,
+)
 from emulator.errors import BadRequest, invalid_member
+from emulator.stored import Stored, anything, decoded, decodes, wrong
 
 MAX_SETS: Final = 10
 MAX_CODE_LENGTH: Final = 63
@@ -212,3 +223,39 @@ def _limit(body: GrantBody, prize: int) -> int:
         return limits[prize]
     position = body.prizes.index(prize)
     return limits[position] if position < len(limits) else 1
+
+
+def _check_pool(record: PoolRecord) -> None:
+    if record.key.name not in _INDICES:
+        raise wrong("key", f"{record.key.name[:40]!r} is not the index of a set, 0 to {MAX_SETS - 1}")
+    if record.source is not None:
+        decoded(record.note, CodeSet, "note")
+
+
+def _check_items(record: ListItemsRecord) -> None:
+    for position, code in enumerate(record.items):
+        _check_code(f"items[{position}]", code)
+
+
+def _check_handed(record: HandedRecord) -> None:
+    _check_code("item", record.item)
+
+
+def _check_code(name: str, code: str) -> None:
+    if not 1 <= len(code) <= MAX_CODE_LENGTH:
+        raise wrong(name, f"has {len(code)} characters; a code has 1 to {MAX_CODE_LENGTH}")
+    if not code.isprintable():
+        raise wrong(name, "has characters that cannot be printed")
+
+
+_INDICES: Final = frozenset(map(str, range(MAX_SETS)))
+STORED: Final = (
+    Stored(ListRecord, "code_list", anything),
+    Stored(ListItemsRecord, "code_list", _check_items),
+    Stored(PoolRecord, "codes", _check_pool),
+    Stored(HandedRecord, "codes", _check_handed),
+    Stored(SpentRecord, "codes", anything),
+    Stored(RosterRecord, "marked", anything),
+    Stored(MemberRecord, "marked", anything),
+    Stored(DocumentRecord, "marks", decodes(list[CodeGrant])),
+)

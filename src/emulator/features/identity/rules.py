@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from msgspec import Struct
 
 from emulator.callers import opaque_id_of
 from emulator.clock import MINUTE
+from emulator.engines.records import DocumentRecord
 from emulator.errors import BadRequest, invalid_member
+from emulator.stored import VALUE, Stored, text_of
 
 TOKEN_LIFETIME = 30 * MINUTE
 """Lifetime of a sandbox token in ms; the published SDK refreshes it every 25 minutes."""
@@ -61,3 +64,13 @@ def id_text(value: str | int | None) -> str:
     if len(text) > _MAX_ID_LENGTH or not text.isprintable():
         raise BadRequest("Invalid body", f"an id has at most {_MAX_ID_LENGTH} printable characters")
     return text
+
+
+def _check_id(record: DocumentRecord) -> None:
+    text_of(record.value, VALUE)
+
+
+STORED: Final = (
+    Stored(DocumentRecord, "user", _check_id),
+    Stored(DocumentRecord, "opaque", _check_id),
+)

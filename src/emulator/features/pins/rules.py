@@ -11,7 +11,9 @@ from msgspec import UNSET, Struct, UnsetType
 from emulator.callers import Caller, Grant, Role, opaque_id_of
 from emulator.clock import DAY, MINUTE
 from emulator.engines.base import Key
+from emulator.engines.records import DocumentRecord
 from emulator.errors import BadRequest, invalid_member
+from emulator.stored import Stored, decodes
 
 PIN: Final = "pin"
 """The kind of the keys of PINs."""
@@ -154,3 +156,10 @@ def wrong_pin() -> BadRequest:
 def wrong_refresh_token() -> BadRequest:
     """Return the error for a refresh token that is expired, revoked, unverifiable or another client id's."""
     return BadRequest("Invalid refresh token", "the refresh token is invalid, has expired or was revoked")
+
+
+STORED: Final = (
+    Stored(DocumentRecord, PIN, decodes(PinRecord)),
+    Stored(DocumentRecord, "link", decodes(LinksRecord)),
+    Stored(DocumentRecord, "pin_token", decodes(PinTokenRecord)),
+)

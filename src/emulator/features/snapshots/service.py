@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from tempfile import TemporaryFile
 from typing import IO, Final, Protocol
@@ -62,8 +62,17 @@ class Snapshots:
     """Snapshots of one running service."""
 
     def __init__(
-        self, engine: Engine, key: SigningKey, clock: Clock, settings: Settings, version: str, control: Loads
+        self,
+        engine: Engine,
+        key: SigningKey,
+        clock: Clock,
+        settings: Settings,
+        version: str,
+        control: Loads,
+        check_content: Callable[[Record], None],
     ) -> None:
+        """`check_content` raises `ValueError` for a record that its feature could not read."""
+        self._check_content = check_content
         self._engine = engine
         self._key = key
         self._clock = clock
@@ -131,10 +140,7 @@ class Snapshots:
                 file.write(chunk)
                 for start in range(0, len(chunk), _PIECE):
                     for line, record in reader.feed(chunk[start : start + _PIECE]):
-                        try:
-                            checks.check(record)
-                        except ValueError as error:
-                            raise invalid(line, str(error)) from None
+                        self._check(line, record, checks.check, reader.header)
                         counts[type_name(type(record))] += 1
                     await asyncio.sleep(0)
             header = reader.finish()
@@ -142,6 +148,15 @@ class Snapshots:
             check_counts(header, counts, reader.line)
             file.seek(0)
             yield file, header
+
+    def _check(self, line: int, record: Record, check_order: Callable[[Record], None], header: Header | None) -> None:
+        if header is not None and not header.keys and is_secret(record):
+            raise invalid(line, f'{record[0].kind}: the first line says "keys":false, so no record may be of this kind')
+        try:
+            check_order(record)
+            self._check_content(record)
+        except ValueError as error:
+            raise invalid(line, str(error)) from None
 
     async def _pages(self, file: IO[bytes], *, with_own_key: bool) -> AsyncIterator[Sequence[Record]]:
         """Yield the records in a checked file, with the service's own key in its place among the documents."""

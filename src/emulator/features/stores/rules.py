@@ -11,7 +11,9 @@ import msgspec
 from emulator.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, Role, required_channel
 from emulator.clock import DAY
 from emulator.engines.base import Key
+from emulator.engines.records import DocumentRecord
 from emulator.errors import BadRequest
+from emulator.stored import VALUE, Stored, decoded, wrong
 from emulator.wire import json_codec
 
 MAX_BYTES = 64 * 1024
@@ -164,3 +166,20 @@ def is_map_of_patches(store: Store, caller: Caller, body: dict[str, Any]) -> boo
 
 def _looks_like_a_patch(value: Any) -> bool:
     return bytes(value)[:1] in (b"{", b"[") if isinstance(value, msgspec.Raw) else isinstance(value, dict | list)
+
+
+def _check_store(record: DocumentRecord, max_bytes: int = MAX_BYTES) -> None:
+    document = decoded(record.value, object, VALUE)
+    if not isinstance(document, dict):
+        raise wrong(VALUE, "must be a JSON object")
+    encode_document(document, max_bytes=max_bytes, name=VALUE)
+
+
+def _check_json_store(record: DocumentRecord) -> None:
+    _check_store(record, JSON_STORE_MAX_BYTES)
+
+
+STORED: Final = (
+    *(Stored(DocumentRecord, store.name, _check_store) for store in STORES),
+    Stored(DocumentRecord, "json_store", _check_json_store),
+)

@@ -12,7 +12,9 @@ from msgspec import UNSET, Struct, UnsetType
 
 from emulator.clock import DAY
 from emulator.engines.base import Key
+from emulator.engines.records import DocumentRecord
 from emulator.errors import BadRequest
+from emulator.stored import Stored, decodes
 from emulator.wire.text import checked_text
 
 LIFETIME: Final = 30 * DAY
@@ -163,3 +165,9 @@ def transaction_topic(client_id: str, channel_id: str, sku: str) -> Key:
 
 def _bad(detail: str) -> BadRequest:
     return BadRequest("Invalid receipt", f"transactionReceipt: {detail}")
+
+
+STORED: Final = (
+    Stored(DocumentRecord, "transaction", decodes(Claim)),
+    Stored(DocumentRecord, "outstanding", decodes(Transaction)),
+)

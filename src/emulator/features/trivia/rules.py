@@ -9,7 +9,9 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from emulator.engines.base import Key
+from emulator.engines.records import DocumentRecord
 from emulator.errors import BadRequest, NotFound
+from emulator.stored import VALUE, Stored, decoded, wrong
 from emulator.wire import json_codec
 
 CONTEST: Final = "trivia"
@@ -127,3 +129,15 @@ def view_of(question: Question, vote: str | None) -> QuestionView:
 
 def sort_order(option: Option) -> float:
     return 0 if option.order is UNSET else option.order
+
+
+def _check_contest(record: DocumentRecord) -> None:
+    contest = decoded(record.value, Contest, VALUE)
+    encoded_contest(contest)
+    for id, question in contest.items():
+        if question.id != id:
+            where, found = f"{VALUE}.{id[:MAX_ID_LENGTH]}", question.id[:MAX_ID_LENGTH]
+            raise wrong(where, f"id: {found!r} is not the same")
+
+
+STORED: Final = (Stored(DocumentRecord, CONTEST, _check_contest),)

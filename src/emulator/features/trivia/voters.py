@@ -9,8 +9,10 @@ from msgspec import Struct
 
 from emulator.callers import EXTENSION_WRITERS, Caller, Role
 from emulator.engines.base import Key
+from emulator.engines.records import DocumentRecord
 from emulator.errors import BadRequest
 from emulator.features.trivia.rules import Contest, Question, State, check_option, question_of
+from emulator.stored import Stored, decodes
 
 VOTER: Final = "trivia_voter"
 """The kind of a voter's record."""
@@ -72,3 +74,6 @@ def with_vote(voter: Voter, caller: Caller, contest: Contest, question_id: str, 
 def sees_inactive(caller: Caller) -> bool:
     """Whether the caller may see inactive questions: admin and backend may."""
     return caller.role in EXTENSION_WRITERS
+
+
+STORED: Final = (Stored(DocumentRecord, VOTER, decodes(Voter)),)

@@ -18,7 +18,7 @@ _MAX_OPTION_BYTES = 128
 _MAX_OPTIONS = 64
 _MAX_USER_DATA_BYTES = 1_024
 _MAX_DISTINCT_OPTIONS = 258
-_MAX_VOTES = 1_024
+MAX_VOTES = 1_024
 """Votes of one user, in all and for one option."""
 _LAST_SECOND = END_OF_TIME // SECOND - 1
 _NOW = -1
@@ -75,8 +75,8 @@ def checked_definition(poll_id: str, config: PollConfig, *, now: int) -> Definit
     if config.global_ and not is_global(poll_id):
         raise invalid_member("global", f"the id of a global poll must start with {GLOBAL!r}")
     _check_within("distinctOptionsPerUser", config.distinct_options_per_user, _MAX_DISTINCT_OPTIONS)
-    _check_within("totalVotesPerUser", config.total_votes_per_user, _MAX_VOTES)
-    _check_within("votesPerOption", config.votes_per_option, _MAX_VOTES)
+    _check_within("totalVotesPerUser", config.total_votes_per_user, MAX_VOTES)
+    _check_within("votesPerOption", config.votes_per_option, MAX_VOTES)
     starts_at = _unix_seconds("startsAt", config.starts_at, "startsIn", config.starts_in, now)
     ends_at = _unix_seconds("endsAt", config.ends_at, "endsIn", config.ends_in, now)
     if starts_at and ends_at and starts_at > ends_at:

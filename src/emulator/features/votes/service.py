@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
 
 from emulator.callers import Caller, check_extension_wide, is_global
 from emulator.changes import Changes
@@ -34,6 +33,7 @@ from emulator.features.votes.rules import (
     refusal,
     stats_of,
 )
+from emulator.features.votes.stored import Vote, Voter
 from emulator.features.votes.updates import Pages, PollUpdates
 from emulator.limits.id_quota import IdQuota
 from emulator.limits.pages import Page
@@ -45,25 +45,6 @@ from emulator.wire import json_codec
 
 _ANNOUNCED: Final = ("prompt", "options", "user_data")
 """The members of a poll's entry in the channel state."""
-
-
-class Vote(Struct):
-    """One entry of the vote log. As JSON it is the note of the vote of a user who shares their id, so that reading the
-    log only joins bytes."""
-
-    identifier: str
-    opaque: str
-    value: int
-    timestamp: int
-    count: int | UnsetType = UNSET
-    """This user's votes for this value; only in polls where votes add up."""
-
-
-class _Voter(Struct):
-    """The first members of a log entry. Earlier versions stored them, without `}`, as the note of a vote."""
-
-    identifier: str
-    opaque: str
 
 
 class ChannelState(Protocol):
@@ -284,7 +265,7 @@ def _managed_key(caller: Caller, channel: str | None, poll_id: str) -> Key:
 
 def _log_entry(entry: Entry, shared: Mapping[str, str], counted: bool) -> bytes:
     """Return the JSON of one `Vote`. `shared` has the ids that voters shared after they voted, by opaque id."""
-    note = entry.note or json_codec.encode(_Voter(shared.get(entry.voter, entry.voter), entry.voter))[:-1]
+    note = entry.note or json_codec.encode(Voter(shared.get(entry.voter, entry.voter), entry.voter))[:-1]
     count = b',"count":%d' % entry.times if counted or entry.times > 1 else b""
     if note.endswith(b"}"):
         return b"%b%b}" % (note[:-1], count) if count else note

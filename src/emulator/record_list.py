@@ -1,0 +1,60 @@
+"""All kinds of records that features keep in storage, and the check of one that comes from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final
+
+from emulator.auth import signing_key
+from emulator.engines.records import DocumentRecord, Record
+from emulator.errors import BadRequest
+from emulator.features.accumulation import rules as accumulation
+from emulator.features.codes import rules as codes
+from emulator.features.identity import rules as identity
+from emulator.features.pins import rules as pins
+from emulator.features.ranking import rules as ranking
+from emulator.features.stores import rules as stores
+from emulator.features.transactions import rules as transactions
+from emulator.features.trivia import rules as trivia
+from emulator.features.trivia import voters
+from emulator.features.votes import stored as votes
+from emulator.limits import id_quota
+from emulator.stored import Stored
+
+_SECRET_NAMES: Final = frozenset({"pin", "pin_token", "transaction"})
+"""Kinds whose names an error does not repeat."""
+
+
+def check_content(record: Record) -> None:
+    """Raise `ValueError` for a record that its feature could not read or would not have written.
+
+    The message names the record, the field, the value and the limit.
+    """
+    kind = record[0].kind
+    checks = _checks()
+    found = checks.get((type(record), kind)) or checks.get((type(record), f"{kind.partition('/')[0]}/"))
+    if found is None:
+        shape = type(record)
+        known = ", ".join(sorted(each for of, each in checks if of is shape))
+        name = shape.__name__.removesuffix("Record").lower()
+        raise ValueError(f"{kind[:64]}: no {name} is of this kind; known are {known}")
+    try:
+        found.check(record)
+    except BadRequest as error:
+        raise ValueError(f"{_name_of(record)}: {'; '.join(error.details)}") from None
+    except ValueError as error:
+        raise ValueError(f"{_name_of(record)}: {error}") from None
+
+
+@cache
+def _checks() -> Mapping[tuple[type[Any], str], Stored]:
+    features = (votes, ranking, accumulation, stores, identity, pins, transactions, codes, trivia, voters)
+    return {(each.type, each.kind): each for part in (*features, id_quota, signing_key) for each in part.STORED}
+
+
+def _name_of(record: Record) -> str:
+    """Return how people know a record: its kind, its name, and its channel."""
+    kind, _, name, channel, _ = record[0]
+    shown = "" if type(record) is DocumentRecord and kind in _SECRET_NAMES else name
+    return " ".join(each for each in (kind, shown, f"in channel {channel}" if channel else "") if each)

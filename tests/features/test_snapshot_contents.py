@@ -1,0 +1,174 @@
+"""A snapshot that was edited by hand is checked by the rules of the features whose records it holds."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from emulator.config.settings import Settings
+from emulator.engines.sqlite.schema import VERSION
+from engines.aged_files import unpack
+from support.service import Client, LiveServer, live_server
+
+Line = dict[str, Any]
+
+
+def saved_from(folder: Path, version: int) -> list[Line]:
+    """The lines of a snapshot of a service that used every feature, in a file of this format."""
+    file = unpack(version, folder / f"format-{version}.db")
+    with live_server(Settings(data=f"sqlite://{file}")) as live, Client(base_url=live.url) as client:
+        text = client.get("/_emulator/snapshot?keys=true").raise_for_status().text
+    records = [json.loads(each.removesuffix(",")) for each in text.splitlines()[1:-1]]
+    # The files have a pool of a kind that no feature uses, to fill every table.
+    records = [each for each in records if each["key"][0] != "json_store" or each["type"] == "document"]
+    return [*records, {**header_of(text), "counts": Counter(each["type"] for each in records)}]
+
+
+def header_of(text: str) -> Line:
+    return dict(json.loads(text.splitlines()[0].removesuffix(',"records":[') + "}"))
+
+
+def document_of(lines: list[Line]) -> str:
+    *records, header = lines
+    first = json.dumps(header, separators=(",", ":"))[:-1] + ',"records":['
+    texts = [json.dumps(each, separators=(",", ":"), ensure_ascii=False) for each in records]
+    return "\n".join([first, ",\n".join(texts), "]}\n"])
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return json.dumps(saved_from(tmp_path_factory.mktemp("saved"), VERSION))
+
+
+@pytest.fixture
+def lines(saved: str) -> list[Line]:
+    return list(json.loads(saved))
+
+
+@pytest.fixture
+def client(live: LiveServer) -> Client:
+    return Client(base_url=live.url)
+
+
+def text_of(text: str) -> Callable[[Line], None]:
+    """Store this text in place of the JSON of a document."""
+
+    def change(line: Line) -> None:
+        line.pop("value", None)
+        line.pop("value_text", None)
+        line["value_text"] = text
+
+    return change
+
+
+def bytes_of(value: bytes, field: str = "value") -> Callable[[Line], None]:
+    def change(line: Line) -> None:
+        line.pop(field, None)
+        line.pop(f"{field}_text", None)
+        line[f"{field}_base64"] = base64.b64encode(value).decode()
+
+    return change
+
+
+def members(field: str, **changed: Any) -> Callable[[Line], None]:
+    def change(line: Line) -> None:
+        line[field] = {**line[field], **changed}
+
+    return change
+
+
+def fields(**changed: Any) -> Callable[[Line], None]:
+    return lambda line: line.update(changed)
+
+
+CASES: list[tuple[str, str, Callable[[Line], None], str]] = [
+    ("choice", "poll", fields(choice="abc"), "choice: 'abc' is not within -99 to 99"),
+    ("choice", "poll", fields(choice="100"), "choice: '100' is not within -99 to 99"),
+    ("entry", "poll", fields(choice="07"), "choice: '07' is not within -99 to 99"),
+    ("entry", "poll", fields(note="soon", whole=True), "note: expected `object`, got `str`"),
+    ("entry", "poll", fields(times=2000), "times: 2000 is not within 1 to 1024"),
+    ("ballot", "poll", members("definition", prompt="x" * 300), "definition: prompt: 300 bytes; the limit is 256"),
+    ("ballot", "poll", members("definition", prompt=7), "definition.prompt: expected `str`, got `int`"),
+    ("ballot", "poll", members("definition", id="other"), "definition: id: 'other' is not the id of the poll"),
+    ("ballot", "poll", members("definition", totalVotesPerUser=7), "per_voter: 1 is not 7, as in the definition"),
+    ("ballot", "rank", fields(definition={}), "definition: a ranking has none"),
+    ("entry", "rank", bytes_of(b"\xff", "note"), "note: must be text"),
+    ("item", "accumulate", text_of("}"), "value: "),
+    ("item", "accumulate", members("value", data="x" * 300), "value: data: 302 bytes; the limit is 255"),
+    ("document", "channel_state", text_of("not json \x1b"), "value: JSON is malformed"),
+    ("document", "extension_state", fields(value=[]), "value: must be a JSON object"),
+    ("document", "viewer_state", fields(value={"a": "x" * 70_000}), "bytes of compact JSON; the limit is 65536"),
+    ("document", "json_store", fields(value={"a": "x" * 3_000}), "bytes of compact JSON; the limit is 2048"),
+    ("document", "id_counts", fields(value={"soon": 1}), "value: "),
+    ("document", "ids/poll", fields(value="soon"), "value: expected `int`, got `str`"),
+    ("document", "user", bytes_of(b"\xff\xfe"), "value: must be text"),
+    ("document", "opaque", bytes_of(b"\xff\xfe"), "value: must be text"),
+    ("document", "link", fields(value=[1]), "value: expected `object`, got `array`"),
+    ("document", "pin", fields(value={"until": "soon"}), "value.until: expected `int`, got `str`"),
+    ("document", "signing_key", text_of("short"), "value: must be 64 hexadecimal digits"),
+    ("document", "transaction", fields(value=7), "value: expected `object`, got `int`"),
+    ("document", "outstanding", members("value", cost="much"), "value.cost: expected `int`, got `str`"),
+    ("document", "trivia", fields(value={"q": 7}), "value.[...]: expected `object`, got `int`"),
+    ("document", "trivia_voter", fields(value={"votes": 7}), "value.votes: expected `object`, got `int`"),
+    ("document", "marks", fields(value=[{"roster": 7}]), "value"),
+    ("pool", "codes", fields(note={"name": 7}), "note.name: expected `str`, got `int`"),
+    ("list_items", "code_list", fields(items=["x" * 64]), "items[0]: has 64 characters; a code has 1 to 63"),
+    ("handed", "codes", fields(item=""), "item: has 0 characters; a code has 1 to 63"),
+]
+
+
+@pytest.mark.parametrize(("type", "kind", "change", "problem"), CASES, ids=[f"{a} {b}: {d}" for a, b, _, d in CASES])
+def test_a_record_that_its_feature_could_not_read_is_refused_by_name(
+    live: LiveServer, client: Client, lines: list[Line], type: str, kind: str, change: Callable[[Line], None], problem
+):
+    live.client("viewer", user="1", channel="777").post("vote", json={"value": 1}).raise_for_status()
+    number, line = next(
+        (number, each)
+        for number, each in enumerate(lines[:-1], 2)
+        if (each["type"], each["key"][0]) == (type, kind)
+        if "definition" in each
+        or ((type, kind) != ("ballot", "poll") and (type != "ballot" or kind != "poll" or "definition" in each))
+    )
+    change(line)
+
+    answer = client.put("/_emulator/snapshot", content=document_of(lines).encode())
+
+    assert (400, "Invalid snapshot") == (answer.status_code, answer.json()["reason"])
+    assert answer.json()["info"].startswith(f"line {number}: {kind}")
+    assert problem in answer.json()["info"]
+    assert 1 == live.client("viewer", user="1", channel="777").get("vote").json()["count"]
+
+
+def test_a_kind_that_no_feature_has_is_refused(client: Client, lines: list[Line]):
+    lines.insert(0, {"type": "document", "key": ["accounts"], "value": {}})
+
+    answer = client.put("/_emulator/snapshot", content=document_of(lines).encode())
+
+    assert 400 == answer.status_code
+    assert "line 2: accounts: no document is of this kind; known are channel_config, " in answer.json()["info"]
+
+
+@pytest.mark.parametrize("kind", ["signing_key", "pin", "link"])
+def test_a_secret_in_a_snapshot_without_keys_is_refused(client: Client, lines: list[Line], kind: str):
+    kept = [each for each in lines[:-1] if each["key"][0] == kind]
+    counts = {kind: 0 for kind in lines[-1]["counts"]} | {"document": len(kept)}
+
+    answer = client.put(
+        "/_emulator/snapshot", content=document_of([*kept, {**lines[-1], "counts": counts, "keys": False}])
+    )
+
+    assert 400 == answer.status_code
+    assert f'line 2: {kind}: the first line says "keys":false' in answer.json()["info"]
+
+
+@pytest.mark.parametrize("version", range(1, VERSION + 1))
+def test_snapshots_of_files_of_all_formats_load(client: Client, tmp_path: Path, version: int):
+    document = document_of(saved_from(tmp_path, version)).encode()
+
+    assert 200 == client.put("/_emulator/snapshot", content=document).status_code
