@@ -146,17 +146,29 @@ class ServerError(ErrorAnswer):
 class UnexpectedAnswer(ServerError):
     """A success status with a body that no extension service sends."""
 
-    def __init__(self, answer: Answered) -> None:
+    def __init__(self, answer: Answered, problem: str = "") -> None:
+        """`problem` says which field of the answer is wrong, what it must be, and what it is."""
         request = f"{answer.request.method} {answer.request.url.path}"
+        content_type = shortened(answer.headers.get("content-type", "no content type"), 80)
         CliError.__init__(
             self,
             f"{request} returned an unexpected answer",
-            why=f"status {answer.status_code}, {answer.headers.get('content-type', 'no content type')}",
+            why=f"status {answer.status_code}, {content_type}" + (f": {problem}" if problem else ""),
             fix="check that --url (EXTCLI_URL) is an extension service; `extcli api` prints any answer unchanged",
         )
         self.status = answer.status_code
         self.request_id = answer.headers.get("x-request-id", "")
         self.body = b""
+
+
+class TooLarge(CliError):
+    """An answer is larger than any extension service's."""
+
+    exit_code = ExitCode.SERVICE_FAILED
+
+    def __init__(self, what: str, limit: int) -> None:
+        fix = "check that --url (EXTCLI_URL) is an extension service"
+        super().__init__(f"{what} is too large", why=f"over {limit:,} bytes", fix=fix)
 
 
 class Answered(Protocol):

@@ -32,6 +32,14 @@ Seen = Mapping[str, Any]
 """A rule, its verdict, how often it was given, and examples, as `GET /_emulator/parity` returns them."""
 
 
+SHAPE: Final = {
+    "rules": [
+        {"rule": str, "verdict": str, "count": int, "examples": [{"request_id": str, "endpoint": str, "at": int}]}
+    ]
+}
+"""The shape of the answer of `GET /_emulator/parity`."""
+
+
 class Selection:
     """The rules that are failures: all but the unknown ones, or those that a list names."""
 
@@ -56,7 +64,7 @@ def lines_of(failures: Iterable[Seen]) -> list[str]:
     """Return for each rule how often production would act differently, why, and the first and the latest request."""
     lines: list[str] = []
     for seen in failures:
-        did, count = _DID[seen["verdict"]], seen["count"]
+        did, count = _DID.get(seen["verdict"], seen["verdict"]), seen["count"]
         lines += [f"  {seen['rule']}: {did} {count} request{'s' if count > 1 else ''}", f"    {_meaning(seen)}"]
         names = ("first", "latest") if len(seen["examples"]) > 1 else ("request",)
         for name, each in zip(names, seen["examples"], strict=False):
@@ -67,4 +75,4 @@ def lines_of(failures: Iterable[Seen]) -> list[str]:
 def _meaning(seen: Seen) -> str:
     if seen["verdict"] == UNKNOWN:
         return "the service knows no secret: start it with --extensions"
-    return RULES[seen["rule"]]
+    return RULES.get(seen["rule"], "a rule that this version of extcli does not know")

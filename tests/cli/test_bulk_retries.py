@@ -41,15 +41,45 @@ def test_rate_limited_lines_are_retried_and_reported_once(extcli, limited: LiveS
     assert list(range(140)) == sorted(each["data"]["number"] for each in stored)
 
 
-@pytest.mark.parametrize("when", [{}, {"retry_after": "3600"}, {"retry_after": "Sat, 21 Nov 2026 20:00:00 GMT"}])
-def test_a_429_without_a_usable_retry_after_is_a_refusal(extcli, answering, when):
-    too_many = http_response("429 Too Many Requests", '{"reason": "Too many requests"}', **when)
-    url = answering(too_many, http_response("200 OK"))
+TOO_MANY = '{"reason": "Too many requests"}'
+
+
+@pytest.mark.parametrize(
+    "when", [{}, {"retry_after": "0"}, {"retry_after": "soon"}, {"retry_after": "Sat, 21 Nov 2020 20:00:00 GMT"}]
+)
+def test_a_429_slows_the_run_and_is_no_refused_line(extcli, answering, when):
+    too_many = http_response("429 Too Many Requests", TOO_MANY, **when)
+    url = answering(too_many, http_response("200 OK"), http_response("200 OK"))
 
     result = extcli("vote", "cast", "--from", "-", "--url", url, input="U1,1\nU1,2\n", env=SIGNED)
 
+    assert 0 == result.exit_code, result.stderr
+    assert 1 == result.stderr.count(RATE_LIMITED)
+    assert "2 sent, 2 accepted, 0 refused" in result.stderr
+
+
+@pytest.mark.parametrize("when", ["3600", "Fri, 21 Nov 2098 20:00:00 GMT"])
+def test_a_429_beyond_the_timeout_ends_the_run(extcli, answering, when):
+    too_many = http_response("429 Too Many Requests", TOO_MANY, retry_after=when)
+    url = answering(http_response("200 OK"), too_many, http_response("200 OK"))
+
+    result = extcli("vote", "cast", "--from", "-", "--url", url, input="U1,1\nU1,2\nU1,3\n", env=SIGNED)
+
     assert 4 == result.exit_code
-    assert "line 1: 429 Too Many Requests: Too many requests" in result.stderr
+    assert "stopped; all lines up to 1 are processed" in result.stderr
+    assert "line 2: POST /v1/e/vote was refused: 429 Too Many Requests" in result.stderr
+    assert "s, at a lower rate" in result.stderr
+
+
+def test_a_service_that_allows_a_retry_at_once_is_not_flooded(extcli, answering):
+    """Each pause is at least 0.1 s, so `--timeout` ends the run long before the service accepts the line."""
+    too_many = http_response("429 Too Many Requests", TOO_MANY, retry_after="0")
+    url = answering(*[too_many] * 20, http_response("200 OK"))
+
+    result = extcli("vote", "cast", "--from", "-", "--url", url, "--timeout", "500ms", input="U1,1\n", env=SIGNED)
+
+    assert 4 == result.exit_code
+    assert "line 1: POST /v1/e/vote was refused: 429" in result.stderr
 
 
 def test_a_rate_limited_single_command_says_when_to_try_again(extcli):

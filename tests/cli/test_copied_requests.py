@@ -125,6 +125,25 @@ def test_a_frame_as_a_command_repeats_it(extcli, live: LiveServer, game):
     assert meaning(entry) == meaning(latest(live, kind="frame")) or entry["path"] == ""
 
 
+def test_a_frame_that_begins_with_a_dash_becomes_no_option(live: LiveServer, game):
+    game.error("--token-file=/etc/passwd")
+    entry = latest(live, kind="frame")
+
+    answer = live._http.get("/_emulator/journal/entry", params={"id": entry["number"], "as": "extcli"})
+
+    assert 400 == answer.status_code
+    assert "the action or target of the frame begins with '-'" in answer.json()["errors"][0]["detail"]
+
+
+def test_an_id_that_begins_with_a_dash_becomes_no_option(live: LiveServer, viewer):
+    viewer("5551").get("vote", params={"id": "--token-file=/etc/passwd"})
+    read = copied(live, "extcli")
+    viewer("5551").post("vote", params={"id": "-p"}, json={"value": 2})
+
+    assert "extcli api GET 'vote?id=" in read
+    assert "extcli api POST 'vote?id=" in copied(live, "extcli")
+
+
 @pytest.mark.parametrize(
     ("form", "detail"),
     [("fax", "as: 'fax' is not one of curl, extcli, pytest"), ("pytest", "only a request below /v1/e/")],

@@ -141,7 +141,7 @@ def _url(extcli) -> str:
 @pytest.fixture
 def huge(answering, monkeypatch) -> str:
     """The URL of a program whose answers are larger than a probe reads."""
-    monkeypatch.setattr("extcli.api.http.LARGEST_PROBE", 1_000)
+    monkeypatch.setattr("extcli.api.bodies.PROBE", 1_000)
     return answering(*[http_response("200 OK", "x" * 2_000)] * 50)
 
 

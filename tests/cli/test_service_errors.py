@@ -19,7 +19,7 @@ def read(extcli):
 def test_without_a_service_at_the_default_url_serve_is_suggested(extcli, monkeypatch):
     monkeypatch.delenv("EXTCLI_URL")
     monkeypatch.setattr("extcli.config.settings.DEFAULT_URL", "http://127.0.0.1:1")
-    monkeypatch.setattr("extcli.api.http.DEFAULT_URL", "http://127.0.0.1:1")
+    monkeypatch.setattr("extcli.api.failures.DEFAULT_URL", "http://127.0.0.1:1")
 
     result = extcli("vote", "get")
 

@@ -168,8 +168,13 @@ def test_a_failed_run_leaves_a_report_and_a_successful_one_nothing(tmp_path: Pat
     assert {"service.log", "metrics.txt", "snapshot.json", "journal.jsonl", "journal.har"} == {
         each.name for each in reports.iterdir()
     }
+    assert (0o700, {0o600}) == (_mode(reports), {_mode(each) for each in reports.iterdir()})
     assert "serving: extcli" in (reports / "service.log").read_text()
     assert 'emulator_info{environment="sandbox"' in (reports / "metrics.txt").read_text()
+
+
+def _mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
 
 
 def test_the_report_of_a_failed_run_has_its_journal(tmp_path: Path):
@@ -226,14 +231,34 @@ def test_a_signal_before_the_command_starts_ends_the_run(tmp_path: Path):
     assert (143, "", "", []) == (code, printed, log, run.left())
 
 
-def test_a_service_that_ends_by_itself_fails_a_successful_run():
-    run = ExecProcess("--quiet", "--", "sh", "-c", "echo on; read end; true")
+def test_a_service_that_dies_ends_the_command_at_once():
+    """The command would go on for an hour."""
+    run = ExecProcess("--quiet", "--", "sh", "-c", "echo on; sleep 3600; true")
     assert "on" == run.line()
     [service] = set(children_of(run.process.pid)) - {process_named("sh", run.process.pid)}
     os.kill(service, signal.SIGKILL)
     code, _, log = run.end()
 
-    assert (137, "extcli exec: the service ended with exit code 137\n") == (code, log)
+    assert 5 == code
+    assert log.startswith(
+        "extcli exec: the service died with exit code 137 while the command ran, so the command is ended\n"
+        "extcli exec: the service's log ends with:\n"
+    )
+    assert " emulator: serving: extcli " in log
+    assert [] == run.left()
+
+
+def test_a_command_may_finish_its_work_when_its_service_dies():
+    """It gets SIGTERM, and time to write a report."""
+    script = f"{sys.executable} -IS -c 'import signal; signal.pthread_sigmask(signal.SIG_BLOCK, [15]); "
+    script += 'print("on", flush=True); signal.sigwait([15]); print("cleaned up")\''
+    run = ExecProcess("--quiet", "--", "sh", "-c", f"exec {script}")
+    assert "on" == run.line()
+    [service] = set(children_of(run.process.pid)) - {process_named("python", run.process.pid)}
+    os.kill(service, signal.SIGKILL)
+    code, printed, _ = run.end()
+
+    assert (5, "cleaned up\n") == (code, printed)
 
 
 def test_runs_side_by_side_share_no_port_and_touch_no_files(tmp_path: Path):

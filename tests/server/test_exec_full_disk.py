@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
-import os
-import shutil
+import resource
 from pathlib import Path
 
 import pytest
@@ -15,16 +13,14 @@ from extcli.running.place import Place
 from support.service import LiveServer
 
 
-def test_a_report_that_does_not_fit_leaves_no_part_of_a_file(live: LiveServer, tmp_path: Path, monkeypatch):
-    def write_some(source, target) -> None:
-        target.write(source.read(10))
-        target.flush()
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(shutil, "copyfileobj", write_some)
-
-    with pytest.raises(OSError, match="No space left"):
-        FailureReport(tmp_path).fetch(live.url)
+def test_a_report_that_does_not_fit_leaves_no_part_of_a_file(live: LiveServer, tmp_path: Path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            FailureReport(tmp_path).fetch(live.url)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
     assert [] == list(tmp_path.iterdir())
 

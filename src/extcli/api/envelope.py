@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
+from extcli import bounded_json
 from extcli.api.call import encoded
 from extcli.errors import ErrorAnswer, Refused, ServerError, forbidden_advice
 
@@ -50,8 +50,8 @@ def request(action: str, target: str, data: object, request_id: int) -> str:
 def read_message(text: bytes) -> Message | None:
     """Decode a message of the service; `None` if it has another format."""
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
+        document = bounded_json.decoded(text)
+    except ValueError:
         return None
     if not isinstance(document, dict) or not isinstance(document.get("meta"), dict):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import ssl
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from functools import cache
@@ -14,9 +14,11 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from extcli import __version__, clock
+from extcli.api import bodies
+from extcli.api.bodies import Decoder
+from extcli.api.failures import incomplete, no_tls, not_connected, proxy_refused, timed_out
 from extcli.api.masking import shown
-from extcli.config.settings import DEFAULT_URL
-from extcli.errors import CliError, ExitCode, Unreachable, UsageError
+from extcli.errors import CliError, UsageError
 
 # Skip httpx's own command line: it imports click, pygments and rich, half of httpx's import time.
 _absent = "httpx._main" not in sys.modules
@@ -31,8 +33,7 @@ CONNECT_SECONDS = 5.0
 NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
 """OpenSSL's reasons, in different versions, if the other side answers without TLS."""
 
-LARGEST_PROBE = 1 << 24
-"""Bytes of the body of an answer to a probe. It may also be that of another program, which never ends."""
+_HEADER = "both must be printable ASCII"
 
 Answer = httpx.Response
 
@@ -90,11 +91,13 @@ class Http:
         is_probe: bool = False,
         extra: Mapping[str, str] | None = None,
         within: float | None = None,
+        limit: int | None = bodies.ANSWER,
     ) -> Iterator[Answer]:
         """Send a request and yield its answer before the body is read. Raises `Unreachable`.
 
-        With `within`, reading the body raises `TooLarge` above `LARGEST_PROBE`, and `Unreachable` after so many
-        seconds. For a probe that is the timeout.
+        Reading the body raises `TooLarge` above `limit` decoded bytes, and `Unreachable` after `within` seconds; for a
+        probe of extcli itself those are 16 MiB and the timeout. Without a limit, the caller bounds each item of the
+        stream; the body of an error stays bounded.
         `extra` are headers that are added to the usual ones, or replace them; their names are lower case.
         """
         fields = headers(body, authorization) | dict(extra or {})
@@ -109,11 +112,12 @@ class Http:
                     self._trace(f"> {line}")
             started = clock.elapsed()
             answer = self._client.send(request, stream=True)
-            if is_probe and within is None:
-                within = self._client.timeout.read
-            if within is not None:
-                assert isinstance(answer.stream, httpx.SyncByteStream)
-                answer.stream = _Bounded(answer.stream, self.url, clock.elapsed() + within)
+            if is_probe:
+                within = self._client.timeout.read if within is None else within
+                limit = bodies.PROBE if limit is None else min(limit, bodies.PROBE)
+            if limit is None and answer.status_code >= 300:
+                limit = bodies.ANSWER
+            bound(answer, self.url, limit=limit, within=within)
             if self._trace:
                 milliseconds = (clock.elapsed() - started) * 1000
                 self._trace(f"< {answer.status_code} {answer.reason_phrase}, {milliseconds:.1f} ms")
@@ -138,33 +142,48 @@ class Http:
         self._client.close()
 
 
-class TooLarge(CliError):
-    """An answer is larger than any extension service's."""
+class _Body(httpx.SyncByteStream):
+    """The decoded body of an answer."""
 
-    exit_code = ExitCode.SERVICE_FAILED
-
-
-class _Bounded(httpx.SyncByteStream):
-    """A body that ends with an error when it is too large or takes too long."""
-
-    def __init__(self, body: httpx.SyncByteStream, url: str, deadline: float) -> None:
-        self._body = body
-        self._url = url
-        self._deadline = deadline
+    def __init__(self, raw: httpx.SyncByteStream, decoder: Decoder) -> None:
+        self._raw = raw
+        self._decoder = decoder
 
     def __iter__(self) -> Iterator[bytes]:
-        size = 0
-        for part in self._body:
-            size += len(part)
-            if size > LARGEST_PROBE:
-                fix = "check that --url (EXTCLI_URL) is an extension service"
-                raise TooLarge(f"an answer of {self._url} is too large", why=f"over {LARGEST_PROBE:,} bytes", fix=fix)
-            if clock.elapsed() > self._deadline:
-                raise timed_out(self._url)
-            yield part
+        for data in self._raw:
+            yield from self._decoder.decoded(data)
+        self._decoder.check_end()
 
     def close(self) -> None:
-        self._body.close()
+        self._raw.close()
+
+
+class _AsyncBody(httpx.AsyncByteStream):
+    """The decoded body of an answer, for asynchronous clients."""
+
+    def __init__(self, raw: httpx.AsyncByteStream, decoder: Decoder) -> None:
+        self._raw = raw
+        self._decoder = decoder
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for data in self._raw:
+            for piece in self._decoder.decoded(data):
+                yield piece
+        self._decoder.check_end()
+
+    async def aclose(self) -> None:
+        await self._raw.aclose()
+
+
+def bound(answer: Answer, url: str, *, limit: int | None, within: float | None = None) -> None:
+    """Let reading the body of an answer decode and bound it: in bytes, and in seconds from now."""
+    deadline = None if within is None else clock.elapsed() + within
+    decoder = Decoder(url, answer.headers.pop("content-encoding", ""), limit=limit, deadline=deadline)
+    if isinstance(answer.stream, httpx.AsyncByteStream) and not isinstance(answer.stream, httpx.SyncByteStream):
+        answer.stream = _AsyncBody(answer.stream, decoder)
+    else:
+        assert isinstance(answer.stream, httpx.SyncByteStream)
+        answer.stream = _Body(answer.stream, decoder)
 
 
 def _traced(request: httpx.Request, body: Body | None, authorization: str | None) -> Iterator[str]:
@@ -192,12 +211,18 @@ def url_of(url: str, query: Mapping[str, Any]) -> str:
 
 def headers(body: Body | None, authorization: str | None) -> dict[str, str]:
     """Return the headers of a request."""
-    fields = {"user-agent": f"extcli/{__version__}", "accept": "application/json"}
+    fields = {
+        "user-agent": f"extcli/{__version__}",
+        "accept": "application/json",
+        "accept-encoding": bodies.ENCODINGS,
+    }
     if body is not None:
         fields["content-type"] = "application/json"
     if body is not None and not isinstance(body, bytes) and body.length is not None:
         fields["content-length"] = str(body.length)
     if authorization:
+        if not (authorization.isascii() and authorization.isprintable()):
+            raise UsageError("the client id or the token has a character that no header can carry", why=_HEADER)
         fields["authorization"] = authorization
     return fields
 
@@ -273,40 +298,7 @@ def unreachable(url: str, error: httpx.HTTPError) -> CliError:
         return no_tls(url)
     if isinstance(error, httpx.ConnectError):
         return not_connected(url, _cause(error))
-    return Unreachable(
-        f"{url} closed the connection, or does not speak HTTP",
-        why="the answer is incomplete",
-        fix="check the port; if the service was stopped meanwhile, start it again",
-    )
-
-
-class NotConnected(Unreachable):
-    """There was no connection, so nothing was sent."""
-
-
-def not_connected(url: str, why: str) -> NotConnected:
-    """Return the error for a service that accepts no connection."""
-    fix = "check --url, EXTCLI_URL, EXTCLI_WS_URL or the profile, or start a local service with `extcli serve`"
-    if url == DEFAULT_URL:
-        fix = "start a service with `extcli serve`, or set --url or EXTCLI_URL to a running one"
-    return NotConnected(f"cannot connect to {url}", why=why, fix=fix)
-
-
-def timed_out(url: str) -> Unreachable:
-    """Return the error for an answer that did not arrive in time."""
-    return Unreachable(f"no answer from {url} in time", fix="allow more time with --timeout, for example 2m")
-
-
-def proxy_refused(url: str) -> Unreachable:
-    """Return the error for a proxy that does not forward the request."""
-    fix = "check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"
-    return Unreachable(f"the proxy for {url} refused the connection", fix=fix)
-
-
-def no_tls(url: str) -> Unreachable:
-    """Return the error for a service without TLS at an address that requires it."""
-    scheme, _, rest = url.partition("://")
-    return Unreachable(f"{url} does not use TLS", fix=f"to send your data unencrypted, use {scheme[:-1]}://{rest}")
+    return incomplete(url)
 
 
 def _cause(error: httpx.HTTPError) -> str:

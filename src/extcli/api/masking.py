@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
+from extcli import bounded_json
 from extcli.errors import shortened
 from extcli.output.sanitize import json_text
 
@@ -21,8 +21,8 @@ _MASK = "***"
 def shown(text: str | bytes) -> str:
     """Return JSON for `--verbose`: on one line, cut off, with secrets masked."""
     try:
-        return shortened(json_text(masked(json.loads(text))), _LONGEST_SHOWN)
-    except (ValueError, RecursionError):
+        return shortened(json_text(masked(bounded_json.decoded(text))), _LONGEST_SHOWN)
+    except ValueError:
         return f"{len(text)} {'characters' if isinstance(text, str) else 'bytes'} that are not JSON"
 
 

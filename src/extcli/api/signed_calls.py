@@ -6,8 +6,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from extcli.api import bodies
 from extcli.api.call import CONTROL, Call
-from extcli.api.http import Answer, Http, NotConnected
+from extcli.api.failures import NotConnected
+from extcli.api.http import Answer, Http
+from extcli.api.retry import RATE_LIMITED, retry_after
 from extcli.api.token_sources import Credentials
 from extcli.config.resolver import Resolver
 from extcli.errors import MARK, ErrorAnswer, Refused, ServerError, Unreachable, forbidden_advice, reason_of
@@ -31,18 +34,23 @@ class SignedCalls:
 
     def perform(self, call: Call) -> Answer:
         """Send a call and return its whole answer. Raises `ErrorAnswer`."""
-        with self.stream(call) as answer:
+        with self._answer(call, bodies.ANSWER) as answer:
             answer.read()
             self._http.trace_body(answer)
             return answer
 
     @contextmanager
     def stream(self, call: Call) -> Iterator[Answer]:
-        """Send a call and yield its answer, the body unread. Raises `ErrorAnswer`."""
+        """Send a call and yield its answer, the body unread and not limited as a whole. Raises `ErrorAnswer`."""
+        with self._answer(call, None) as answer:
+            yield answer
+
+    @contextmanager
+    def _answer(self, call: Call, limit: int | None) -> Iterator[Answer]:
         query = self._query(call)
         if self._dry_run:
             self._dry_run.withhold(self._http.url, call, query, self._credentials)
-        with self._send(call, query) as answer:
+        with self._send(call, query, limit) as answer:
             if answer.status_code < 300:
                 yield answer
                 return
@@ -51,7 +59,7 @@ class SignedCalls:
             credentials = self._credentials if call.signed else None
             if not (answer.status_code == 401 and credentials and credentials.renew(reason)):
                 raise self._error_of(call, answer, credentials)
-        with self._send(call, query) as answer:
+        with self._send(call, query, limit) as answer:
             if answer.status_code >= 300:
                 answer.read()
                 raise self._error_of(call, answer, credentials)
@@ -70,13 +78,19 @@ class SignedCalls:
         return call.query
 
     @contextmanager
-    def _send(self, call: Call, query: Mapping[str, Any]) -> Iterator[Answer]:
+    def _send(self, call: Call, query: Mapping[str, Any], limit: int | None) -> Iterator[Answer]:
         authorization = None
         if call.signed and self._credentials:
             authorization = f"{self._resolver.client_id()} {self._credentials.token()}".rstrip()
         try:
             with self._http.stream(
-                call.method, call.path, query=query, body=call.body, authorization=authorization, is_probe=call.is_probe
+                call.method,
+                call.path,
+                query=query,
+                body=call.body,
+                authorization=authorization,
+                is_probe=call.is_probe,
+                limit=limit,
             ) as answer:
                 yield answer
         except NotConnected:
@@ -123,9 +137,9 @@ def _advice(call: Call, answer: Answer, credentials: Credentials | None) -> str:
         return "only an emulator in sandbox has this path: check --url (EXTCLI_URL)"
     if status == 404 and not answer.headers.get("content-type", "").startswith("application/json"):
         return "check that --url (EXTCLI_URL) is an extension service"
-    if status == 429:
-        after = answer.headers.get("retry-after", "")
-        return f"retry in {after} s, at a lower rate" if after.isdecimal() else "retry later, at a lower rate"
+    if status == RATE_LIMITED:
+        after = retry_after(answer.headers.get("retry-after"))
+        return "retry later, at a lower rate" if after is None else f"retry in {after:.0f} s, at a lower rate"
     if status == 400:
         advice = _correction(call, reason_of(answer.content))
         return advice if call.method == "GET" else f"nothing was changed; {advice}"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from urllib.parse import urlsplit
 
+from extcli import bounded_json
 from extcli.api.call import CONTROL
 from extcli.api.http import Http, is_loopback
 from extcli.errors import CliError
@@ -19,7 +19,7 @@ def suspicion(url: str) -> str:
         return ""
     http = Http(url, timeout=_SECONDS, trace=None)
     try:
-        faults = json.loads(http.send("GET", f"{CONTROL}faults").content)["faults"]
+        faults = bounded_json.decoded(http.send("GET", f"{CONTROL}faults").content)["faults"]
         count = sum(each["hits"] > 0 for each in faults)
     except (CliError, KeyError, TypeError, ValueError):  # not a sandbox, or too slow
         return ""

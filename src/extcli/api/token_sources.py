@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from extcli import clock
+from extcli import bounded_json, clock
 from extcli.api import tokens
 from extcli.api.call import CONTROL, SERVICE, Call, encoded
 from extcli.api.http import Answer, Http
@@ -16,6 +15,7 @@ from extcli.errors import MARK, ErrorAnswer, Refused, ServerError, UnexpectedAns
 
 _LARGEST_REQUEST = 48 * 1024
 _EXPIRED = "expire"
+_TOKEN = re.compile("[!-~]*")
 
 
 class Credentials(Protocol):
@@ -158,7 +158,8 @@ class SandboxTokens:
     def token(self) -> str:
         if self._token is None:
             user = {"user_id": self.identity.user} if self.identity.user else {}
-            self._token = str(_member(self._fetch(user | self._opaque), "token") or "")
+            answer = self._fetch(user | self._opaque)
+            [self._token] = _tokens_in(answer, [_member(answer, "token") or ""])
         return self._token
 
     def tokens_for(self, users: Sequence[str]) -> list[str]:
@@ -169,8 +170,8 @@ class SandboxTokens:
             # The service returns `token` for one user and `tokens` for several.
             got = _member(answer, "tokens") or [_member(answer, "token")]
             if not isinstance(got, list) or len(got) != len(batch):
-                raise UnexpectedAnswer(answer)
-            found += [str(token) for token in got]
+                raise UnexpectedAnswer(answer, f"it must have {len(batch):,} tokens")
+            found += _tokens_in(answer, got)
         return found
 
     def renew(self, reason: str) -> bool:
@@ -211,6 +212,14 @@ def _no_token(call: Call, answer: Answer) -> ErrorAnswer:
     return refused
 
 
+def _tokens_in(answer: Answer, values: Sequence[object]) -> list[str]:
+    """Return tokens that a service has issued. Raises `UnexpectedAnswer` for what no header can carry."""
+    tokens = [value for value in values if isinstance(value, str) and _TOKEN.fullmatch(value)]
+    if len(tokens) < len(values):
+        raise UnexpectedAnswer(answer, "a token must be printable ASCII without spaces")
+    return tokens
+
+
 def _is_about(path: str, answer: Answer) -> bool:
     """Return whether a service refused this very path. A base address that ends in /v1/e yields a longer one."""
     if not is_from_service(answer.content):
@@ -236,7 +245,7 @@ def _batch(users: Sequence[str]) -> list[str]:
 def _member(answer: Answer, name: str) -> Any:
     """Return a field of the answer, or `None` if it has none or is not an object."""
     try:
-        document = json.loads(answer.content)
-    except (ValueError, RecursionError):
+        document = bounded_json.decoded(answer.content)
+    except ValueError:
         return None
     return document.get(name) if isinstance(document, dict) else None

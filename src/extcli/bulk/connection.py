@@ -10,8 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from extcli import clock
+from extcli.api import bodies
 from extcli.api.call import Call
-from extcli.api.http import Answer, client_options, explained, headers, httpx, probe_id
+from extcli.api.http import Answer, bound, client_options, explained, headers, httpx, probe_id
 from extcli.bulk.input_lines import Line
 
 
@@ -47,7 +48,7 @@ class Connection:
                 headers=fields,
             )
             if self._trace is None:
-                return await self._client.send(request)
+                return await self._sent(request)
             return await self._send_traced(request, job, self._trace)
 
     async def _send_traced(self, request: httpx.Request, job: Job, trace: Callable[[str], None]) -> Answer:
@@ -57,9 +58,18 @@ class Connection:
         trace(f"> line {number}: authorization: {job.authorization.split(' ')[0]} ***")
         trace(f"> line {number}: {len(request.content)} bytes")
         started = clock.elapsed()
-        answer = await self._client.send(request)
+        answer = await self._sent(request)
         milliseconds = (clock.elapsed() - started) * 1000
         trace(f"< line {number}: {answer.status_code} {answer.reason_phrase}, {milliseconds:.1f} ms")
+        return answer
+
+    async def _sent(self, request: httpx.Request) -> Answer:
+        answer = await self._client.send(request, stream=True)
+        try:
+            bound(answer, self._url, limit=bodies.PROBE)
+            await answer.aread()
+        finally:
+            await answer.aclose()
         return answer
 
     async def close(self) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from extcli import bounded_json
 from extcli.api.call import SERVICE, Call
 from extcli.api.client import answer_submission, buffer_addition, vote_cast
 from extcli.bulk.input_lines import Line
@@ -54,8 +54,8 @@ def votes_add_up(status: int, definition: bytes) -> bool:
     if status == 404:
         return False
     try:
-        total = json.loads(definition)["totalVotesPerUser"]
-    except (ValueError, RecursionError, TypeError, KeyError):
+        total = bounded_json.decoded(definition)["totalVotesPerUser"]
+    except (ValueError, TypeError, KeyError):
         return True
     return bool(status != 200 or total != 1)
 

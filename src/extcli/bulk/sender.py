@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from extcli import bounded_json
 from extcli.api.call import Call
-from extcli.api.http import NotConnected
+from extcli.api.failures import NotConnected
+from extcli.api.retry import RATE_LIMITED
 from extcli.api.signed_calls import error_of
 from extcli.bulk.connection import Connection, Job
 from extcli.bulk.input_lines import Batches, Line
@@ -185,7 +186,7 @@ class Run:
                 raise UnexpectedAnswer(answer)
             self.retry.reset()
             self.report.accept(number)
-        elif status in (401, 403) or status >= 500 or status < 400:
+        elif status in (401, 403, RATE_LIMITED) or status >= 500 or status < 400:
             raise _stop(job, answer, self._credentials)
         else:
             self.report.refuse(number, status, reason_of(answer.content))
@@ -193,6 +194,7 @@ class Run:
     async def _send(self, connection: Connection, job: Job) -> Answer:
         """Send the request of a line, with retries, and return the answer."""
         resume_point, number = self.report.resume_point, job.line.number
+        attempts = 0
         while True:
             resume_point.mark_sent(number)
             try:
@@ -202,17 +204,18 @@ class Run:
                 raise
             if 300 <= answer.status_code < 500:
                 resume_point.mark_not_applied(number)
-            pause = await self.retry.pause_after(answer, connection, job)
+            pause = await self.retry.pause_after(answer, connection, job, attempts)
             if pause is None:
                 return answer
             await asyncio.sleep(pause)
+            attempts += 1
 
 
 def _is_json_object(body: bytes) -> bool:
     """Return whether a success is the service's: it answers every write with an object, unlike a proxy's login page."""
     try:
-        return isinstance(json.loads(body), dict)
-    except (ValueError, RecursionError):
+        return isinstance(bounded_json.decoded(body), dict)
+    except ValueError:
         return False
 
 

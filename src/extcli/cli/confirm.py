@@ -13,8 +13,9 @@ import typer
 
 from extcli.config import settings
 from extcli.errors import CliError, ExitCode, UsageError
-from extcli.output.printer import SHAPE_ERRORS, write_stderr
+from extcli.output.printer import write_stderr
 from extcli.output.sanitize import visible
+from extcli.reading.shapes import SHAPE_ERRORS, document_of
 
 if TYPE_CHECKING:
     from extcli.config.profiles import Profile
@@ -42,7 +43,7 @@ def in_sandbox(session: Session) -> bool:
     if in_production(session):
         return False
     with suppress(CliError, *SHAPE_ERRORS):
-        return bool(session.control().probing().is_ready().json()["environment"] == "sandbox")
+        return bool(document_of(session.control().probing().is_ready())["environment"] == "sandbox")
     return False
 
 

@@ -12,8 +12,9 @@ from extcli.codes.entries import Entries
 from extcli.codes.sets import check_index
 from extcli.codes.streamed_body import StreamedBody, counted, json_items
 from extcli.codes.validation import ValidationErrors, fault_in
-from extcli.errors import ErrorAnswer, UsageError
+from extcli.errors import ErrorAnswer, TooLarge, UsageError
 from extcli.output import progress
+from extcli.reading.streams import items
 
 if TYPE_CHECKING:
     from extcli.api.client import Service
@@ -103,10 +104,8 @@ def _count(answer: Answer, header: str) -> int | None:
 
 def has_votes(service: Service, poll: str) -> bool:
     """Return whether the poll's log has a vote in any channel; true if the service does not show the log."""
-    import ijson  # type: ignore[import-untyped]
-
     try:
         with service.probing().read_vote_log(poll, limit=1) as answer:
-            return any(True for _ in ijson.items(ijson.from_iter(answer.iter_bytes()), "result.item"))
-    except (ErrorAnswer, ijson.JSONError):
+            return any(True for _ in items(answer.iter_bytes(), "result.item", "the log"))
+    except (ErrorAnswer, TooLarge, ValueError):
         return True

@@ -14,8 +14,8 @@ from extcli.codes.streamed_body import StreamedBody, counted
 from extcli.codes.validation import validate
 from extcli.codes.views import names_by_index
 from extcli.errors import UnexpectedAnswer, UsageError
-from extcli.output.printer import SHAPE_ERRORS
 from extcli.output.sanitize import visible
+from extcli.reading.shapes import SHAPE_ERRORS, document_of
 from extcli.session import BACKEND
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def existing_sets(service: Service) -> dict[int, str]:
     """Return the names of the service's sets, by index."""
     answer = service.list_codes()
     try:
-        return names_by_index(answer.json())
+        return names_by_index(document_of(answer))
     except SHAPE_ERRORS as error:
         raise UnexpectedAnswer(answer) from error
 

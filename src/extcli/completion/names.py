@@ -15,6 +15,9 @@ from contextlib import suppress
 from threading import Thread
 from typing import Any, NamedTuple
 
+from extcli import bounded_json
+from extcli.api import local_http
+
 SECONDS = 0.12
 """How long the service may take. With the start of Python, the answer then comes within 200 ms."""
 _FAR = 4_102_444_800
@@ -113,26 +116,11 @@ def _unsigned(channel: str) -> str:
 
 
 def _get(url: str, path: str, authorization: str = "") -> Any:
-    """Send a request by HTTP/1.0 and return the JSON of its answer. The address must start with `http://`."""
-    import socket
-
-    scheme, _, rest = url.partition("://")
-    place, slash, base = rest.partition("/")
-    host, _, port = place.rpartition(":") if place.rpartition(":")[2].isdigit() else (place, "", "80")
-    if scheme != "http" or not all("!" <= char <= "~" for char in f"{rest}{authorization}".replace(" ", "")):
-        raise ValueError(url)
-    lines = [f"GET {slash}{base}{path} HTTP/1.0", f"host: {place}", "connection: close"]
-    lines += [f"x-request-id: probe-{os.urandom(6).hex()}"]  # the journal does not list it
-    lines += [f"authorization: {authorization}"] if authorization else []
-    with socket.create_connection((host.strip("[]"), int(port)), SECONDS) as connection:
-        connection.sendall("\r\n".join([*lines, "", ""]).encode())
-        answer = b""
-        while (chunk := connection.recv(1 << 16)) and len(answer) < _LARGEST:
-            answer += chunk
-    head, _, body = answer.partition(b"\r\n\r\n")
-    if head.split()[1] != b"200":
-        raise ValueError(head)
-    return json.loads(body)
+    """Send a request and return the JSON of its answer. The address must start with `http://`."""
+    answer = local_http.get(url, path, seconds=SECONDS, authorization=authorization, largest=_LARGEST)
+    if answer.status != 200:
+        raise ValueError(answer.status)
+    return bounded_json.decoded(answer.body)
 
 
 def _profiles(environ: Mapping[str, str]) -> dict[str, Any]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
-from extcli import clock
+from extcli import bounded_json, clock
+from extcli.api import bodies
 from extcli.api.call import SERVICE, encoded
-from extcli.api.http import LARGEST_PROBE, TooLarge
+from extcli.api.retry import RATE_LIMITED, Deadline, pause
 from extcli.conform.exchanges import CORS_HEADERS, HEADERS, Exchange
 from extcli.conform.rule import Differs, Rule
 from extcli.conform.target import Target
+from extcli.errors import TooLarge
 
 READS = ("GET", "HEAD", "OPTIONS")
 SENDING = ("broadcast", "extension_broadcast", "broadcast_extension", "whisper_self")
@@ -53,8 +54,8 @@ class Reply:
     def json(self) -> Any:
         """The decoded body. Raises `Differs` if it is not JSON."""
         try:
-            return json.loads(self.content)
-        except (ValueError, RecursionError):
+            return bounded_json.decoded(self.content)
+        except ValueError:
             raise Differs(f"the body of {self.request}", "JSON", self.text[:200]) from None
 
     @property
@@ -140,21 +141,27 @@ class Caller:
     ) -> Reply:
         """Send a request; with `repeat`, again after 429 when the service allows it. `path` has its query."""
         target, url = self._at.target, path if path.startswith("/") else SERVICE + path
-        deadline = clock.elapsed() + _LONGEST_WAIT
+        deadline, attempts = Deadline(_LONGEST_WAIT), 0
         while True:
             target.pace.take(self.authorization or "")
             try:
                 with target.http.stream(
-                    method, url, body=body, authorization=self.authorization, extra=headers, within=_LONGEST_WAIT
+                    method,
+                    url,
+                    body=body,
+                    authorization=self.authorization,
+                    extra=headers,
+                    within=_LONGEST_WAIT,
+                    limit=bodies.PROBE,
                 ) as answer:
                     content = answer.read()
             except TooLarge:
-                raise Differs(f"the body of {method} {path}", f"at most {LARGEST_PROBE:,} bytes", "more") from None
-            after = answer.headers.get("retry-after", "")
-            seconds = float(after) if after.isdecimal() else 1.0
-            if answer.status_code != 429 or not repeat or clock.elapsed() + seconds > deadline:
+                raise Differs(f"the body of {method} {path}", f"at most {bodies.PROBE:,} bytes", "more") from None
+            seconds = pause(answer.headers.get("retry-after"), attempts)
+            if answer.status_code != RATE_LIMITED or not repeat or not deadline.allows(seconds):
                 return Reply(f"{method} {path}", answer.status_code, answer.headers, content)
             clock.sleep(seconds)
+            attempts += 1
 
     def _note_write(
         self, method: str, path: str, query: Mapping[str, Any], body: bytes | None, *, is_certain: bool
@@ -178,6 +185,6 @@ def _query(path: str, query: Mapping[str, Any]) -> str:
 def _decoded(body: bytes) -> Any:
     """Return the body as JSON, else as text."""
     try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
+        return bounded_json.decoded(body)
+    except ValueError:
         return body.decode(errors="replace")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from extcli import bounded_json
 from extcli.api import tokens
 from extcli.api.call import CONTROL
 from extcli.api.http import is_loopback
@@ -18,8 +18,8 @@ from extcli.doctor.findings import Finding, Status, failed
 from extcli.doctor.probe import Kind, Probe, probe
 from extcli.doctor.service_rules import NOT_OURS, PollAge
 from extcli.errors import CliError, ErrorAnswer, UnexpectedAnswer, shortened
-from extcli.output.printer import SHAPE_ERRORS
 from extcli.output.sanitize import visible
+from extcli.reading.shapes import SHAPE_ERRORS
 from extcli.session import BACKEND, Session
 
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
@@ -124,7 +124,7 @@ def _faults(session: Session, found: Probe) -> Iterator[Finding]:
         return
     try:
         answer = session.http.send("GET", f"{CONTROL}faults")
-        faults = json.loads(answer.content)["faults"] if answer.status_code == 200 else []
+        faults = bounded_json.decoded(answer.content)["faults"] if answer.status_code == 200 else []
         acting = service_rules.acting(faults, found.now)
     except (CliError, *SHAPE_ERRORS):
         return
@@ -193,13 +193,13 @@ def _polls(session: Session, found: Probe, named: str | None) -> Finding:
     service = session.service(BACKEND).probing()
     answer = service.list_polls("0")
     try:
-        listed = [each for each in json.loads(answer.content)["polls"] if each["count"]]
+        listed = [each for each in bounded_json.decoded(answer.content)["polls"] if each["count"]]
         chosen = [each for each in listed if named in (None, each["id"])]
         ages = [PollAge(each["id"], each["channel_id"], each["count"], each["latest"]) for each in chosen]
         for index, age in enumerate(ages[:_MAX_POLLS]):
             with service.read_vote_log(age.id, limit=1, channel=age.channel or None) as log:
                 log.read()
-                oldest = [int(vote["timestamp"]) for vote in json.loads(log.content)["result"]]
+                oldest = [int(vote["timestamp"]) for vote in bounded_json.decoded(log.content)["result"]]
             ages[index] = PollAge(age.id, age.channel, age.count, min([age.oldest, *oldest]))
     except SHAPE_ERRORS as error:
         raise UnexpectedAnswer(answer) from error

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import Enum, auto
 from typing import Any
 
-from extcli import clock
+from extcli import bounded_json, clock
 from extcli.api.call import CONTROL, SERVICE
-from extcli.api.http import Answer, Http, TooLarge
+from extcli.api.http import Answer, Http
 from extcli.doctor.service_rules import EmulatorClock
-from extcli.errors import CliError, is_from_service, reason_of, status_line
+from extcli.errors import CliError, TooLarge, is_from_service, reason_of, status_line
 
 
 class Kind(Enum):
@@ -119,7 +118,7 @@ def _date(answer: Answer) -> int | None:
 
 def _object(answer: Answer) -> dict[str, Any]:
     try:
-        document = json.loads(answer.content)
-    except (ValueError, RecursionError):
+        document = bounded_json.decoded(answer.content)
+    except ValueError:
         return {}
     return document if isinstance(document, dict) else {}

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from extcli.errors import Refused
 from extcli.faults.options import in_options, members
 from extcli.faults.schema import DOCUMENT
-from extcli.output.printer import SHAPE_ERRORS
+from extcli.reading.shapes import SHAPE_ERRORS
 from extcli.tables.source import source
 
 _PLACE = re.compile(r"faults\[\d+\]")

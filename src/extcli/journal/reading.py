@@ -2,18 +2,47 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from typing import Any, Final
 
-from extcli import clock
-from extcli.errors import CliError, ExitCode, Refused, Unreachable, UsageError
+from extcli import bounded_json, clock
+from extcli.api.http import Answer
+from extcli.errors import CliError, ExitCode, Refused, TooLarge, UnexpectedAnswer, Unreachable, UsageError
 from extcli.output import times
+from extcli.reading.shapes import document_of, expected, problem_of
+from extcli.reading.streams import lines
 from extcli.session import Session
 
 Json = dict[str, Any]
+
+_BODY: Final = {"text": str, "encoding": str, "size": int, "is_cut": bool, "is_hidden": bool}
+_CALLER: Final = {"client_id": str, "role": str, "channel_id": (str, None), "user_id": (str, None), "opaque_id": str}
+ENTRY: Final = {
+    "number": int,
+    "kind": str,
+    "at": int,
+    "system_at": int,
+    "id": str,
+    "namespace": str,
+    "caller": (dict, None),
+    "endpoint": str,
+    "path": str,
+    "status": int,
+    "duration_ms": float,
+    "request": _BODY,
+    "response": _BODY,
+    "recipients": [str],
+    "delivered": int,
+    "dropped": int,
+    **dict.fromkeys(("reason", "detail", "rule", "production"), str),
+    **dict.fromkeys(("next_step?", "fault?"), (str, None)),
+}
+"""The shape of an entry. That of its caller is `_CALLER`, if it has one."""
+_PAGE: Final = {"entries": [ENTRY], "mark": int, "lost": int, "next": (int, None), "run": str}
+_LINE: Final = {"mark": int, "lost?": int, "run?": str}
+"""The shape of a line of the stream that is no entry."""
 
 LATEST: Final = "latest"
 """Instead of an id: the latest entry."""
@@ -38,9 +67,19 @@ def mark_of(text: str) -> int | None:
 def page(session: Session, query: Mapping[str, Any]) -> Json:
     """Return one part of the journal. Raises `UsageError` if the service has none."""
     try:
-        return dict(json.loads(session.control().read_journal(query).content))
+        answer = session.control().read_journal(query)
     except Refused as refused:
         raise _without_journal(session) if refused.status == 404 else refused from None
+    found: Json = document_of(answer, _PAGE)
+    _check_callers(answer, found["entries"])
+    return found
+
+
+def _check_callers(answer: Answer, entries: Sequence[Json]) -> None:
+    """Raise `UnexpectedAnswer` unless the caller of each entry is one."""
+    for entry in entries:
+        if entry["caller"] is not None and (problem := problem_of(entry["caller"], _CALLER, "caller")):
+            raise UnexpectedAnswer(answer, problem)
 
 
 def latest(session: Session, query: Mapping[str, Any], *, since: str | None, limit: int | None) -> Json:
@@ -64,6 +103,8 @@ def latest(session: Session, query: Mapping[str, Any], *, since: str | None, lim
         found += newer
         if part["next"] is None or len(newer) < len(part["entries"]):
             break
+        if part["next"] >= query.get("before", inf):
+            raise _without_end(session)
         query["before"] = part["next"]
     more = part["next"] is not None and len(newer) == len(part["entries"])
     return {"entries": found[::-1], "mark": first["mark"], "lost": first["lost"], "run": first["run"], "more": more}
@@ -77,12 +118,17 @@ def everything(session: Session, query: Mapping[str, Any], *, since: str | None)
     while mark is not None:
         part = page(session, {**query, "order": "oldest", "since": mark, "limit": PAGE})
         yield from (entry for entry in part["entries"] if entry["system_at"] >= earliest)
+        if part["next"] is not None and part["next"] <= mark:
+            raise _without_end(session)
         mark = part["next"]
 
 
 def find(session: Session, id: str) -> Json:
     """Return the entry with a request id or a number, or the latest."""
-    return dict(json.loads(session.control().read_journal_entry(id).content))
+    answer = session.control().read_journal_entry(id)
+    entry: Json = document_of(answer, ENTRY)
+    _check_callers(answer, [entry])
+    return entry
 
 
 def with_deliveries(session: Session, entry: Json) -> Json:
@@ -102,6 +148,13 @@ def latest_request(session: Session, path: str) -> Json:
     if not entries:
         raise UsageError(f"the journal has no request below {path}", fix="`extcli logs` lists what it has")
     return dict(entries[0])
+
+
+def _is_transient(error: CliError) -> bool:
+    """Return whether the next connection may work. A stream of another shape stays one."""
+    if isinstance(error, (TooLarge, UnexpectedAnswer)):
+        return False
+    return error.exit_code in (ExitCode.UNREACHABLE, ExitCode.SERVICE_FAILED)
 
 
 class _Restarted(Exception):
@@ -141,10 +194,10 @@ class Follower:
                 continue
             except CliError as failure:
                 error = failure
+            if not _is_transient(error):
+                raise error
             if clock.elapsed() >= deadline - _MARGIN:
                 return
-            if error.exit_code not in (ExitCode.UNREACHABLE, ExitCode.SERVICE_FAILED):
-                raise error
             if lost_at == inf:
                 lost_at = clock.elapsed()
                 self._session.output.report(f"lost: {error.what}; trying again")
@@ -157,8 +210,8 @@ class Follower:
         query = {**self._query, "since": self._mark, **({} if seconds == inf else {"timeout": round(seconds * 1000)})}
         try:
             with self._session.control().follow_journal(query) as answer:
-                for line in answer.iter_lines():
-                    yield json.loads(line)
+                for line in lines(answer.iter_bytes(), "the journal"):
+                    yield _item(answer, line)
         except Refused as refused:
             raise _without_journal(self._session) if refused.status == 404 else refused from None
 
@@ -179,6 +232,23 @@ class Follower:
             count = f"{item['lost']:,} {'entry was' if item['lost'] == 1 else 'entries were'}"
             self._session.output.report(f"gap: {count} lost {earlier} {times.shown(clock.now())}")
             yield {"lost": item["lost"]}
+
+
+def _without_end(session: Session) -> CliError:
+    what = f"the journal of {session.http.url} has no end"
+    return Unreachable(what, why="a page leads to itself", fix="check that --url (EXTCLI_URL) is an extension service")
+
+
+def _item(answer: Answer, line: bytes) -> Json:
+    """Return a line of the stream: an entry, or the mark that was reached. Raises `UnexpectedAnswer`."""
+    with expected(answer):
+        item = bounded_json.decoded(line)
+    is_entry = isinstance(item, dict) and "number" in item
+    if problem := problem_of(item, ENTRY if is_entry else _LINE):
+        raise UnexpectedAnswer(answer, problem)
+    if is_entry:
+        _check_callers(answer, [item])
+    return dict(item)
 
 
 def _without_journal(session: Session) -> UsageError:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from extcli.api.call import SERVICE, encoded
 from extcli.errors import CliError, UsageError
+from extcli.journal.reading import find
+from extcli.reading.shapes import document_of
 from extcli.session import Session
 
 Json = dict[str, Any]
@@ -46,13 +47,16 @@ def _opaque_id(caller: Mapping[str, Any]) -> str:
     return "" if opaque == derived else opaque
 
 
+_ANSWER = {"status": int, "request_id": str}
+
+
 def replay(session: Session, entry: Mapping[str, Any], times: int) -> Json:
     """Repeat a request so many times, and compare each answer with the first one. Raises `UsageError`."""
     call = encoded(call_of(entry))
     control = session.control()
     replays = []
     for _ in range(times):
-        answer = json.loads(control.call_as(call).content)
+        answer = document_of(control.call_as(call), _ANSWER)
         replays.append(
             {
                 "before": entry["status"],
@@ -69,7 +73,7 @@ def _is_same(session: Session, entry: Mapping[str, Any], id: str) -> bool | None
     if not entry["response"]["size"]:
         return None
     try:
-        again = json.loads(session.control().read_journal_entry(id).content)
+        again = find(session, id)
     except CliError:
         return None
     return bool(again["response"] == entry["response"])

@@ -8,6 +8,7 @@ from shutil import get_terminal_size
 from textwrap import wrap
 from typing import Any
 
+from extcli import bounded_json
 from extcli.output import times
 from extcli.output.printer import View
 from extcli.output.sanitize import field, pretty_json, visible
@@ -173,8 +174,8 @@ def _size(body: Json) -> str:
 
 def _readable(body: Json) -> str:
     try:
-        return pretty_json(json.loads(body["text"]))
-    except (ValueError, RecursionError):
+        return pretty_json(bounded_json.decoded(body["text"]))
+    except ValueError:
         return "\n".join(map(visible, body["text"].split("\n")))
 
 

@@ -6,29 +6,26 @@ import json
 import sys
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
-from extcli.errors import Answered, CliError, UnexpectedAnswer
+from extcli import bounded_json
+from extcli.errors import CliError, UnexpectedAnswer
 from extcli.output.format import Format
 from extcli.output.sanitize import compact, printable
 from extcli.output.streams import silence, writable
+from extcli.reading import shapes, streams
+from extcli.reading.shapes import expected
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-class Answer(Answered, Protocol):
+class Answer(shapes.Answer, Protocol):
     """What printing reads of an answer of the service."""
 
-    @property
-    def content(self) -> bytes: ...
     def iter_bytes(self) -> Iterator[bytes]: ...
-
-
-SHAPE_ERRORS = (KeyError, IndexError, TypeError, ValueError, AttributeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,45 +72,47 @@ class Output:
     def show(self, answer: Answer, view: View) -> None:
         """Print an answer. As `json`, its body byte for byte, if it is JSON; else raises `UnexpectedAnswer`."""
         if self.query or self.watcher:
-            with _expected(answer):
-                document = json.loads(answer.content)
-            self.show_value(document, view)
+            self.show_value(shapes.document_of(answer, object), view, of=answer)
         elif self.format is Format.JSON:
             if not _is_json(answer.content):
                 raise UnexpectedAnswer(answer)
             self.body([answer.content])
         else:
-            with _expected(answer):
-                self._print(json.loads(answer.content), view)
+            document = shapes.document_of(answer, object)
+            with expected(answer):
+                self._print(document, view)
 
     def show_stream(self, answer: Answer, items_at: str, view: View) -> None:
         """Print an answer while reading it. `items_at` is the ijson path of its items. A query needs all of it."""
+        path = str(answer.request.url.path)
         if self.query:
-            with _expected(answer):
-                document = json.loads(b"".join(answer.iter_bytes()))
-            self.show_value(document, view)
+            whole = b"".join(streams.limited(answer.iter_bytes(), f"the answer of {path}"))
+            with expected(answer):
+                document = bounded_json.decoded(whole)
+            self.show_value(document, view, of=answer)
             return
         if self.format is Format.JSON:
             self.body(_checked_stream(answer))
             return
-        import ijson  # type: ignore[import-untyped]
+        pieces = answer.iter_bytes()
+        if self.format is Format.TABLE:
+            pieces = streams.limited(pieces, f"the answer of {path}")
+        with expected(answer):
+            self._print(streams.items(pieces, items_at, path), view)
 
-        with _expected(answer, ijson.JSONError):
-            self._print(ijson.items(ijson.from_iter(answer.iter_bytes()), items_at), view)
-
-    def show_value(self, value: Any, view: View) -> None:
-        """Print a value that extcli computed."""
+    def show_value(self, value: Any, view: View, *, of: Answer | None = None) -> None:
+        """Print a value that extcli computed, or the document `of` an answer, which may have an unexpected shape."""
         if self.query:
             value, view = self.query.part_of(value), self.query.view
             if value in (None, []) and self.format is not Format.JSON and not self.watcher:
                 self._report_nothing_found()
-        if self.watcher:
-            self.watcher.see(value, view)
-            return
-        if self.format is Format.JSON:
-            self.line(json.dumps(value, ensure_ascii=False))
-        else:
-            self._print(value, view)
+        with expected(of):
+            if self.watcher:
+                self.watcher.see(value, view)
+            elif self.format is Format.JSON:
+                self.line(json.dumps(value, ensure_ascii=False))
+            else:
+                self._print(value, view)
 
     def body(self, chunks: Iterable[bytes]) -> None:
         """Print bytes, and a line break if they do not end with one. Only a terminal gets unsafe characters escaped."""
@@ -158,17 +157,6 @@ class Output:
         else:
             for row in view.rows(document):
                 self.line("\t".join(row))
-
-
-@contextmanager
-def _expected(answer: Answer, *others: type[Exception]) -> Iterator[None]:
-    """Raise `UnexpectedAnswer` if the answer does not have the expected shape."""
-    try:
-        yield
-    except Exception as error:
-        if isinstance(error, (*SHAPE_ERRORS, *others)):
-            raise UnexpectedAnswer(answer) from error
-        raise
 
 
 def _is_json(body: bytes) -> bool:

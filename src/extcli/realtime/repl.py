@@ -12,7 +12,7 @@ from threading import Semaphore, Thread
 
 from extcli.api import envelope
 from extcli.api.envelope import Message
-from extcli.api.http import timed_out
+from extcli.api.failures import timed_out
 from extcli.api.websocket import WebSocketClient
 from extcli.errors import CliError, ExitCode, UsageError
 from extcli.output.printer import Output, write_stderr

@@ -1,22 +1,16 @@
-"""Asks a service on this machine whether it is ready, without an HTTP library: one is slow to import."""
+"""Asks a service on this machine whether it is ready."""
 
 from __future__ import annotations
 
-import socket
-from urllib.parse import urlsplit
+from extcli.api import local_http
 
 _TIMEOUT = 10.0
-_REQUEST = "GET /_emulator/ready HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
 
 
 def problem(url: str) -> str:
     """Return why the service at this URL is not ready: its answer's body, or the error. Empty if it is ready."""
-    address = urlsplit(url)
     try:
-        with socket.create_connection((address.hostname or "", address.port or 80), _TIMEOUT) as connection:
-            connection.sendall(_REQUEST.format(host=address.netloc).encode())
-            with connection.makefile("rb") as answer:
-                head, _, body = answer.read(1 << 16).partition(b"\r\n\r\n")
-    except OSError as error:
-        return error.strerror or str(error)
-    return "" if head.startswith(b"HTTP/1.1 200 ") else body.decode(errors="replace")
+        answer = local_http.get(url, "/_emulator/ready", seconds=_TIMEOUT, largest=1 << 20)
+    except local_http.Failed as failed:
+        return str(failed)
+    return "" if answer.status == 200 else answer.body.decode(errors="replace")

@@ -54,7 +54,8 @@ class Plan:
 def run(plan: Plan, serve: Callable[[int], int]) -> int:
     """Run the service and the command, and return the exit code. Raises `UsageError`.
 
-    It is the command's, or 128+n for a signal. If the command succeeds, it is that of `--fail-on`, or the service's.
+    It is the command's, or 128+n for a signal; 5 if the service dies while the command runs. If the command succeeds,
+    it is that of `--fail-on`, or the service's.
     `serve` runs the service in the process that calls it, with the descriptor of a lifeline.
     """
     place = Place()
@@ -66,12 +67,14 @@ def run(plan: Plan, serve: Callable[[int], int]) -> int:
             return _end_without_command(plan, supervisor, log)
         url = reachable(url)
         code = _run_command(plan, supervisor, place, url)
+        if supervisor.has_lost_service and not supervisor.signaled:
+            code = ExitCode.SERVICE_FAILED
         if not code and plan.fail_on:
             code = _check(plan.fail_on, url)
         if code and plan.report:
             _try_report(plan.report.fetch, url)
         served = supervisor.stop_service()
-        if served:
+        if served and not supervisor.has_lost_service:
             _note(f"the service ended with exit code {served}")
         code = code or served
         if code and plan.report and _try_report(plan.report.write_log, log):

@@ -21,6 +21,9 @@ _SLOW_START = 5.0
 """Seconds until a note says why the service is not ready."""
 _STOP_TIMEOUT = 60.0
 """Seconds until a service that does not stop is killed. It may have to write an export."""
+_GRACE = 10.0
+"""Seconds that a command has to end by itself after its service has died."""
+_LOG_LINES = 20
 _FIRST_LINE = re.compile(rb"listening on (http://\S+)\n")
 
 
@@ -37,8 +40,15 @@ class Supervisor:
         self._endings: list[int] = []
         """The signals so far that ask for the end."""
         self._printed = b""
+        self._kill_at: float | None = None
+        """When a command whose service has died is killed, by `clock.elapsed`."""
         self._service: ServiceProcess | None = None
         self._command: CommandProcess | None = None
+
+    @property
+    def has_lost_service(self) -> bool:
+        """Whether the service died while the command ran."""
+        return self._kill_at is not None
 
     @property
     def signaled(self) -> int:
@@ -76,7 +86,10 @@ class Supervisor:
         return ""
 
     def run_command(self, args: Sequence[str], environment: Mapping[str, str]) -> int:
-        """Run the command and return its exit code, 128+n for a signal. Raises `CannotRun`."""
+        """Run the command and return its exit code, 128+n for a signal. Raises `CannotRun`.
+
+        If the service dies meanwhile, the command is ended: first by SIGTERM, then by SIGKILL.
+        """
         service = self._started()
 
         def prepare(pid: int) -> None:
@@ -85,7 +98,12 @@ class Supervisor:
 
         self._command = command = CommandProcess.start(args, environment, prepare)
         while command.exit_code is None:
-            self._handle_events(None)
+            self._handle_events(None if self._kill_at is None else max(self._kill_at - clock.elapsed(), 0))
+            if self._kill_at is None and service.exit_code is not None and command.exit_code is None:
+                self._on_dead_service(service.exit_code, command)
+            elif self._kill_at is not None and clock.elapsed() >= self._kill_at:
+                command.signal(signal.SIGKILL)
+                self._kill_at += _GRACE
         self._terminal.take_back(command.pid)
         # What the command has left behind gets the time that the service needs to stop.
         command.signal(signal.SIGTERM)
@@ -154,6 +172,17 @@ class Supervisor:
         if self._command is not None and self._command.exit_code is None:
             self._command.signal(number if len(self._endings) == 1 else signal.SIGKILL)
             self._command.signal(signal.SIGCONT)
+
+    def _on_dead_service(self, code: int, command: CommandProcess) -> None:
+        """Report that the service has died, and ask the command to end."""
+        while self._on_log():
+            pass
+        self._note(f"the service died with exit code {code} while the command ran, so the command is ended")
+        if not self._log.is_shown and (last := self._log.tail(_LOG_LINES)):
+            self._note("\n  ".join(["the service's log ends with:", *last]))
+        self._kill_at = clock.elapsed() + _GRACE
+        command.signal(signal.SIGTERM)
+        command.signal(signal.SIGCONT)
 
     def _on_ctrl_z(self) -> None:
         """The terminal asked this process to stop: stop the command, too."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from extcli import bounded_json
+from extcli.api import local_http
 from extcli.errors import CliError, ExitCode, UsageError
 from extcli.output.printer import write_stderr
 from extcli.output.sanitize import visible
-from extcli.parity import UNKNOWN, Selection, lines_of
+from extcli.parity import SHAPE, UNKNOWN, Selection, lines_of
+from extcli.reading.shapes import problem_of
 
 PARITY = "parity"
 _PATH = "/_emulator/parity?of=service"
@@ -54,20 +56,12 @@ class FailOn:
 
 def _read(url: str) -> Mapping[str, Any]:
     """Return the counts of a service. Raises `CliError` if it does not answer."""
-    from http.client import HTTPConnection, HTTPException
-    from urllib.parse import urlsplit
-
-    address = urlsplit(url)
-    connection = HTTPConnection(address.hostname or "", address.port, timeout=_TIMEOUT)
     try:
-        connection.request("GET", _PATH)
-        answer = connection.getresponse()
-        body = answer.read()
-        if answer.status != 200:
-            raise CliError(f"the service does not say what production would have done: {answer.status}")
-        found: Mapping[str, Any] = json.loads(body)
-        return found
-    except (HTTPException, OSError, ValueError) as error:
-        raise CliError(f"the service does not say what production would have done: {error}") from None
-    finally:
-        connection.close()
+        answer = local_http.get(url, _PATH, seconds=_TIMEOUT)
+        found = bounded_json.decoded(answer.body) if answer.status == 200 else None
+        problem = str(answer.status) if found is None else problem_of(found, SHAPE)
+    except (local_http.Failed, ValueError) as error:
+        found, problem = None, str(error)
+    if found is None or problem:
+        raise CliError(f"the service does not say what production would have done: {problem}")
+    return dict(found)

@@ -6,7 +6,7 @@ import json
 from typing import Any, Protocol
 
 from extcli.errors import Refused, UnexpectedAnswer
-from extcli.output.printer import SHAPE_ERRORS
+from extcli.reading.shapes import SHAPE_ERRORS, document_of
 from extcli.seeds.reader import Seed
 
 
@@ -29,7 +29,7 @@ def apply(seed: Seed, service: Target) -> dict[str, Any]:
             raise seed.refused(details) from None
         raise
     try:
-        result: dict[str, Any] = answer.json()
+        result: dict[str, Any] = document_of(answer)
         seed.save_tokens([link.pop("refresh") for link in result["links"]])
     except SHAPE_ERRORS as error:
         raise UnexpectedAnswer(answer) from error

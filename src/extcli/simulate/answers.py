@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from extcli.api.retry import RATE_LIMITED, UNAVAILABLE
+
 _END = b"\r\n\r\n"
 _LENGTH = b"\r\ncontent-length:"
 _LARGEST_HEAD = 1 << 16
@@ -23,8 +25,8 @@ class Head(NamedTuple):
     body_at: int
     closes: bool
     """Whether the service closes the connection after this answer."""
-    retry_after: int
-    """Seconds; -1 without one."""
+    retry_after: bytes | None
+    """The header `Retry-After` of 429 and 503."""
 
 
 def head_of(data: bytes) -> Head | None:
@@ -53,7 +55,7 @@ def head_of(data: bytes) -> Head | None:
         size = -1
     else:
         size, closes = -2, True
-    return Head(status, size, body_at, closes, _retry_after(head) if status in (429, 503) else -1)
+    return Head(status, size, body_at, closes, _retry_after(head) if status in (RATE_LIMITED, UNAVAILABLE) else None)
 
 
 def is_complete(data: bytes, head: Head, *, ended: bool = False) -> bool:
@@ -79,7 +81,6 @@ def body_of(data: bytes, head: Head) -> bytes:
     return b"".join(parts)
 
 
-def _retry_after(head: bytes) -> int:
+def _retry_after(head: bytes) -> bytes | None:
     _, found, rest = head.partition(b"\r\nretry-after:")
-    text = rest.partition(b"\r")[0].strip()
-    return int(text) if found and text.isdigit() and len(text) < 5 else -1
+    return rest.partition(b"\r")[0].strip() if found else None

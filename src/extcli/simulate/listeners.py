@@ -23,7 +23,7 @@ from extcli.api import envelope
 from extcli.api.http import certificates, is_loopback
 from extcli.api.websocket import explained
 from extcli.errors import Refused, ServerError, Unreachable
-from extcli.output.printer import SHAPE_ERRORS
+from extcli.reading.shapes import SHAPE_ERRORS
 
 _AT_ONCE = 50
 """Handshakes at the same time."""

@@ -11,6 +11,7 @@ import asyncio
 from collections import deque
 
 from extcli import clock
+from extcli.api.retry import pause, retry_after
 from extcli.errors import reason_of
 from extcli.simulate.answers import Head, body_of
 from extcli.simulate.connection import Connection
@@ -151,8 +152,8 @@ class Pool:
 
     def answered(self, index: int, head: Head, data: bytes, now: float) -> None:
         """Note an answer, or send the request again later."""
-        wait = head.retry_after
-        if head.status in self._repeats and wait >= 0 and now + wait < self.measured.sent[index] + self._timeout:
+        wait = self._pause_after(head)
+        if wait is not None and now + wait < self.measured.sent[index] + self._timeout:
             self.measured.repeated += 1
             self.measured.repeats_at.append(now)
             if self._pauses_all:
@@ -162,6 +163,13 @@ class Pool:
                 self._loop.call_later(wait, self._again, index)
             return
         self.settle(index, head.status, now, body_of(data, head) if head.status >= 300 else b"")
+
+    def _pause_after(self, head: Head) -> float | None:
+        """Return the seconds after which a refused request is sent again; `None` for never."""
+        if head.status not in self._repeats or head.retry_after is None:
+            return None
+        header = head.retry_after.decode("latin-1")
+        return None if retry_after(header) is None else pause(header)
 
     def _again(self, index: int) -> None:
         self._send_or_queue(index, self.now())

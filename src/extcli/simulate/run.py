@@ -13,7 +13,8 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from extcli import __version__, clock
 from extcli.api.call import Call
-from extcli.api.http import certificates, not_connected
+from extcli.api.failures import not_connected
+from extcli.api.http import certificates
 from extcli.api.token_sources import Credentials
 from extcli.config import settings
 from extcli.errors import CliError, UsageError

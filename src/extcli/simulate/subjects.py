@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import isclose, sqrt
 from typing import Any, Protocol
 
 from extcli.api.call import Call, encoded
 from extcli.api.client import answer_submission, buffer_addition, vote_cast
-from extcli.errors import Answered, Refused, UnexpectedAnswer, UsageError
-from extcli.output.printer import SHAPE_ERRORS
+from extcli.errors import Refused, UsageError
 from extcli.output.sanitize import visible
+from extcli.reading.shapes import document_of, expected
+from extcli.reading.streams import items
 from extcli.session import BACKEND, BROADCASTER, VIEWER, Session, is_global
 from extcli.simulate.plan import Plan
 from extcli.simulate.verdict import ENTRIES, Comparison, compare, compare_entries
@@ -77,8 +76,8 @@ class Poll:
             if error.status != 404:
                 raise
             return
-        with _readable(answer):
-            found = dict(answer.json())
+        with expected(answer):
+            found = dict(document_of(answer))
             self.closes_at = int(found.get("endsAt") or 0) * 1000
         name = visible(self.name)
         if found.get("totalVotesPerUser", 1) != 1:
@@ -110,8 +109,8 @@ class Poll:
 
     def _stats(self) -> Mapping[str, Any]:
         answer = self._session.service(VIEWER).read_poll(self.name)
-        with _readable(answer):
-            stats = dict(answer.json()["stats"])
+        with expected(answer):
+            stats = dict(document_of(answer)["stats"])
             _check_counts([stats["count"], *stats["specific"]])
             wrong_statistics(stats)
         return stats
@@ -119,8 +118,8 @@ class Poll:
     def has_voted(self, token: str) -> bool:
         """Return whether the user of a token has a vote."""
         answer = self._session.service_with(token).read_poll(self.name)
-        with _readable(answer):
-            return "vote" in answer.json()
+        with expected(answer):
+            return "vote" in document_of(answer)
 
     def call(self, plan: Plan, index: int) -> Call:
         return vote_cast(int(plan.choices[plan.choice[index]]), poll=self.name)
@@ -173,8 +172,8 @@ class Ranking:
     def read(self) -> Mapping[str, int]:
         owner = self._session.service(BACKEND if is_global(self.name) else BROADCASTER)
         answer = owner.read_ranking(self.name)
-        with _readable(answer):
-            scores = {str(each["key"]): each["score"] for each in answer.json()["data"]}
+        with expected(answer):
+            scores = {str(each["key"]): each["score"] for each in document_of(answer)["data"]}
             _check_counts(scores.values())
         return scores
 
@@ -230,18 +229,8 @@ class Buffer:
         return any(isinstance(each, dict) and each.get("simulation") == seed for each in self._entries())
 
     def _entries(self) -> list[Any]:
-        with self._session.service(BROADCASTER).read_buffer(self.name) as answer, _readable(answer):
-            answer.read()
-            return [each["data"] for each in json.loads(answer.content)["data"]]
-
-
-@contextmanager
-def _readable(answer: Answered) -> Iterator[None]:
-    """Turn an error while the block reads an answer into `UnexpectedAnswer`."""
-    try:
-        yield
-    except (*SHAPE_ERRORS, OverflowError, RecursionError) as error:
-        raise UnexpectedAnswer(answer) from error
+        with self._session.service(BROADCASTER).read_buffer(self.name) as answer, expected(answer):
+            return [each["data"] for each in items(answer.iter_bytes(), "data.item", f"buffer {visible(self.name)}")]
 
 
 def _check_counts(counts: Iterable[object]) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
+from extcli import bounded_json
 from extcli.api.call import SERVICE, Call, encoded
 from extcli.api.client import Service
+from extcli.reading.streams import limited
 from extcli.testing.calls import Calls, document
 from extcli.testing.operation import ModeT, Part, operation
 
@@ -85,7 +86,7 @@ class Actor(Part[ModeT]):
     def buffer(self, buffer: str, *, start: int | None = None) -> Json:
         """Read the entries of an accumulation buffer, from `start` (Unix ms)."""
         with self._service.read_buffer(buffer, start=start) as answer:
-            return dict(json.loads(answer.read()))
+            return dict(bounded_json.decoded(b"".join(limited(answer.iter_bytes(), f"buffer {buffer}"))))
 
     # Stores, by the last part of their path: extension_state, channel_config, viewer_state, …
 

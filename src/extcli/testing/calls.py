@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from extcli.api import bodies
 from extcli.api.call import Call
 from extcli.api.control import Control
 from extcli.api.http import Answer, Http
@@ -14,6 +14,7 @@ from extcli.api.signed_calls import error_of
 from extcli.api.token_sources import Credentials, SandboxTokens
 from extcli.config.settings import Identity
 from extcli.errors import CliError, reason_of
+from extcli.reading.shapes import document_of
 
 TIMEOUT = 90.0
 """Seconds for any answer. The service holds a request for up to 60."""
@@ -34,21 +35,27 @@ class Calls:
 
     def perform(self, call: Call) -> Answer:
         """Send a call and return its whole answer. Raises `Refused`, `ServerError` or `Unreachable`."""
-        with self.stream(call) as answer:
+        with self._answer(call, bodies.ANSWER) as answer:
             answer.read()
             return answer
 
     @contextmanager
     def stream(self, call: Call) -> Iterator[Answer]:
-        """Send a call and yield its answer, the body unread; once more if the clock was moved past the token's end."""
-        with self._sent(call) as answer:
+        """Send a call and yield its answer, the body unread and not limited as a whole."""
+        with self._answer(call, None) as answer:
+            yield answer
+
+    @contextmanager
+    def _answer(self, call: Call, limit: int | None) -> Iterator[Answer]:
+        """Send a call and yield its answer; once more if the clock was moved past the end of the token."""
+        with self._sent(call, limit) as answer:
             if not self._may_renew(call, answer):
                 yield self._checked(call, answer)
                 return
-        with self._sent(call) as answer:
+        with self._sent(call, limit) as answer:
             yield self._checked(call, answer)
 
-    def _sent(self, call: Call) -> Any:
+    def _sent(self, call: Call, limit: int | None) -> Any:
         authorization = self.authorization if call.signed else ""
         return self._http.stream(
             call.method,
@@ -57,6 +64,7 @@ class Calls:
             body=call.body,
             authorization=authorization or None,
             is_probe=call.is_probe,
+            limit=limit,
         )
 
     def _may_renew(self, call: Call, answer: Answer) -> bool:
@@ -91,4 +99,4 @@ def control(http: Http) -> Control:
 
 def document(answer: Answer) -> Any:
     """Return the JSON document of an answer."""
-    return json.loads(answer.content)
+    return document_of(answer, object)

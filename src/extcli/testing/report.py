@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import ClassVar
 import pytest
 
 from extcli.errors import CliError
+from extcli.reading.shapes import document_of
 from extcli.testing.server import Server
 
 _LISTED = 5
@@ -67,7 +67,7 @@ def _refusals(space: Space) -> str:
         answer = space.server.http.send("GET", path)
     except CliError:
         return ""
-    entries = json.loads(answer.content)["entries"] if answer.status_code == 200 else []
+    entries = document_of(answer, {"entries": [dict]})["entries"] if answer.status_code == 200 else []
     return lines_of(reversed(entries), sys.maxsize)
 
 

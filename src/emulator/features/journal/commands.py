@@ -87,7 +87,10 @@ def words_of(endpoint: str, query: Mapping[str, str], body: Any) -> list[str] | 
 
 
 def _filled(words: list[str], parameters: dict[str, str], members: dict[str, Any] | None, body: Any) -> Iterator[str]:
-    """Yield the words with the values in them, and take those out of the dicts. Raises `KeyError` for an absent one."""
+    """Yield the words with the values in them, and take those out of the dicts.
+
+    Raises `KeyError` for an absent value, and for one that would become an option.
+    """
     is_left_out = False
     for at, word in enumerate(words):
         if word.startswith("["):
@@ -96,7 +99,10 @@ def _filled(words: list[str], parameters: dict[str, str], members: dict[str, Any
             word = word[1:]
         last, word = word.endswith("]"), word.removesuffix("]")
         if not is_left_out:
-            yield _value(word, parameters, members, body)
+            value = _value(word, parameters, members, body)
+            if value.startswith("-") and "{" in word and not words[at - 1].lstrip("[").startswith("-"):
+                raise KeyError(word)  # an argument that the command would take for an option
+            yield value
         is_left_out = is_left_out and not last
 
 

@@ -70,6 +70,7 @@ def _extcli(entry: Entry, url: str) -> str:
         command = " ".join(map(quote, words))
     else:
         path = _path(entry).removeprefix(SERVICE)
+        path = f"{SERVICE}{path}" if path.startswith("-") else path
         command = " ".join(["api", _method(entry), quote(path), *([] if entry.caller else ["--no-auth"])])
         if entry.request:
             before, command = f"printf %s {quote(_text(entry.request))} | ", f"{command} --input -"
@@ -194,5 +195,8 @@ def _frame_words(entry: Entry) -> list[str]:
         raise invalid_parameter("as", "the frame is no request")
     params, data = frame.get("params"), frame.get("data")
     target = params.get("target") if isinstance(params, dict) else None
-    words = ["socket", "send", frame["action"], *([target] if isinstance(target, str) else [])]
-    return [*words, "--data", json.dumps(data)] if data is not None else words
+    words = [frame["action"], *([target] if isinstance(target, str) else [])]
+    options = ["--data", json.dumps(data)] if data is not None else []
+    if any(each.startswith("-") for each in words):
+        raise invalid_parameter("as", "the action or target of the frame begins with '-', as options of commands do")
+    return ["socket", "send", *words, *options]

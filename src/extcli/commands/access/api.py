@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated
 
 import typer
 
+from extcli import bounded_json
 from extcli.api.call import SERVICE, Call, encoded
 from extcli.cli import confirm
 from extcli.cli.confirm import Yes
@@ -84,7 +84,7 @@ def _print(output: Output, body: bytes) -> None:
     """Print a body: JSON as the format wants it, anything else unchanged."""
     if output.query or output.format in (Format.TABLE, Format.JSONL):
         with suppress(ValueError, RecursionError):
-            output.show_value(json.loads(body), _ANY)
+            output.show_value(bounded_json.decoded(body), _ANY)
             return
     output.body([body])
 

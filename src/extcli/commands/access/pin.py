@@ -13,6 +13,7 @@ from extcli.errors import Refused, UsageError
 from extcli.output import times, views
 from extcli.output.format import Format
 from extcli.output.sanitize import visible
+from extcli.reading.shapes import document_of
 from extcli.realtime import pins
 from extcli.realtime import views as link_views
 from extcli.session import BROADCASTER, Session
@@ -49,7 +50,7 @@ def request(
         session.output.show(answer, link_views.PIN_AND_TOKEN)
         if session.output.format is Format.TABLE:
             session.output.note("the game's token, valid from then on:")
-            session.output.line(visible(answer.json()["token"]))  # on one line, for copying
+            session.output.line(visible(document_of(answer, {"token": str})["token"]))  # on one line, for copying
         return
     service = session.service_by_client_id() if unbound else session.service(BROADCASTER)
     session.output.show(service.request_pin(session.resolver.pin_path()), link_views.PIN)

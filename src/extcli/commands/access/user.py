@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
+from extcli.api.http import Answer
 from extcli.cli.shared_options import command, noun
+from extcli.errors import UnexpectedAnswer
 from extcli.output import views
+from extcli.reading.shapes import document_of
 from extcli.session import BACKEND, VIEWER, Session
 
 app = noun("Users: the caller's identity, and the users who shared theirs.")
@@ -50,11 +52,13 @@ def list_users(
     while True:
         answer = service.list_user_ids(page)
         session.output.show(answer, views.USER_IDS)
-        page = _next(answer.content)
+        page, before = _next(answer), page
+        if page == before != _END:
+            raise UnexpectedAnswer(answer, "next must be another cursor")
         if cursor is not None or page == _END:
             return
 
 
-def _next(body: bytes) -> str:
-    document = json.loads(body)
+def _next(answer: Answer) -> str:
+    document = document_of(answer, object)
     return str(document.get("next") or _END) if isinstance(document, dict) else _END

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from extcli import clock
 from extcli.api.http import Answer
 from extcli.commands.checks.conditions import Condition, scope_of
-from extcli.errors import ExpectationFailed, Refused, UsageError
+from extcli.errors import ExpectationFailed, Refused, UnexpectedAnswer, UsageError
 from extcli.output.outcome_lines import cut, outcome_lines
 from extcli.output.printer import View
+from extcli.reading.shapes import document_of
 from extcli.session import Session
 
 _LONGEST_CALL = 50.0
@@ -20,6 +21,24 @@ _FIRST_CALL = 1.0
 """Seconds before a wait is reported."""
 _MARGIN = 10.0
 """Seconds that an answer may be late."""
+
+_OUTCOME = {
+    "met": bool,
+    "wanted": dict,
+    "found": dict,
+    "changes": [
+        {
+            "at": int,
+            "kind": str,
+            "did": str,
+            "id": (str, None),
+            "user": (str, None),
+            "channel_id": (str, None),
+            "value": object,
+        }
+    ],
+}
+"""The shape of the answer of `GET /_emulator/wait`."""
 
 OUTCOME = View(table=lambda outcome: "", rows=lambda outcome: [])
 """A condition that is met prints nothing, except as JSON."""
@@ -37,7 +56,7 @@ def meet(session: Session, condition: Condition, seconds: float) -> None:
         answer = _ask(session, condition, scope, min(left, _LONGEST_CALL))
     session.output.show(answer, OUTCOME)
     if not _is_met(answer):
-        raise NotMet(what, json.loads(answer.content), seconds)
+        raise NotMet(what, document_of(answer, _OUTCOME), seconds)
 
 
 def report_wait(session: Session, seconds: float, what: str) -> None:
@@ -47,17 +66,20 @@ def report_wait(session: Session, seconds: float, what: str) -> None:
 
 
 def _is_met(answer: Answer) -> bool:
-    return bool(json.loads(answer.content)["met"])
+    return bool(document_of(answer, _OUTCOME)["met"])
 
 
 def read_mark(session: Session) -> int:
     """Return the mark of the latest change. Raises `UsageError` if the service has none."""
     try:
-        mark = session.control().probing().read_clock().headers.get("x-emulator-mark")
+        answer = session.control().probing().read_clock()
     except Refused as refused:
         raise _without_control(session) if refused.status == 404 else refused from None
+    mark = answer.headers.get("x-emulator-mark")
     if mark is None:
         raise UsageError(f"{session.resolver.url()} has no marks", why="only an emulator in one process has them")
+    if not re.fullmatch("[0-9]{1,18}", mark):
+        raise UnexpectedAnswer(answer, "the header x-emulator-mark must be a whole number")
     return int(mark)
 
 

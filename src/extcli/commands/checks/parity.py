@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -11,7 +10,8 @@ import typer
 from extcli.errors import ExpectationFailed, Refused, UsageError
 from extcli.output.printer import View
 from extcli.output.sanitize import field, visible
-from extcli.parity import Selection, lines_of
+from extcli.parity import SHAPE, Selection, lines_of
+from extcli.reading.shapes import document_of
 from extcli.session import Session
 
 
@@ -45,7 +45,7 @@ def parity(
                 f"{session.resolver.url()} gives no verdicts", why="only an emulator in sandbox does"
             ) from None
         raise
-    found = selection.failures(json.loads(answer.content))
+    found = selection.failures(document_of(answer, SHAPE))
     session.output.show_value({"rules": found}, VERDICTS)
     if found:
         raise ProductionDiffers(found)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import typer
 
-from extcli import clock
-from extcli.api.http import Answer, TooLarge
+from extcli import bounded_json, clock
+from extcli.api.http import Answer
 from extcli.cli.shared_options import command, noun_and_command
 from extcli.commands.checks.conditions import Condition, add_conditions
-from extcli.errors import CliError, ErrorAnswer, ExpectationFailed, Unreachable, is_from_service
+from extcli.errors import CliError, ErrorAnswer, ExpectationFailed, TooLarge, Unreachable, is_from_service
 from extcli.output import views
 from extcli.session import Session
 
@@ -90,8 +89,8 @@ def _problem_of_deployment(session: Session, deadline: float) -> tuple[str, str]
 
 def _object(answer: Answer) -> dict[str, Any]:
     try:
-        document = json.loads(answer.content)
-    except (ValueError, RecursionError):
+        document = bounded_json.decoded(answer.content)
+    except ValueError:
         return {}
     return document if isinstance(document, dict) else {}
 

@@ -15,8 +15,9 @@ from extcli.config import secret_lookup
 from extcli.errors import MARK, CliError, ExpectationFailed, UsageError
 from extcli.output import views
 from extcli.output.format import Format
-from extcli.output.printer import SHAPE_ERRORS, Answer
+from extcli.output.printer import Answer
 from extcli.output.sanitize import visible
+from extcli.reading.shapes import SHAPE_ERRORS, document_of
 from extcli.session import BACKEND, BROADCASTER, VIEWER, Session
 
 app = noun("Broadcasts: messages under an event name, to all current listeners. Nothing is stored.")
@@ -147,7 +148,7 @@ def _reached(session: Session, answer: Answer) -> int | None:
     if output.format is not Format.TABLE or output.quiet or MARK not in answer.headers or not id:
         return None
     with suppress(CliError, *SHAPE_ERRORS):
-        found = session.control().read_journal({"id": id, "kind": "delivery"}).json()["entries"]
+        found = document_of(session.control().read_journal({"id": id, "kind": "delivery"}))["entries"]
         return sum(each["delivered"] for each in found) if found else None
     return None
 

@@ -19,8 +19,8 @@ from extcli.codes.upload import existing_sets, plan_upload
 from extcli.codes.validation import validate
 from extcli.errors import CliError, ExpectationFailed, UsageError
 from extcli.output import times, views
-from extcli.output.printer import SHAPE_ERRORS
 from extcli.output.sanitize import visible
+from extcli.reading.shapes import SHAPE_ERRORS, document_of
 from extcli.session import BACKEND, VIEWER, Session
 
 app = noun("Reward codes: upload sets, mark winners, redeem.")
@@ -254,9 +254,9 @@ def _why_no_code(session: Session, prize: int) -> dict[str, str]:
         return (per_set or [])[prize : prize + 1]
 
     with suppress(CliError, *SHAPE_ERRORS):
-        if any(of_set(service.read_eligibility().json()["eligible"])):
+        if any(of_set(document_of(service.read_eligibility())["eligible"])):
             return {"why": "the set is used up", "fix": "upload more codes: `extcli codes list` shows what is left"}
-        if any(of_set(service.read_redeemed().json()["redeemed"])):
+        if any(of_set(document_of(service.read_redeemed())["redeemed"])):
             return {
                 "why": "the viewer has redeemed all that they may",
                 "fix": "`extcli codes redeemed` lists them; mark the viewer again with a higher --limit",
@@ -288,7 +288,7 @@ def redeem(
     """
     answer = session.service(VIEWER).redeem_code(prize)
     session.output.show(answer, code_views.redemption(reveal=reveal))
-    if not code_views.codes_of(answer.json()):
+    if not code_views.codes_of(document_of(answer, object)):
         raise ExpectationFailed(
             f"no code of set {prize} is available",
             **_why_no_code(session, prize),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,8 +11,9 @@ from extcli.cli import confirm
 from extcli.commands.data.listing import END
 from extcli.errors import ErrorAnswer, UsageError
 from extcli.output import views
-from extcli.output.printer import SHAPE_ERRORS, Answer
+from extcli.output.printer import Answer
 from extcli.output.sanitize import visible
+from extcli.reading.shapes import SHAPE_ERRORS, document_of
 from extcli.session import BACKEND, BROADCASTER, Session, is_global
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _channels(read: Pages, member: str, name: str) -> int | None:
     cursor, channels = END, set[str]()
     for _ in range(_COUNTED_PAGES):
         try:
-            document = json.loads(read(cursor).content)
+            document = document_of(read(cursor))
             cursor = str(document["next"])
             channels.update(each["channel_id"] for each in document[member] if each["id"] == name)
         except (ErrorAnswer, *SHAPE_ERRORS):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from typing import Any
 
-from extcli.errors import UnexpectedAnswer
+from extcli.errors import TooLarge, UnexpectedAnswer, shortened
 from extcli.output.format import Format
 from extcli.output.listing_views import VIEWS
-from extcli.output.printer import SHAPE_ERRORS, Answer, View
+from extcli.output.printer import Answer, View
+from extcli.reading.shapes import document_of
+from extcli.reading.streams import LARGEST_WHOLE
 from extcli.session import Session
 
 END = "0"
@@ -20,19 +20,27 @@ def show_all(session: Session, read: Callable[[str], Answer], member: str, view:
     """Print all pages: as one table, or else each as it arrives. `read` returns the page at a cursor."""
     view = view or VIEWS[member]
     cursor, found = END, []
+    size = 0
     as_one = session.output.format is Format.TABLE or session.output.query is not None
     while True:
         answer = read(cursor)
-        try:
-            document: dict[str, Any] = json.loads(answer.content)
-            cursor = str(document["next"])
-            found += document[member]
-        except SHAPE_ERRORS as error:
-            raise UnexpectedAnswer(answer) from error
+        document = document_of(answer, {member: [dict], "next": str})
+        size += len(answer.content)
+        _check_progress(cursor, document["next"], size if as_one else 0, answer)
+        cursor = document["next"]
+        found += document[member]
         if not as_one:
             session.output.show(answer, view)
             found.clear()
         if cursor == END:
             break
     if as_one:
-        session.output.show_value({member: found}, view)
+        session.output.show_value({member: found}, view, of=answer)
+
+
+def _check_progress(cursor: str, following: str, size: int, answer: Answer) -> None:
+    """Raise an error for a page that leads to itself, or for pages of more bytes than one table may have."""
+    if following == cursor != END:
+        raise UnexpectedAnswer(answer, f"next must be another cursor, not {shortened(cursor, 40)!r}")
+    if size > LARGEST_WHOLE:
+        raise TooLarge(f"the list of {answer.request.url.path}", LARGEST_WHOLE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +13,7 @@ from extcli.errors import Refused, UnexpectedAnswer, UsageError
 from extcli.output import game_views, views
 from extcli.output.printer import View
 from extcli.output.sanitize import visible
+from extcli.reading.shapes import document_of
 from extcli.session import BACKEND, VIEWER, Session
 
 if TYPE_CHECKING:
@@ -213,6 +213,6 @@ def _question(service: Service, question: str) -> dict[str, Any]:
             raise
         return {}
     try:
-        return dict(json.loads(answer.content))
+        return dict(document_of(answer))
     except (TypeError, ValueError):
         raise UnexpectedAnswer(answer) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from contextlib import suppress
@@ -19,8 +18,9 @@ from extcli.commands.watching import Watch, repeat
 from extcli.errors import CliError, Refused, UsageError, shortened
 from extcli.output import poll_views, times, views
 from extcli.output.format import Format
-from extcli.output.printer import SHAPE_ERRORS
 from extcli.output.sanitize import visible
+from extcli.reading.shapes import SHAPE_ERRORS, document_of
+from extcli.reading.streams import items
 from extcli.session import BACKEND, VIEWER, Session
 
 if TYPE_CHECKING:
@@ -130,14 +130,14 @@ def _show(session: Session, service: Service, poll: str, answer: Answer) -> None
     output, definition, outside = session.output, {}, {}
     if output.format is Format.TABLE:
         with suppress(CliError, *SHAPE_ERRORS):  # it has none, or the deployment knows no definitions
-            definition = dict(service.probing().read_poll_definition(poll).json())
+            definition = document_of(service.probing().read_poll_definition(poll))
     if output.format is not Format.JSON:
         with suppress(CliError, *SHAPE_ERRORS):  # the log is not for this caller
-            outside = _votes_outside(session, poll, answer.json())
+            outside = _votes_outside(session, poll, document_of(answer))
     output.show(answer, poll_views.poll(outside, definition))
     if output.format in (Format.PLAIN, Format.JSONL) and not output.watcher:
         with suppress(*SHAPE_ERRORS):
-            if (unknown := poll_views.votes_outside(answer.json()) - sum(outside.values())) > 0:
+            if (unknown := poll_views.votes_outside(document_of(answer)) - sum(outside.values())) > 0:
                 votes = "vote is" if unknown == 1 else "votes are"
                 log = f"`extcli vote logs {visible(poll)}`"
                 output.report(f"{unknown:,} {votes} outside {poll_views.COUNTED}: {log} lists all")
@@ -148,7 +148,7 @@ def _votes_outside(session: Session, poll: str, result: Mapping[str, Any]) -> di
     if not poll_views.votes_outside(result) or result["stats"]["count"] > _MAX_LOG:
         return {}
     with session.service(BACKEND).probing().read_vote_log(poll, channel=session.channel(VIEWER)) as answer:
-        return poll_views.count_outside(json.loads(answer.read())["result"])
+        return poll_views.count_outside(items(answer.iter_bytes(), "result.item", f"poll {visible(poll)}"))
 
 
 @command(app)

@@ -14,8 +14,8 @@ from extcli.cli.option_groups import with_options
 from extcli.cli.shared_options import command
 from extcli.errors import Refused, UnexpectedAnswer, UsageError
 from extcli.output import times, views
-from extcli.output.printer import SHAPE_ERRORS
 from extcli.output.sanitize import visible
+from extcli.reading.shapes import SHAPE_ERRORS, document_of
 from extcli.session import BROADCASTER, Session, is_global
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ def _definition(service: Service, poll: str) -> dict[str, Any]:
             error.fix = "`extcli vote define` gives it one; backend and admin must name its channel with --channel"
         raise
     try:
-        return dict(answer.json())
+        return dict(document_of(answer))
     except SHAPE_ERRORS as error:
         raise UnexpectedAnswer(answer) from error
 
@@ -228,7 +228,7 @@ def _definition_if_any(service: Service, poll: str, *, only_if: Callable[[], boo
 
 
 def _has_votes(service: Service, poll: str) -> bool:
-    return bool(service.probing().read_poll(poll).json()["stats"]["count"])
+    return bool(document_of(service.probing().read_poll(poll), {"stats": {"count": int}})["stats"]["count"])
 
 
 def _changed(definition: dict[str, Any], members: dict[str, Any]) -> dict[str, Any]:

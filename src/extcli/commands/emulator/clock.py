@@ -9,9 +9,9 @@ import typer
 from extcli.cli import confirm
 from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import command, noun
-from extcli.errors import ExpectationFailed, UnexpectedAnswer
+from extcli.errors import ExpectationFailed
 from extcli.output import times, views
-from extcli.output.printer import SHAPE_ERRORS
+from extcli.reading.shapes import document_of
 from extcli.session import Session
 
 app = noun("The emulator's clock, which decides when polls, buffers and tokens expire: read it, move it, freeze it.")
@@ -85,11 +85,8 @@ def show_next(
         session.output.show(coming, COMING)
         return
     confirm.guard(session, "the clock moves, and data may expire", yes=yes)
-    try:
-        document = coming.json()
-        ends = [each["at"] - document["now"] for each in document["next"]]
-    except SHAPE_ERRORS:
-        raise UnexpectedAnswer(coming) from None
+    document = document_of(coming, {"now": int, "next": [{"at": int}]})
+    ends = [each["at"] - document["now"] for each in document["next"]]
     if not ends:
         raise ExpectationFailed("nothing will expire")
     _move(session, advance=max(0, ends[0]))

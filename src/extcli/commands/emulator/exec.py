@@ -64,7 +64,8 @@ def exec_(
     The service takes a free port and keeps its data in memory. The command starts when the
     service is ready, and finds it through EXTCLI_URL, EXTCLI_WS_URL, EXTCLI_CLIENT_ID and
     EXTCLI_SECRET_FILE. Exits with the command's exit code, or 128+n if signal n ended it.
-    With --fail-on, exits 7 if the command succeeds but would not in production.
+    If the service dies while the command runs, ends the command and exits 5. With
+    --fail-on, exits 7 if the command succeeds but would not in production.
     The options of `serve` are options of `exec`, too.
 
     \b

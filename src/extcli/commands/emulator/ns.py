@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from extcli.cli.shared_options import command, noun
-from extcli.errors import Refused, UnexpectedAnswer, UsageError, reason_of
+from extcli.errors import Refused, UsageError, reason_of
 from extcli.output import views
 from extcli.output.printer import View
+from extcli.reading.shapes import document_of
 from extcli.session import Session
 
 app = noun("Namespaces: isolated services at URL/_ns/NAME, each with its own data, clock and connections.")
@@ -89,10 +90,7 @@ def _create(session: Session, name: str, source: str | None = None) -> None:
         if "Cannot fork" in reason_of(refused.body):
             raise UsageError(refused.what, why=refused.why) from None
         raise
-    try:
-        name = created.json()["namespace"]
-    except (ValueError, KeyError, TypeError):
-        raise UnexpectedAnswer(created) from None
+    name = document_of(created, {"namespace": str})["namespace"]
     session.output.show_value({"namespace": name, "url": f"{session.http.url}/_ns/{name}"}, _CREATED)
 
 

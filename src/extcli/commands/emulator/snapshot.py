@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from extcli.cli.shared_options import command, noun
+from extcli.reading.shapes import document_of
 from extcli.session import Session
 
 app = noun("Snapshots: save all data of the emulator to a file, load it, and compare files.")
@@ -65,7 +66,7 @@ def load(session: Session, file: Source) -> None:
     with transfer.body_of(file) as body:
         answer = session.control().load_snapshot(body)
     session.output.show(answer, views.COUNTS)
-    if not answer.json()["keys"]:
+    if not document_of(answer, {"keys": bool})["keys"]:
         login.delete_links(session)
 
 

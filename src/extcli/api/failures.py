@@ -1,0 +1,44 @@
+"""The errors for a service that does not answer, alike for HTTP and the WebSocket."""
+
+from __future__ import annotations
+
+from extcli.config.settings import DEFAULT_URL
+from extcli.errors import Unreachable
+
+
+class NotConnected(Unreachable):
+    """There was no connection, so nothing was sent."""
+
+
+def not_connected(url: str, why: str) -> NotConnected:
+    """Return the error for a service that accepts no connection."""
+    fix = "check --url, EXTCLI_URL, EXTCLI_WS_URL or the profile, or start a local service with `extcli serve`"
+    if url == DEFAULT_URL:
+        fix = "start a service with `extcli serve`, or set --url or EXTCLI_URL to a running one"
+    return NotConnected(f"cannot connect to {url}", why=why, fix=fix)
+
+
+def timed_out(url: str) -> Unreachable:
+    """Return the error for an answer that did not arrive in time."""
+    return Unreachable(f"no answer from {url} in time", fix="allow more time with --timeout, for example 2m")
+
+
+def proxy_refused(url: str) -> Unreachable:
+    """Return the error for a proxy that does not forward the request."""
+    fix = "check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"
+    return Unreachable(f"the proxy for {url} refused the connection", fix=fix)
+
+
+def no_tls(url: str) -> Unreachable:
+    """Return the error for a service without TLS at an address that requires it."""
+    scheme, _, rest = url.partition("://")
+    return Unreachable(f"{url} does not use TLS", fix=f"to send your data unencrypted, use {scheme[:-1]}://{rest}")
+
+
+def incomplete(url: str) -> Unreachable:
+    """Return the error for a connection that ended before the answer."""
+    return Unreachable(
+        f"{url} closed the connection, or does not speak HTTP",
+        why="the answer is incomplete",
+        fix="check the port; if the service was stopped meanwhile, start it again",
+    )

@@ -1,0 +1,131 @@
+"""GET requests without an HTTP library, which is slow to import: for start-up, and for completion in shells.
+
+A service on this machine is asked whether it is ready, what production would have done, or for its names.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from typing import NamedTuple
+
+from extcli import clock
+
+LARGEST = 64 << 20
+"""Bytes of an answer that is read into memory."""
+_LARGEST_HEAD = 1 << 16
+_PIECE = 1 << 16
+
+
+class Failed(Exception):
+    """There is no complete answer. The text says why."""
+
+
+class Answer(NamedTuple):
+    """The status of an answer, and its body unless that was written elsewhere."""
+
+    status: int
+    body: bytes
+
+
+def get(
+    url: str,
+    path: str,
+    *,
+    seconds: float,
+    authorization: str = "",
+    largest: int | None = LARGEST,
+    write: Callable[[bytes], object] | None = None,
+) -> Answer:
+    """Send `GET url/path` as a probe, and return the answer within `seconds`. Raises `Failed`, also above `largest`.
+
+    With `write`, the body of a 200 goes there in pieces instead. The URL must begin with `http://`.
+    """
+    scheme, _, rest = url.partition("://")
+    place, slash, base = rest.partition("/")
+    if scheme != "http" or not all("!" <= char <= "~" for char in f"{rest}{path}{authorization}".replace(" ", "")):
+        raise Failed(f"{url} is not an http address")
+    lines = [f"GET {slash}{base.rstrip('/')}{path} HTTP/1.1", f"host: {place}", "connection: close"]
+    lines += [f"x-request-id: probe-{os.urandom(6).hex()}"]  # the journal does not list it
+    lines += [f"authorization: {authorization}"] if authorization else []
+    reader = _Reader(largest, write)
+    deadline = clock.elapsed() + seconds
+    try:
+        with socket.create_connection(_address(place), seconds) as connection:
+            connection.sendall("\r\n".join([*lines, "", ""]).encode())
+            while not reader.is_complete:
+                connection.settimeout(max(deadline - clock.elapsed(), 0.001))
+                if clock.elapsed() > deadline:
+                    raise TimeoutError
+                data = connection.recv(_PIECE)
+                if not data:
+                    reader.end()
+                    break
+                reader.feed(data)
+    except TimeoutError:
+        raise Failed("no answer in time") from None
+    except OSError as error:
+        raise Failed(error.strerror or str(error)) from None
+    return Answer(reader.status, bytes(reader.body))
+
+
+class _Reader:
+    """Finds the end of an answer, and keeps or writes its body. Its callbacks are those of httptools."""
+
+    def __init__(self, largest: int | None, write: Callable[[bytes], object] | None) -> None:
+        from httptools import HttpResponseParser
+
+        self.status = 0
+        self.body = bytearray()
+        self.is_complete = False
+        self._largest = largest
+        self._write = write
+        self._size = 0
+        self._until_close = True
+        self._head = 0
+        self._parser = HttpResponseParser(self)
+
+    def feed(self, data: bytes) -> None:
+        """Read more of the answer. Raises `Failed` if it is not HTTP, or too large."""
+        from httptools import HttpParserError
+
+        if not self.status:
+            self._head += len(data)
+            if self._head > _LARGEST_HEAD:
+                raise Failed("the head of the answer is too large")
+        try:
+            self._parser.feed_data(data)
+        except HttpParserError as error:
+            cause = error.__context__
+            raise cause if isinstance(cause, Failed | OSError) else Failed("the answer is not HTTP") from None
+
+    def end(self) -> None:
+        """Note that the service closed the connection. Raises `Failed` if the answer is incomplete."""
+        if not self.status or not self._until_close:
+            raise Failed("the answer is incomplete")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if name.lower() in (b"content-length", b"transfer-encoding"):
+            self._until_close = False
+
+    def on_headers_complete(self) -> None:
+        status = self._parser.get_status_code()
+        self.status = status if status >= 200 else 0
+
+    def on_body(self, data: bytes) -> None:
+        self._size += len(data)
+        if self._largest is not None and self._size > self._largest:
+            raise Failed(f"the answer is too large: over {self._largest:,} bytes")
+        if self._write and self.status == 200:
+            self._write(data)
+        else:
+            self.body += data
+
+    def on_message_complete(self) -> None:
+        self.is_complete = self.status > 0
+
+
+def _address(place: str) -> tuple[str, int]:
+    host, _, port = place.rpartition(":") if place.rpartition(":")[2].isdigit() else (place, "", "80")
+    return host.strip("[]"), int(port)

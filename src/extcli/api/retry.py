@@ -1,0 +1,61 @@
+"""When a refused request is sent again: the one policy of single commands, bulk runs, crowds and probes."""
+
+from __future__ import annotations
+
+import re
+from email.utils import parsedate_to_datetime
+from random import uniform
+from typing import Final
+
+from extcli import clock
+
+RATE_LIMITED: Final = 429
+"""The request was not applied, so sending it again is always harmless."""
+UNAVAILABLE: Final = 503
+"""The request may have been applied."""
+FLOOR: Final = 0.1
+"""The least seconds before a request is sent again, whatever the service says. A part of it is random."""
+_FIRST: Final = 0.5
+_LONGEST: Final = 8.0
+"""Seconds before the first and the latest repetitions, if the service does not say when."""
+
+
+def retry_after(header: str | None) -> float | None:
+    """Return the seconds that `Retry-After` asks for, a number or an HTTP date; `None` if it is absent or invalid."""
+    text = (header or "").strip()
+    if re.fullmatch(r"[0-9]{1,9}", text):
+        return float(text)
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - clock.now() / 1000)
+    except (ValueError, OverflowError):
+        return None
+
+
+def pause(header: str | None, attempts: int = 0) -> float:
+    """Return the seconds to wait before a request is sent again, at least about `FLOOR`, with jitter.
+
+    Without a usable `Retry-After`, they double with each earlier repetition, up to 8.
+    """
+    asked = retry_after(header)
+    if asked is None:
+        return min(_FIRST * 2.0 ** min(attempts, 16), _LONGEST) * uniform(0.75, 1.25)
+    return max(asked, FLOOR) + uniform(0, FLOOR)
+
+
+class Deadline:
+    """The end of repetitions: so many seconds after the first refusal since the latest success."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._ends: float | None = None
+
+    def reset(self) -> None:
+        """Record a success."""
+        self._ends = None
+
+    def allows(self, pause: float) -> bool:
+        """Return whether a request may be sent again after this pause, in seconds. Begins the time if it has not."""
+        now = clock.elapsed()
+        if self._ends is None:
+            self._ends = now + self._seconds
+        return now + pause <= self._ends

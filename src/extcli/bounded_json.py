@@ -1,0 +1,60 @@
+"""Decodes JSON that another program or a person has written. Pure."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+LARGEST_UNCOUNTED = 1 << 20
+"""Bytes of a text that is decoded without counting its values."""
+MOST_VALUES = 4_000_000
+"""Values of one document. Each takes 30 to 100 bytes of memory, far more than in the text."""
+DEEPEST = 200
+"""Levels of arrays and objects. What prints a document recurses, two or three calls a level."""
+
+
+def decoded(text: bytes | str, *, strict: bool = False) -> Any:
+    """Return the value of a JSON text.
+
+    Raises `ValueError`, with a reason that quotes nothing of the text, if it is not JSON, has too many values, is
+    nested too deeply, or has a number of more than 4,300 digits. With `strict` also for `NaN` and `Infinity`.
+    """
+    if len(text) > LARGEST_UNCOUNTED and _separators(text) > MOST_VALUES:
+        raise ValueError(f"more than {MOST_VALUES:,} values")
+    try:
+        value = json.loads(text, parse_constant=_refuse) if strict else json.loads(text)
+    except RecursionError:
+        raise ValueError(f"nested deeper than {DEEPEST} levels") from None
+    if _brackets(text) > DEEPEST and _is_too_deep(value):
+        raise ValueError(f"nested deeper than {DEEPEST} levels")
+    return value
+
+
+def _separators(text: bytes | str) -> int:
+    """Return at least the number of values. Characters within strings count, too."""
+    return text.count(b",") + _brackets(text) if isinstance(text, bytes) else text.count(",") + _brackets(text)
+
+
+def _brackets(text: bytes | str) -> int:
+    if isinstance(text, bytes):
+        return text.count(b"[") + text.count(b"{")
+    return text.count("[") + text.count("{")
+
+
+def _is_too_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        level = [
+            child
+            for each in level
+            if type(each) in (dict, list)
+            for child in (each.values() if type(each) is dict else each)
+            if type(child) in (dict, list)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")

@@ -1,0 +1,106 @@
+"""Checks that the answer of a service has the fields that a command reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from extcli import bounded_json
+from extcli.errors import Answered, UnexpectedAnswer, shortened
+
+SHAPE_ERRORS = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
+"""What code raises that reads a document of another shape."""
+
+LARGEST_INTEGER = (1 << 53) - 1
+"""The largest whole number that every program reads alike from JSON."""
+
+Shape = Any
+"""A type, such as `int`; several of them as a tuple; `[shape]` for an array; or the shape of each member by name.
+
+A name that ends with `?` may be absent. Other members are not checked. `None` is null.
+"""
+_NAMES: Mapping[Any, str] = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    dict: "an object",
+    list: "an array",
+    None: "null",
+}
+
+
+class Answer(Answered, Protocol):
+    """An answer whose body was read."""
+
+    @property
+    def content(self) -> bytes: ...
+
+
+def document_of(answer: Answer, shape: Shape = dict) -> Any:
+    """Return the JSON of an answer, which has this shape. Raises `UnexpectedAnswer`."""
+    try:
+        document = bounded_json.decoded(answer.content)
+    except ValueError:
+        raise UnexpectedAnswer(answer) from None
+    if problem := problem_of(document, shape):
+        raise UnexpectedAnswer(answer, problem)
+    return document
+
+
+@contextmanager
+def expected(answer: Answered | None) -> Iterator[None]:
+    """Raise `UnexpectedAnswer` if the block finds that the answer does not have the expected shape.
+
+    Without an answer, errors pass: the block works on a value that extcli computed.
+    """
+    try:
+        yield
+    except SHAPE_ERRORS as error:
+        if answer is None:
+            raise
+        missing = isinstance(error, KeyError) and error.args and isinstance(error.args[0], str)
+        problem = f"it has no field {shortened(error.args[0], 40)!r}" if missing else ""
+        raise UnexpectedAnswer(answer, problem) from error
+
+
+def problem_of(value: object, shape: Shape, path: str = "") -> str:
+    """Return the first field that has another shape, with what it must be and what it is; empty if there is none."""
+    if isinstance(shape, Mapping):
+        if not isinstance(value, dict):
+            return _wrong(path, "an object", value)
+        for name, each in shape.items():
+            key = name.removesuffix("?")
+            if key in value:
+                if problem := problem_of(value[key], each, f"{path}.{key}" if path else key):
+                    return problem
+            elif key == name:
+                return f"{path or 'it'} has no field {key!r}"
+        return ""
+    if isinstance(shape, list):
+        if not isinstance(value, list):
+            return _wrong(path, "an array", value)
+        found = (problem_of(each, shape[0], f"{path}[{index}]") for index, each in enumerate(value))
+        return next(filter(None, found), "")
+    kinds = shape if isinstance(shape, tuple) else (shape,)
+    return "" if any(_is_a(value, kind) for kind in kinds) else _wrong(path, _either(kinds), value)
+
+
+def _is_a(value: object, kind: Any) -> bool:
+    if kind is None:
+        return value is None
+    if isinstance(value, bool):
+        return kind is bool
+    if kind is int:
+        return isinstance(value, int) and abs(value) <= LARGEST_INTEGER
+    return isinstance(value, (int, float) if kind is float else kind)
+
+
+def _either(kinds: tuple[Any, ...]) -> str:
+    return " or ".join(_NAMES[kind] for kind in kinds)
+
+
+def _wrong(path: str, wanted: str, value: object) -> str:
+    came = next((name for kind, name in _NAMES.items() if _is_a(value, kind)), "a number")
+    return f"{path or 'it'} must be {wanted}, not {came}"

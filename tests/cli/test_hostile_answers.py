@@ -1,0 +1,133 @@
+"""Answers that no extension service gives: too large, endless, compressed, or of another shape. Each is one error."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import Any
+
+import pytest
+
+from extcli.api.bodies import ANSWER
+from extcli.reading import streams
+from support.program import SECRET_BASE64, http_response
+
+SIGNED = {"EXTCLI_SECRET": SECRET_BASE64, "EXTCLI_CLIENT_ID": "my-extension"}
+READS = [("ns", "list"), ("vote", "get"), ("vote", "list"), ("logs", "show", "latest"), ("clock", "now")]
+
+
+def compressed(body: bytes, encoding: str = "gzip") -> bytes:
+    return http_response("200 OK", gzip.compress(body, 1), content_encoding=encoding)
+
+
+@pytest.mark.parametrize("command", [("ns", "list"), ("vote", "get")])
+def test_an_answer_that_grows_when_it_is_decompressed_is_refused(extcli, answering, command):
+    bomb = compressed(b" " * (ANSWER + 1))
+    assert len(bomb) < 1 << 20
+
+    result = extcli(*command, "--url", answering(bomb), env=SIGNED)
+
+    assert (5, "") == (result.exit_code, result.stdout)
+    assert "is too large\n  over 67,108,864 bytes" in result.stderr
+
+
+def test_a_compressed_answer_is_read(extcli, answering):
+    result = extcli("ns", "list", "--url", answering(compressed(b'{"namespaces":["blue"]}')), "-o", "json")
+
+    assert (0, ["blue"]) == (result.exit_code, result.json["namespaces"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (compressed(b'{"namespaces":[]}')[:-6], "closed the connection"),
+        (http_response("200 OK", b"\x1f\x8bnonsense", content_encoding="gzip"), "damaged or incomplete"),
+        (http_response("200 OK", gzip.compress(b"{}")[:-8], content_encoding="gzip"), "damaged or incomplete"),
+        (compressed(b"{}", "br"), "content-encoding br; extcli accepts gzip"),
+    ],
+)
+def test_an_answer_that_cannot_be_decompressed_is_one_error(extcli, answering, answer, why):
+    result = extcli("ns", "list", "--url", answering(answer))
+
+    assert result.exit_code in (3, 5)
+    assert why in result.stderr
+
+
+def test_a_body_without_an_end_is_refused(extcli, answering):
+    url = answering(b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * (ANSWER + 1))
+
+    result = extcli("ns", "list", "--url", url)
+
+    assert 5 == result.exit_code
+    assert "is too large" in result.stderr
+
+
+def test_each_line_of_a_stream_is_bounded(extcli, answering, monkeypatch):
+    monkeypatch.setattr(streams, "LARGEST_ITEM", 1_000)
+    page = http_response("200 OK", json.dumps({"entries": [], "mark": 0, "lost": 0, "next": None, "run": "a"}))
+    stream = http_response("200 OK", '{"number": "' + "1" * 5_000)
+
+    result = extcli("logs", "-f", "--timeout", "20s", "--url", answering(page, *[stream] * 9))
+
+    assert result.exit_code == 5
+    assert "a line of the journal is too large\n  over 1,000 bytes" in result.stderr
+
+
+def test_each_item_of_a_log_of_votes_is_bounded(extcli, answering, monkeypatch):
+    monkeypatch.setattr(streams, "LARGEST_ITEM", 1_000)
+    url = answering(http_response("200 OK", '{"result": [{"identifier": "' + "1" * 5_000 + '"}]}'))
+
+    result = extcli("vote", "logs", "--url", url, "-o", "plain", env=SIGNED)
+
+    assert 5 == result.exit_code
+    assert "an item of /v1/e/vote_logs is too large" in result.stderr
+
+
+@pytest.mark.parametrize("command", READS)
+@pytest.mark.parametrize("body", [b"[" * 100_000, b'{"a":' * 500 + b"1" + b"}" * 500, b"1" * 5_000, b'{"entries": 1}'])
+def test_an_answer_of_another_shape_is_one_error(extcli, answering, command, body):
+    url = answering(*[http_response("200 OK", body)] * 9)
+
+    result = extcli(*command, "--url", url, "-o", "plain", env=SIGNED)
+
+    assert result.exit_code in (2, 4, 5, 7), result.stderr
+    assert "bug in extcli" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"mark": "x"}, "mark must be a whole number, not a text"),
+        ({"entries": None}, "entries must be an array, not null"),
+        ({"entries": [{"number": 1}]}, "entries[0] has no field 'kind'"),
+    ],
+)
+def test_the_error_names_the_field_what_it_must_be_and_what_came(extcli, answering, change: dict[str, Any], problem):
+    page = {"entries": [], "mark": 0, "lost": 0, "next": None, "run": "a", **change}
+    url = answering(*[http_response("200 OK", json.dumps(page))] * 2)
+
+    result = extcli("logs", "export", "--jsonl", "-", "--url", url)
+
+    assert 5 == result.exit_code
+    assert f"GET /_emulator/journal returned an unexpected answer\n  status 200, application/json: {problem}\n" in (
+        result.stderr
+    )
+
+
+def test_a_page_that_leads_to_itself_ends_the_list(extcli, answering):
+    page = http_response("200 OK", json.dumps({"polls": [], "next": "5"}))
+
+    result = extcli("vote", "list", "--url", answering(*[page] * 9), env=SIGNED)
+
+    assert 5 == result.exit_code
+    assert "next must be another cursor, not '5'" in result.stderr
+
+
+@pytest.mark.parametrize("token", ["caf\u00e9", "a b", "a\nb", "\u202e"])
+def test_a_token_that_no_header_can_carry_is_not_sent(extcli, answering, token):
+    url = answering(http_response("200 OK", json.dumps({"token": token})), http_response("200 OK"))
+
+    result = extcli("vote", "get", "--url", url)
+
+    assert 5 == result.exit_code
+    assert "a token must be printable ASCII without spaces" in result.stderr
