@@ -53,6 +53,8 @@ def test_the_stream_resumes_after_a_mark(live: LiveServer, viewer):
 
 
 def test_a_mark_of_an_earlier_run_starts_at_the_beginning(live: LiveServer):
+    live.reset()
+
     with following(live, since=10**9, timeout=0) as lines:
         assert [0, "POST /_emulator/reset"] == [
             line["mark"] if "mark" in line else line["endpoint"] for line in lines if "lost" not in line
