@@ -5,7 +5,7 @@ ENV := $(or $(VIRTUAL_ENV),.venv)
 BIN := $(ENV)/bin
 PYTHON := $(BIN)/python
 # The tests that `make quick` runs: rules, services, the engine contract in memory, and the parsing of commands.
-QUICK := -m "not slow" tests/rules tests/features tests/engines/test_sqlite.py tests/test_architecture.py \
+QUICK := -m "not slow and not long" tests/rules tests/features tests/engines/test_sqlite.py tests/test_architecture.py \
 	tests/cli/test_options.py tests/cli/test_profiles.py
 
 # Stamps: files that say when packages were installed, kept beside the packages so that both go together.
@@ -22,7 +22,7 @@ ifneq ($(shell cat $(SERVE_STAMP) 2>/dev/null),$(CURDIR))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test quick lint check fix lock docs screenshots twin soak bench bench-docs bench-peers bench-guard clean check-system
+.PHONY: help serve test test-all test-long quick lint check fix lock docs screenshots twin soak bench bench-docs bench-peers bench-guard clean check-system
 # Remove pyvenv.cfg if venv fails, so that the next run starts again.
 .DELETE_ON_ERROR:
 # The steps share one environment, and pytest uses all cores by itself.
@@ -34,11 +34,20 @@ help:  ## Show this list
 serve: $(SERVE_STAMP)  ## Run a sandbox service on port 8282; options in ARGS="--port 0"
 	@$(BIN)/extcli serve $(ARGS)
 
-test: check-system $(DEV_STAMP) $(NODE_STAMP) check  ## Run all checks and all tests; ARGS go to pytest
-	$(BIN)/pytest -n auto --dist worksteal $(ARGS)
+# Without bytecode, each `extcli` of a test would compile all its modules, and each worker of pytest all tests.
+unexport PYTHONDONTWRITEBYTECODE
+PYTEST = $(BIN)/pytest --dist worksteal
+
+test: check-system $(DEV_STAMP) $(NODE_STAMP) check  ## Run all checks, and all tests but the long ones; ARGS go to pytest
+	$(PYTEST) -n auto -m "not long" $(ARGS)
+
+test-long: check-system $(DEV_STAMP) $(NODE_STAMP)  ## Run the long tests, and property tests with all examples
+	TEST_EXAMPLES=all $(PYTEST) -n auto -m "long or hypothesis" $(ARGS)
+
+test-all: test test-long twin  ## Run all checks, all tests and the comparison with the version before
 
 quick: $(DEV_STAMP)  ## Run the fast tests
-	$(BIN)/pytest -n auto --dist worksteal $(QUICK) $(ARGS)
+	$(PYTEST) -n logical $(QUICK) $(ARGS)
 
 lint: $(DEV_STAMP)  ## Check format, lint and types
 	$(BIN)/ruff format --check .

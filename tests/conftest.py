@@ -27,9 +27,15 @@ from support.socket_client import SocketClient, linked_game
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int | None:
-    """Run three tests on two cores with `-n auto`: a third of the time, tests wait for processes and timeouts."""
-    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else (os.cpu_count() or 1) * 3 // 2
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Run three tests on two cores with `-n auto`: a third of the time, tests wait for processes and timeouts.
+
+    `-n logical` runs one test on each core: the fast tests do not wait.
+    """
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    cores = os.cpu_count() or 1
+    return cores if config.option.numprocesses == "logical" else cores * 3 // 2
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

@@ -35,6 +35,7 @@ def data(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
                 yield redis.url()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("environment", ["sandbox", "production"])
 def test_every_engine_keeps_all_rules_in_both_modes(extcli, data: str, environment: str, tmp_path: Path):
     extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
@@ -63,6 +64,7 @@ def test_a_namespace_keeps_all_rules(extcli, live):
     )
 
 
+@pytest.mark.long
 def test_a_recording_of_one_engine_passes_on_the_others(extcli, live, data: str, tmp_path: Path):
     recording = str(tmp_path / "recording.json")
     extcli("conform", "--writes", "--record", recording)

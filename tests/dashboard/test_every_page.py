@@ -92,7 +92,9 @@ def extension(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(scope="module", params=CONTENTS)
+@pytest.fixture(
+    scope="module", params=["hostile", *(pytest.param(each, marks=pytest.mark.long) for each in ("empty", "full"))]
+)
 def pages(request: pytest.FixtureRequest, extension: str) -> Iterator[Callable[[int], list[str]]]:
     """Returns the addresses of all pages of a service, and of a rig with all kinds of frames."""
     with filled_service(*CONTENTS[request.param]) as live:

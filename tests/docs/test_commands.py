@@ -59,6 +59,9 @@ NOT_RUN = {
     "python benchmarks/": "takes minutes; CI does not measure",
     "extcli data ": "tests/cli/test_data_command.py runs each on its own files",
 }
+LONG = {f"docs/{name}.md" for name in ("ci", "guide/conform", "guide/faults", "guide/journal", "guide/polls")}
+LONG |= {"docs/guide/simulate.md"}
+"""Documents whose commands take many seconds."""
 SERVE = re.compile(r"(\w+=\S+ )*extcli serve\b")
 DEFAULT_PLACE = "127.0.0.1:8282"
 VOTE = "extcli --url $BACKEND_URL vote cast --value 3"
@@ -148,7 +151,11 @@ def settled(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
 
-@pytest.mark.parametrize("document", RUNNABLE, ids=name_of)
+@pytest.mark.parametrize(
+    "document",
+    [pytest.param(each, marks=[pytest.mark.long] * (name_of(each) in LONG)) for each in RUNNABLE],
+    ids=name_of,
+)
 def test_the_commands_of_a_document_work_from_top_to_bottom(
     live: LiveServer, tmp_path: Path, programs: Path, document: Path
 ) -> None:

@@ -57,7 +57,9 @@ def make(folder: Path, runner: str, *args: str) -> subprocess.CompletedProcess[s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("runner", RUNNERS)
+@pytest.mark.parametrize(
+    "runner", [each if each == "node" else pytest.param(each, marks=pytest.mark.long) for each in RUNNERS]
+)
 def test_the_tests_of_the_project_pass_with_four_workers(tmp_path: Path, runner: str):
     result = make(tmp_path, runner)
 
@@ -67,6 +69,7 @@ def test_the_tests_of_the_project_pass_with_four_workers(tmp_path: Path, runner:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("runner", RUNNERS)
+@pytest.mark.long
 def test_a_planted_bug_fails_with_a_readable_message(tmp_path: Path, runner: str):
     result = make(tmp_path, runner, "PLANTED_BUG=1")
 

@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 
 
+@pytest.mark.long
 def test_a_poll_night_reads_back_everything_after_a_kill(tmp_path: Path, programs: Path):
     path = f"{programs}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 

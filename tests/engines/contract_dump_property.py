@@ -12,11 +12,12 @@ from engines.contract_dump import dumped, load
 from engines.contract_property import SHARED
 from engines.histories import HISTORIES, History, answers, replay
 from engines.shorthand import NOW, Open
+from support.examples import examples
 
 
 class DumpPropertyContract:
     @pytest.mark.slow
-    @settings(max_examples=40, deadline=None, suppress_health_check=SHARED)
+    @settings(max_examples=examples(40), deadline=None, suppress_health_check=SHARED)
     @given(HISTORIES, HISTORIES)
     async def test_a_loaded_copy_dumps_and_behaves_the_same_after_any_history(
         self, engine: Engine, open: Open, before: History, after: History

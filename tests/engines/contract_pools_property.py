@@ -13,6 +13,7 @@ from emulator.engines.pools import Holding, Stock
 from engines.contract_property import SHARED
 from engines.pool_shorthand import assign, draw, fill, source
 from engines.shorthand import NOW, key
+from support.examples import examples
 
 POOLS, LISTS, USERS = (key("p"), key("q")), tuple(source(name) for name in "xyz"), ("A", "B", "C")
 
@@ -130,7 +131,7 @@ async def is_accepted(engine: Engine, operation: str, what: tuple, now: int, end
 
 
 class PoolsPropertyContract:
-    @settings(max_examples=100, deadline=None, suppress_health_check=SHARED)
+    @settings(max_examples=examples(100), deadline=None, suppress_health_check=SHARED)
     @given(st.lists(STEP, min_size=20, max_size=50))
     async def test_pools_equal_a_model_after_any_operations(
         self,

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from emulator.engines.base import CLOSED, OVER_ALLOWANCE, UNKNOWN_VOTER, Cast, CastRequest, Tally, Terms
 from emulator.engines.engine import Engine
 from engines.shorthand import NOW, choice_of, counts, entries, key
+from support.examples import examples
 
 VOTERS, CHOICES = ("A", "B", "C", "D"), ("x", "y", "z", "")
 
@@ -99,7 +100,7 @@ SHARED = [HealthCheck.function_scoped_fixture, HealthCheck.differing_executors]
 
 
 class PropertyContract:
-    @settings(max_examples=60, deadline=None, suppress_health_check=SHARED)
+    @settings(max_examples=examples(60), deadline=None, suppress_health_check=SHARED)
     @given(st.lists(STEP, max_size=40))
     async def test_a_ballot_equals_its_recount_after_any_operations(
         self, engine: Engine, steps: list[tuple[int, int, CastRequest | Terms | str]]

@@ -26,6 +26,7 @@ from engines.contract_property import SHARED
 from engines.histories import HISTORIES, History, replay
 from engines.pool_shorthand import add_members, draw, held, stocked
 from engines.shorthand import END, EVERYWHERE, NOW, Open, append, cast, counts, entries, items, key, read, write
+from support.examples import examples
 from support.service import CLIENT_ID, live_server
 from support.socket_client import SocketClient, linked_game, request_pin
 
@@ -266,7 +267,7 @@ def test_two_services_on_the_same_data_act_as_one(redis_url: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None, suppress_health_check=SHARED)
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=SHARED)
 @given(HISTORIES)
 async def test_the_same_history_has_the_same_dump_on_redis_and_on_sqlite(engine: Engine, history: History):
     await engine.reset()

@@ -20,6 +20,7 @@ from engines.pool_shorthand import draw, stocked
 from engines.redis_cluster import RedisCluster
 from engines.shorthand import END, NOW, Listener, Open, cast, counts, entries, key, read, wait_until_connected, write
 
+pytestmark = pytest.mark.long
 NAMES = count()
 
 

@@ -31,6 +31,7 @@ pytestmark = pytest.mark.slow
 Content = Mapping[str, Sequence[Record]]
 
 
+@pytest.mark.long
 def test_the_data_and_each_backup_of_it_survive_kills_of_what_works_on_the_file(tmp_path: Path):
     """One test for all kinds, because they share the files to begin with."""
     for task in TASKS:

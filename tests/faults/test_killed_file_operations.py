@@ -34,6 +34,7 @@ def die_at_each_step(task: str, folder: Path) -> int:
     return int(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout) - 1
 
 
+@pytest.mark.long
 def test_an_upgrade_that_is_killed_leaves_the_old_format_or_the_new(tmp_path: Path):
     (tmp_path / "start").mkdir()
     unpack(OLDER, tmp_path / "start" / "data.db")

@@ -17,6 +17,7 @@ NAMESPACE = "sandbox"
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["killed", "paused"])
+@pytest.mark.long
 def test_nodes_go_on_with_the_replica_of_a_failed_redis_node(tmp_path: Path, fault: str) -> None:
     """Redis replicates after it answers, so the last moments before a failover may be lost."""
     fail, restart = {
@@ -50,6 +51,7 @@ def test_nodes_go_on_with_the_replica_of_a_failed_redis_node(tmp_path: Path, fau
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_nodes_follow_a_slot_that_moves_under_load_and_lose_nothing(tmp_path: Path) -> None:
     crowd = Crowd(size=4)
     waited = received = 0.0

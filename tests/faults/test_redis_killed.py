@@ -20,7 +20,9 @@ def has_written_all(server: RedisServer) -> bool:
     return (0, 0) == (status["aof_buffer_length"], status["aof_pending_bio_fsync"])
 
 
-@pytest.mark.parametrize(("appendfsync", "keeps_all"), [("always", True), ("everysec", False)])
+@pytest.mark.parametrize(
+    ("appendfsync", "keeps_all"), [("always", True), pytest.param("everysec", False, marks=pytest.mark.long)]
+)
 def test_nodes_refuse_while_redis_is_dead_and_recover_with_its_data(
     tmp_path: Path, appendfsync: str, keeps_all: bool
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from engines.redis_server import RedisServer
 from faults.crowd import ACKNOWLEDGED, Crowd
 from faults.redis_nodes import check_account, ms, nodes, wait_for_broadcast
@@ -11,6 +13,7 @@ from faults.rounds import ROUNDS
 from support.socket_client import linked_game
 
 
+@pytest.mark.long
 def test_a_killed_node_loses_nothing_and_the_other_continues(tmp_path: Path) -> None:
     crowd = Crowd(size=4)
     waited = 0.0

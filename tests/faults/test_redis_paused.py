@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
+
 from engines.redis_server import RedisServer
 from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
 from faults.redis_nodes import SECONDS, Watch, check_account, is_ready, ms, seconds_until, two_nodes, wait_for_broadcast
 from support.socket_client import linked_game
 
 
+@pytest.mark.long
 def test_with_a_paused_redis_no_call_hangs_and_no_write_repeats(tmp_path: Path) -> None:
     crowd = Crowd(size=4)
     with (

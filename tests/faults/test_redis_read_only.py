@@ -18,6 +18,7 @@ def both_are_ready(nodes: list[ServerProcess]) -> bool:
     return all(map(is_ready, nodes))
 
 
+@pytest.mark.long
 def test_nodes_on_a_replica_are_not_ready_until_it_is_primary_again(tmp_path: Path) -> None:
     crowd = Crowd(size=4)
     with RedisServer(tmp_path) as server, two_nodes(server) as nodes, redis.Redis.from_url(server.url()) as database:
@@ -36,6 +37,7 @@ def test_nodes_on_a_replica_are_not_ready_until_it_is_primary_again(tmp_path: Pa
         check_account(crowd, nodes[1], f"back after {ms(back)}")
 
 
+@pytest.mark.long
 def test_nodes_are_not_ready_while_redis_loads_its_file(tmp_path: Path) -> None:
     crowd = Crowd(size=4)
     with RedisServer(tmp_path) as server, two_nodes(server) as nodes:

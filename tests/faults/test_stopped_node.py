@@ -15,7 +15,7 @@ from support.process import STOP_TIMEOUT, server_process
 ENOUGH = 150
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_a_stop_under_load_is_clean_and_loses_no_acknowledged_write(tmp_path: Path, workers: int):
     data = f"sqlite:///{tmp_path}/data.db"
     crowd = Crowd()

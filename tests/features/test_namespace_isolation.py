@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from emulator.config.settings import Settings
 from emulator.engines.records import TYPES, Record
+from support.examples import examples
 from support.service import CHANNEL, LiveServer, RunningService, live_server
 from support.socket_client import linked_game
 
@@ -68,7 +69,7 @@ def spaces(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.tuples(st.sampled_from(NAMES), st.sampled_from([*WRITES, "reset"]), st.integers(1, 99)),

@@ -170,6 +170,7 @@ def sizes_of(root: object) -> dict[int, int]:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_crowd_of_new_voters_fills_nothing_beyond_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     for limit in (
         "auth.tokens._MAX_CACHED",

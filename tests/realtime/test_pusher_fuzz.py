@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from support.examples import examples
 from support.pusher_client import PusherClient, pusher_channel
 from support.resources import leak_checked_server
 from support.service import CHANNEL, LiveServer
@@ -64,7 +65,9 @@ def in_protocol(frame: dict[str, Any]) -> dict[str, Any]:
     return frame
 
 
-@settings(max_examples=120, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=examples(120), derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+)
 @given(conversation=st.lists(texts, min_size=40, max_size=60))
 def test_each_message_has_at_most_one_answer(fuzzed, conversation):
     with PusherClient(fuzzed) as page:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from support.examples import examples
 from support.random_requests import ACTIONS, MEMBERS, OPERATIONS, POINTERS, TARGETS, RequestGenerator
 from support.resources import leak_checked_server
 from support.service import CHANNEL, CLIENT_ID, LiveServer
@@ -155,7 +156,9 @@ texts = requests.map(json.dumps) | documents.map(json.dumps) | st.text(st.charac
 
 
 @pytest.mark.ruling("X2", "X3")
-@settings(max_examples=60, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=examples(60), derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+)
 @given(conversation=st.lists(texts, min_size=5, max_size=30))
 def test_every_text_has_one_reply(fuzzed, conversation):
     with linked_game(fuzzed) as game:
@@ -163,7 +166,9 @@ def test_every_text_has_one_reply(fuzzed, conversation):
 
 
 @pytest.mark.ruling("X2", "X4")
-@settings(max_examples=30, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=examples(30), derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+)
 @given(
     credentials=st.lists(st.dictionaries(st.sampled_from(["client_id", "pin", "refresh", "jwt"]), scalars), max_size=9)
 )

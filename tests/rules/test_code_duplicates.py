@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from emulator.errors import EngineError
 from emulator.features.codes import duplicates
 from emulator.features.codes.duplicates import Duplicates, Place
+from support.examples import examples
 
 Pairs = list[tuple[Place, Place]]
 
@@ -41,13 +42,13 @@ def pairs_in(sets: list[list[str]]) -> Pairs:
 SETS = st.lists(st.lists(st.text("ab\u00fc", min_size=1, max_size=3), max_size=12), max_size=4)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(100))
 @given(SETS, st.integers(1, 5))
 def test_all_pairs_are_found(sets: list[list[str]], size: int):
     assert pairs_in(sets) == found_in(batches_of(sets, size), most=1_000)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(SETS, st.integers(1, 5))
 def test_all_pairs_are_found_on_disk(sets: list[list[str]], size: int):
     with pytest.MonkeyPatch.context() as patch:

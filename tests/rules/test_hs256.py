@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from emulator.auth import jwts
 from emulator.errors import ServiceError
+from support.examples import examples
 from support.service import CLIENT_ID, SECRET
 from support.signing import NOW, production_tokens, segment, signed
 from support.verdicts import KEYS, fast_reading, fast_verdict, pyjwt_reading, pyjwt_verdict
@@ -88,7 +89,7 @@ def tokens(draw: st.DrawFn) -> str:
 
 @pytest.mark.slow
 @pytest.mark.ruling("A1")
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(tokens())
 def test_the_fast_way_answers_as_pyjwt_or_not_at_all(token: str):
     assert fast_verdict(token) in (None, pyjwt_verdict(token))
@@ -97,7 +98,7 @@ def test_the_fast_way_answers_as_pyjwt_or_not_at_all(token: str):
 
 @pytest.mark.slow
 @pytest.mark.ruling("A1")
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(tokens())
 def test_a_token_that_pyjwt_refuses_gets_the_error_of_pyjwt(token: str):
     verdict = pyjwt_verdict(token)
@@ -110,7 +111,7 @@ def test_a_token_that_pyjwt_refuses_gets_the_error_of_pyjwt(token: str):
     assert verdict == refused.value.detail
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(100))
 @given(
     st.dictionaries(
         NAMES,

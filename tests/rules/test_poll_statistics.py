@@ -7,10 +7,11 @@ from collections import Counter
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emulator.features.votes.rules import Stats, stats_of
+from support.examples import examples
 
 pytestmark = pytest.mark.ruling("P1")
 
@@ -50,6 +51,7 @@ def test_specific_counts_0_to_63_and_the_other_fields_count_all_values():
     assert (9, 2 * 0 + 63 * 3 + 64 + 99 - 99 - 1) == (stats.count, stats.sum)
 
 
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(VALUES, max_size=300))
 def test_statistics_of_the_histogram_equal_those_of_the_votes(votes):
     stats = of(Counter(votes))
@@ -63,6 +65,7 @@ def test_statistics_of_the_histogram_equal_those_of_the_votes(votes):
 
 
 @pytest.mark.slow
+@settings(max_examples=examples(100), deadline=None)
 @given(HISTOGRAMS)
 def test_statistics_are_exact_for_any_number_of_votes(histogram):
     stats = of(histogram)
@@ -74,11 +77,13 @@ def test_statistics_are_exact_for_any_number_of_votes(histogram):
     assert stats.stddev == pytest.approx(math.sqrt(variance), rel=1e-14, abs=0)
 
 
+@settings(max_examples=examples(100), deadline=None)
 @given(HISTOGRAMS)
 def test_the_order_of_the_histogram_does_not_matter(histogram):
     assert of(histogram) == of(dict(reversed(histogram.items())))
 
 
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(VALUES, min_size=1, max_size=50))
 def test_a_replaced_vote_does_not_count(votes):
     held = Counter(votes)

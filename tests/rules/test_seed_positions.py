@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 import tomlkit
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extcli.tables.positions import Path, Position, path_text, positions_of, repeated_in
+from support.examples import examples
 
 SCALARS = st.one_of(st.text(), st.integers(-(1 << 60), 1 << 60), st.booleans(), st.floats(allow_nan=False))
 VALUES = st.recursive(
@@ -35,6 +36,7 @@ def text_at(text: str, position: Position) -> str:
     return "\n".join([lines[position.line - 1][position.column - 1 :], *lines[position.line :]])
 
 
+@settings(max_examples=examples(100), deadline=None)
 @given(DOCUMENTS)
 def test_every_field_of_json_is_found_where_it_is(document: dict[str, Any]):
     text = json.dumps(document, indent=1, ensure_ascii=False)
@@ -46,6 +48,7 @@ def test_every_field_of_json_is_found_where_it_is(document: dict[str, Any]):
         assert text_at(text, position).startswith(name)
 
 
+@settings(max_examples=examples(100), deadline=None)
 @given(DOCUMENTS)
 def test_every_field_of_toml_is_found(document: dict[str, Any]):
     text = tomlkit.dumps(document)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emulator.engines.base import NEVER, Entry, Key, Terms
@@ -28,6 +28,7 @@ from emulator.errors import BadRequest
 from emulator.features.snapshots.codec import decode_record, encode_record, type_name
 from emulator.features.snapshots.reader import SnapshotReader
 from emulator.features.snapshots.rules import END, ClockState, Header, encode_header
+from support.examples import examples
 
 POLL = Key("poll", "my-extension", "rps", "777")
 HEADER = encode_header(Header(1, "0.1.0", "sandbox", ClockState(), False, {"roster": 2}))
@@ -103,6 +104,7 @@ def test_values_are_kept_byte_for_byte(value: bytes, field: str):
 JSON = st.recursive(st.none() | st.text(), st.lists).map(lambda value: json.dumps(value).encode())
 
 
+@settings(max_examples=examples(100), deadline=None)
 @given(st.binary() | st.text().map(str.encode) | JSON)
 def test_any_value_is_kept_byte_for_byte(value: bytes):
     record = EntryRecord(POLL, Entry("U1", "3", 1, 9, value), True)

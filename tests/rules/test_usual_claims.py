@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from emulator.auth.claims import caller_of, check_exp, milliseconds, usual_caller
 from emulator.callers import Grant
+from support.examples import examples
 
 GRANT = Grant("a secret")
 PLATFORM = {
@@ -67,7 +68,7 @@ def test_an_id_with_a_nul_is_not_usual(name: str):
     assert usual_caller("my-extension", json.dumps(PLATFORM | {name: "7\0"}).encode(), GRANT) is None
 
 
-@settings(max_examples=1_000, deadline=None)
+@settings(max_examples=examples(1_000), deadline=None)
 @given(claim_sets, st.booleans())
 def test_usual_claims_give_the_caller_that_all_claims_give(claims: dict[str, Any], escaped: bool):
     payload = json.dumps(claims, ensure_ascii=escaped).encode(errors="surrogatepass")

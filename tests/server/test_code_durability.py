@@ -127,7 +127,7 @@ def test_a_killed_service_hands_out_each_code_once_and_loses_none(tmp_path: Path
 
 @pytest.mark.slow
 @pytest.mark.ruling("C2")
-@pytest.mark.parametrize("size", [1, 2], ids=["one node", "two nodes"])
+@pytest.mark.parametrize("size", [1, pytest.param(2, marks=pytest.mark.long)], ids=["one node", "two nodes"])
 def test_a_killed_redis_or_node_hands_out_each_code_once_and_loses_none(tmp_path: Path, size: int):
     with RedisServer(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as redis:
 

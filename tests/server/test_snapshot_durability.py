@@ -91,7 +91,7 @@ def served(source: Path) -> Iterator[ServerProcess]:
         yield served
 
 
-@pytest.mark.parametrize("name", ["data.json", "data.json.gz"])
+@pytest.mark.parametrize("name", ["data.json", pytest.param("data.json.gz", marks=pytest.mark.long)])
 def test_a_killed_save_leaves_the_old_file_or_the_new_one(served: ServerProcess, tmp_path: Path, name: str):
     path = tmp_path / name
     environment = {**os.environ, "EXTCLI_URL": served.url}
@@ -116,6 +116,7 @@ def test_a_killed_save_leaves_the_old_file_or_the_new_one(served: ServerProcess,
         contents.append(path.read_bytes())
 
 
+@pytest.mark.long
 def test_a_killed_export_leaves_the_old_file_or_the_new_one(source: Path, tmp_path: Path):
     path = tmp_path / "data.json"
     old = source.read_bytes()

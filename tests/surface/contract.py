@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from emulator.config.settings import Settings
+from support.examples import examples
 from support.service import live_server
 from surface.machine import SurfaceMachine
 
@@ -27,9 +28,10 @@ class SurfaceContract:
     def data(self) -> str:
         raise NotImplementedError
 
+    @pytest.mark.hypothesis
     def test_every_response_to_a_random_series_of_calls_equals_the_models(self, data: str) -> None:
         chosen = settings(
-            max_examples=EXAMPLES or 25,
+            max_examples=EXAMPLES or examples(25),
             stateful_step_count=STEPS,
             derandomize=not EXAMPLES,
             database=None,

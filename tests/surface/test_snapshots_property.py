@@ -13,6 +13,7 @@ from hypothesis.stateful import rule, run_state_machine_as_test
 
 from emulator.config.settings import Settings
 from engines.redis_server import RedisServer
+from support.examples import examples
 from support.service import Client, live_server
 from surface.machine import SurfaceMachine
 
@@ -60,9 +61,10 @@ class SnapshotContract:
     def data(self) -> str:
         raise NotImplementedError
 
+    @pytest.mark.hypothesis
     def test_a_loaded_service_saves_the_same_bytes_and_gives_the_same_answers(self, data: str) -> None:
         chosen = settings(
-            max_examples=EXAMPLES or 6,
+            max_examples=EXAMPLES or examples(6),
             stateful_step_count=STEPS,
             derandomize=not EXAMPLES,
             database=None,
@@ -80,12 +82,14 @@ class TestInMemory(SnapshotContract):
         return "sqlite://"
 
 
+@pytest.mark.long
 class TestInAFile(SnapshotContract):
     @pytest.fixture
     def data(self, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path}/snapshots.db"
 
 
+@pytest.mark.long
 class TestOnRedis(SnapshotContract):
     @pytest.fixture
     def data(self, tmp_path: Path) -> Iterator[str]:

@@ -17,12 +17,14 @@ class TestInMemory(SurfaceContract):
         return "sqlite://"
 
 
+@pytest.mark.long
 class TestInAFile(SurfaceContract):
     @pytest.fixture
     def data(self, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path}/surface.db"
 
 
+@pytest.mark.long
 class TestOnRedis(SurfaceContract):
     @pytest.fixture
     def data(self, tmp_path: Path) -> Iterator[str]:
@@ -30,5 +32,6 @@ class TestOnRedis(SurfaceContract):
             yield server.url()
 
 
+@pytest.mark.long
 class TestOnTwoNodes(TestOnRedis):
     size = 2

@@ -22,6 +22,7 @@ from litestar.types import Receive, Scope, Send
 
 from emulator.server.middleware import Middleware
 from emulator.web.front import HOT
+from support.examples import examples
 from support.service import CLIENT_ID, SECRET, Client, LiveServer, live_server
 
 pytestmark = pytest.mark.slow
@@ -205,11 +206,12 @@ def exchange(url: str, sent: list[bytes]) -> tuple[bytes, bool]:
     return re.sub(rb"date: [^\r]*\r\n", b"", received), was_reset
 
 
+@pytest.mark.hypothesis
 def test_both_ways_answer_byte_for_byte_the_same(addresses: tuple[str, str]):
     hot, ordinary = addresses
 
     @settings(
-        max_examples=int(os.environ.get("HOT_PATH_EXAMPLES", "150")),
+        max_examples=int(os.environ.get("HOT_PATH_EXAMPLES") or examples(150)),
         deadline=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.data_too_large],
     )
