@@ -114,7 +114,7 @@ def faults() -> list[tuple[Path, str]]:
 def chosen(path: Path, word: str) -> list[str]:
     """The tests of a file that `-k word` selects, by their names and parameters."""
     named = re.findall(r"def (test_\w+)", path.read_text())
-    parameters = re.findall(r"parametrize\(.*", path.read_text())
+    parameters = re.findall(r"parametrize\(.*?\ndef", path.read_text(), re.DOTALL)
     return [each for each in named + parameters if word in each]
 
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -33,44 +37,63 @@ def run(script: str, folder: Path, variables: dict[str, str]) -> subprocess.Comp
     )  # fmt: skip
 
 
-@pytest.fixture
-def prepared(live: LiveServer, tmp_path: Path, programs: Path) -> Path:
-    """A folder with the files of the examples, and a service with their data."""
-    for name, content in FILES.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(content)
-    (tmp_path / "hats.txt.gz").write_bytes(COMPRESSED)
-    (tmp_path / "bin").symlink_to(programs)
-    return tmp_path
+@dataclass
+class Filled:
+    """What the examples assume: the data of the service, and files."""
+
+    snapshot: bytes
+    files: dict[str, bytes]
+
+    def put(self, folder: Path, live: LiveServer, programs: Path) -> dict[str, str]:
+        """Put all of it into a folder and a service, and return the environment of an example."""
+        for name, content in self.files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
+        (folder / "bin").symlink_to(programs)
+        if self.snapshot:
+            httpx.put(f"{live.url}/_emulator/snapshot", content=self.snapshot, timeout=30).raise_for_status()
+        return environment(folder, live)
+
+
+@pytest.fixture(scope="module")
+def filled(running_live: LiveServer, tmp_path_factory: pytest.TempPathFactory, programs: Path) -> Filled:
+    """What `FILLED_BY` leaves."""
+    folder = tmp_path_factory.mktemp("filled")
+    running_live.empty()
+    given = {name: content.encode() for name, content in FILES.items()} | {"hats.txt.gz": COMPRESSED}
+    result = run(f"set -e\n{FILLED_BY}", folder, Filled(b"", given).put(folder, running_live, programs))
+    assert 0 == result.returncode, result.stderr
+    left = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    return Filled(httpx.get(f"{running_live.url}/_emulator/snapshot?keys=true").content, given | left)
 
 
 def reason_not_to_run(line: str) -> str:
     return next((reason for start, reason in NOT_RUN.items() if line.startswith(start)), "")
 
 
-def test_the_examples_of_the_help_work(live: LiveServer, prepared: Path) -> None:
-    variables = environment(prepared, live)
-    filled = run(f"set -e\n{FILLED_BY}", prepared, variables)
-    assert 0 == filled.returncode, filled.stderr
-    data = httpx.get(f"{live.url}/_emulator/snapshot?keys=true").content
-    kept = {name: (prepared / name).read_bytes() for name in ("config.toml", "extensions.toml")}
-    failed = []
+def _marked(lines: list[str]) -> Iterator[Any]:
+    """Yield the examples that can run. `make test` runs the first one of each noun."""
+    nouns: set[str] = set()
+    for line in lines:
+        if not reason_not_to_run(line):
+            noun = next(iter(re.findall(r"extcli (\w[\w-]*)", line)), "")
+            yield pytest.param(line, marks=[pytest.mark.long] if noun in nouns else [], id=line[:60])
+            nouns.add(noun)
 
-    for line in EXAMPLES:
-        if reason_not_to_run(line):
-            continue
-        httpx.put(f"{live.url}/_emulator/snapshot", content=data, timeout=30).raise_for_status()
-        for name, content in kept.items():
-            (prepared / name).write_bytes(content)
-        first = next((script for text, script in BEFORE.items() if text in line), "")
-        place = line.replace("http://127.0.0.1:8282", live.url).replace("curl -H", "curl -sSf -H")
-        endless = any(text in line for text in ENDLESS)
-        script = f"timeout --signal=INT 1 bash -c {_quoted(place)}" if endless else place
-        result = run(f"{first} >/dev/null\n{script}" if first else script, prepared, variables)
-        if result.returncode not in ((0, 7, 124, 130) if endless else (0,)):
-            failed.append(f"{line}: exit code {result.returncode}, {result.stderr}")
 
-    assert not failed, "\n".join(failed)
+@pytest.mark.parametrize("line", list(_marked(EXAMPLES)))
+def test_an_example_of_the_help_works(
+    live: LiveServer, tmp_path: Path, programs: Path, filled: Filled, line: str
+) -> None:
+    variables = filled.put(tmp_path, live, programs)
+    first = next((script for text, script in BEFORE.items() if text in line), "")
+    place = line.replace("http://127.0.0.1:8282", live.url).replace("curl -H", "curl -sSf -H")
+    endless = any(text in line for text in ENDLESS)
+    script = f"timeout --signal=INT 1 bash -c {_quoted(place)}" if endless else place
+
+    result = run(f"{first} >/dev/null\n{script}" if first else script, tmp_path, variables)
+
+    assert result.returncode in ((0, 7, 124, 130) if endless else (0,)), result.stderr
 
 
 def _quoted(text: str) -> str:
