@@ -15,9 +15,9 @@ from emulator.auth.signing_key import SigningKey
 from emulator.clock import Clock
 from emulator.config.extensions import Extensions
 from emulator.config.settings import NAMESPACE_IDLE, Settings
-from emulator.engines import open_engine
+from emulator.engines import open_medium
 from emulator.engines.base import Key
-from emulator.engines.engine import Engine
+from emulator.engines.engine import Medium
 from emulator.engines.upgrades import Upgrades
 from emulator.errors import EngineError
 from emulator.feature_list import FEATURES
@@ -48,20 +48,22 @@ async def open_app(
     routes = create_routes()
     extensions = Extensions(settings.extensions, admits_any=settings.admits_any_client)
     shared = Shared(JournalBudget(settings.journal))
+    clock = clock or Clock()
+    medium = medium_of(settings, clock)
 
     @asynccontextmanager
     async def open_front(namespace: str) -> AsyncIterator[Front]:
-        async with open_service(settings, extensions, namespace=namespace, shared=shared) as service:
+        async with open_service(settings, extensions, medium, namespace=namespace, shared=shared) as service:
             service.namespaces = namespaces
             yield Front(routes, service, hot=hot)
 
-    async with open_service(settings, extensions, clock, shared=shared) as service:
+    async with medium, open_service(settings, extensions, medium, clock, shared=shared) as service:
         front = Front(routes, service, hot=hot)
         if not settings.environment.has_control:
             yield front, service
             return
         gate = ControlGate(settings.control_hosts)
-        storage = Storage(open_front, partial(_remove, settings, clock or Clock()))
+        storage = Storage(open_front, partial(_remove, settings, medium))
         namespaces = Registry(front, storage, settings.limits.namespaces, _max_idle(settings, service))
         service.namespaces = namespaces
         namespaces.start()
@@ -75,14 +77,15 @@ async def open_app(
 async def open_service(
     settings: Settings,
     extensions: Extensions,
+    medium: Medium,
     clock: Clock | None = None,
     *,
     namespace: str = DEFAULT_NAMESPACE,
     shared: Shared | None = None,
 ) -> AsyncIterator[Service]:
-    """Open a service with its engine and background tasks; raises `EngineError`."""
+    """Open a service with its engine, on a medium, and its background tasks; raises `EngineError`."""
     clock = clock or Clock()
-    async with _engine(settings, clock, namespace) as engine:
+    async with medium.engine(_name(settings, namespace)) as engine:
         key = SigningKey(engine.documents, clock)
         await key.sync()
         service = Service(settings, extensions, engine, clock, key, name=namespace, shared=shared)
@@ -113,17 +116,21 @@ def _max_idle(settings: Settings, service: Service) -> float | None:
     return NAMESPACE_IDLE if is_alone else None
 
 
-def _engine(settings: Settings, clock: Clock, namespace: str) -> Engine:
-    """Return the engine of a namespace. It is closed."""
-    environment = settings.environment.name
-    name = environment if namespace == DEFAULT_NAMESPACE else f"{environment}/{namespace}"
+def medium_of(settings: Settings, clock: Clock) -> Medium:
+    """Return the medium that all namespaces of a port share. It is closed."""
     upgrades = Upgrades(settings.upgrade, clock.now())
-    return open_engine(settings.data, namespace=name, is_alone=not settings.has_peers, upgrades=upgrades)
+    return open_medium(settings.data, is_alone=not settings.has_peers, upgrades=upgrades)
 
 
-async def _remove(settings: Settings, clock: Clock, namespace: str) -> None:
+def _name(settings: Settings, namespace: str) -> str:
+    """Return the name of a namespace on the medium."""
+    environment = settings.environment.name
+    return environment if namespace == DEFAULT_NAMESPACE else f"{environment}/{namespace}"
+
+
+async def _remove(settings: Settings, medium: Medium, namespace: str) -> None:
     """Delete the data of a namespace that this process has not open. A process that has it open finds it empty."""
-    async with _engine(settings, clock, namespace) as engine:
+    async with medium.engine(_name(settings, namespace)) as engine:
         if engine.survives_restart:
             await engine.reset()
             await engine.relay.publish(Key(RESET, "", ""), b"")

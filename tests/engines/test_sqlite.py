@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from emulator.engines import open_engine
+from emulator.engines import open_engine, open_medium
 from emulator.engines.base import Key
 from emulator.engines.engine import Engine
+from emulator.engines.sqlite import SqliteEngine
 from emulator.errors import EngineError
 from engines.contract import EngineContract
 from engines.schedules import Disturbance
@@ -34,14 +35,27 @@ class TestMemory(EngineContract):
 class TestFile(EngineContract):
     @pytest.fixture
     def open(self, tmp_path: Path) -> Open:
-        return partial(open_engine, f"sqlite://{tmp_path}/data.db")
+        """All namespaces share a connection. A second engine of one is that of another process."""
+        url = f"sqlite://{tmp_path}/data.db"
+        medium = open_medium(url)
+        first: dict[str, SqliteEngine] = {}
+
+        def open(namespace: str) -> Engine:
+            if namespace in first and first[namespace].is_open:
+                return open_engine(url, namespace=namespace)
+            engine = medium.engine(namespace)
+            assert isinstance(engine, SqliteEngine)
+            first[namespace] = engine
+            return engine
+
+        return open
 
     @pytest.fixture
     async def disturbances(self, engine: Engine, open: Open) -> AsyncIterator[Mapping[str, Disturbance]]:
         async with open(namespace="main") as second:
             yield {
                 "failure": partial(fail, engine),
-                "checkpoint": engine._checkpoints.catch_up,  # type: ignore[attr-defined]
+                "checkpoint": engine._database.checkpoints.catch_up,  # type: ignore[attr-defined]
                 "another connection": lambda: write(second, b"1", key("of another connection")),
             }
 

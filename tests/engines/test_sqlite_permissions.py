@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.engines.sqlite import SqliteEngine
+from engines.database_files import opened
 from engines.shorthand import cast
 
 
@@ -25,7 +25,7 @@ def warnings_and_modes(path: Path) -> tuple[list[str], dict[str, int]]:
     """Open the database and write to it; return the engine's warnings, and the modes of the files while it is open."""
 
     async def work() -> tuple[list[str], dict[str, int]]:
-        async with SqliteEngine(str(path), namespace="main") as engine:
+        async with opened(path) as engine:
             await cast(engine, "U1", "a")
             modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.glob(f"{path.name}*")}
             return list(engine.warnings), modes

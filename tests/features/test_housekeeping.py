@@ -9,6 +9,7 @@ import pytest
 from emulator import opening
 from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
+from emulator.engines import open_medium
 from emulator.errors import EngineError
 
 
@@ -30,7 +31,7 @@ async def test_housekeeping_goes_on_after_a_failure(failure, logged: str, monkey
     async def sweep_again() -> None:
         swept.set()
 
-    async with opening.open_service(Settings(), Extensions({}, admits_any=True)) as service:
+    async with opening.open_service(Settings(), Extensions({}, admits_any=True), open_medium("sqlite://")) as service:
         monkeypatch.setattr(service.control, "sweep", fail_once)
         await asyncio.wait_for(swept.wait(), 10)
 
@@ -44,7 +45,7 @@ async def test_a_service_closes_after_a_background_task_failed(monkeypatch, capl
         failed.set()
         raise ZeroDivisionError
 
-    async with opening.open_service(Settings(), Extensions({}, admits_any=True)) as service:
+    async with opening.open_service(Settings(), Extensions({}, admits_any=True), open_medium("sqlite://")) as service:
         monkeypatch.setattr(service.engine, "check", fail)
         service.metrics.storage(ok=False)
         await asyncio.wait_for(failed.wait(), 10)

@@ -1,8 +1,8 @@
-"""Opens the engine that a data URL names. The module of an engine is imported on first use."""
+"""Opens the medium that a data URL names. The module of an engine is imported on first use."""
 
 from __future__ import annotations
 
-from emulator.engines.engine import Engine
+from emulator.engines.engine import Engine, Medium
 from emulator.engines.upgrades import UPGRADES, Upgrades
 
 ACCEPTED = (
@@ -13,7 +13,12 @@ ACCEPTED = (
 
 
 def open_engine(url: str, *, namespace: str, is_alone: bool = False, upgrades: Upgrades = UPGRADES) -> Engine:
-    """Return the engine that `url` names. It is closed: `async with` opens it.
+    """Return the engine of one namespace of the medium that `open_medium` returns."""
+    return open_medium(url, is_alone=is_alone, upgrades=upgrades).engine(namespace)
+
+
+def open_medium(url: str, *, is_alone: bool = False, upgrades: Upgrades = UPGRADES) -> Medium:
+    """Return the medium that `url` names. It is closed: `async with` opens it.
 
     `is_alone` states that no other process uses this namespace of a file and those whose names begin with its name and
     `/`. Then messages need not be stored for others, and what interrupted loads have left is removed.
@@ -24,16 +29,14 @@ def open_engine(url: str, *, namespace: str, is_alone: bool = False, upgrades: U
     scheme, separator, rest = url.partition("://")
     match scheme, separator:
         case "sqlite", "://":
-            from emulator.engines.sqlite import SqliteEngine
+            from emulator.engines.sqlite.medium import SqliteMedium
 
             file, awaits_disk = _file_and_sync(rest, url)
-            return SqliteEngine(
-                file, namespace=namespace, awaits_disk=awaits_disk, is_alone=is_alone, upgrades=upgrades
-            )
+            return SqliteMedium(file, awaits_disk=awaits_disk, is_alone=is_alone, upgrades=upgrades)
         case "redis" | "rediss" | "valkey", "://":
-            from emulator.engines.redis import RedisEngine
+            from emulator.engines.redis.medium import RedisMedium
 
-            return RedisEngine(url, namespace=namespace, upgrades=upgrades)
+            return RedisMedium(url, upgrades=upgrades)
         case _:
             raise _refusal(url)
 
@@ -41,7 +44,7 @@ def open_engine(url: str, *, namespace: str, is_alone: bool = False, upgrades: U
 def file_of(url: str) -> str | None:
     """Return the path of the database file that a data URL names; `None` for data that is in no such file.
 
-    Raises `ValueError` as `open_engine` does.
+    Raises `ValueError` as `open_medium` does.
     """
     scheme, separator, rest = url.partition("://")
     if (scheme, separator) != ("sqlite", "://"):

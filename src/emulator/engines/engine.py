@@ -13,7 +13,7 @@ from emulator.engines.records import Record
 
 
 class Engine(Protocol):
-    """A place to keep data, divided into separate namespaces. `async with` opens it."""
+    """One namespace of a medium. `async with` opens it."""
 
     name: str
     """The name that `GET /_emulator/ready` shows: `sqlite` or `redis`."""
@@ -100,3 +100,20 @@ class Engine(Protocol):
 
         Another process that has the namespace open finds it empty.
         """
+
+
+class Medium(Protocol):
+    """A place to keep data, divided into separate namespaces.
+
+    `async with` keeps open what its engines share. While it is not open, the engines that are open do that.
+    """
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *exc_info: object) -> None: ...
+
+    def engine(self, namespace: str) -> Engine:
+        """Return the engine of a namespace, which is closed. Only one may be open at a time for each namespace."""
+
+    async def namespaces(self) -> list[str]:
+        """Return the names of all namespaces that the data outside of memory holds, open or not, in order."""

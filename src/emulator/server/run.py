@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from jwt.warnings import InsecureKeyLengthWarning
 
 from emulator.app import Service
-from emulator.clock import system_now
+from emulator.clock import Clock, system_now
 from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
 from emulator.engines import open_engine
 from emulator.engines.engine import Engine
 from emulator.engines.upgrades import Upgrades
 from emulator.errors import ConfigurationError, EngineError
-from emulator.opening import open_app, open_service
+from emulator.opening import medium_of, open_app, open_service
 from emulator.server.http_server import Server, StoppedEarly, config_of, listen, url_of
 from emulator.server.middleware import AccessLog, Application
 from emulator.server.reload import reload_extensions, reload_on_hangup, warn_of_short_secrets
@@ -212,7 +212,8 @@ def _check_startup(settings: Settings, prepare: Hook | None) -> None:
             log_warnings(engine.warnings)
         if prepare is not None:
             extensions = Extensions(settings.extensions, admits_any=settings.admits_any_client)
-            async with open_service(settings, extensions) as service:
+            clock = Clock()
+            async with open_service(settings, extensions, medium_of(settings, clock), clock) as service:
                 await prepare(service)
 
     asyncio.run(open_and_close())

@@ -8,10 +8,12 @@ A `Key` is written with a different part last depending on the shape: the part t
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from emulator.engines.base import NEVER, Key
 
+_NAMESPACE: Final = re.compile(rb"\{emulator\|([^{}]*)\}")
 FOREVER = (1 << 53) - 1
 """Lua's numbers are doubles, so an expiry from here on is never reached."""
 
@@ -19,6 +21,14 @@ FOREVER = (1 << 53) - 1
 def namespace_key(namespace: str) -> bytes:
     escaped = _escape(namespace).replace("{", "%7B").replace("}", "%7D")
     return f"{{emulator|{escaped}}}".encode()
+
+
+def parse_namespace(key: bytes) -> str | None:
+    """Return the namespace whose generation this key holds; `None` for any other key."""
+    found = _NAMESPACE.fullmatch(key)
+    if found is None:
+        return None
+    return _unescape(found[1].decode().replace("%7B", "{").replace("%7D", "}"))
 
 
 def escaped(text: bytes) -> bytes:

@@ -56,9 +56,13 @@ class Nodes:
         if self._is_doubted:
             self._is_doubted = False
             await self._ask_others()
-        return await self._connect(self.owner)
+        return await self.connect_to(self.owner)
 
-    async def _connect(self, address: Address) -> AbstractConnection:
+    def primaries(self, listing: Reply) -> list[Address]:
+        """Return the nodes that own slots, from a reply to `LIST_NODES`."""
+        return list(dict.fromkeys(nodes[0] for _, _, nodes in _nodes(listing, self.owner[0]) if nodes))
+
+    async def connect_to(self, address: Address) -> AbstractConnection:
         host, port = address
         connection = new_connection(self._pool, host=host, port=port)
         try:
@@ -90,7 +94,7 @@ class Nodes:
     async def _ask(self, address: Address) -> Address | None:
         """Return the owner according to one node, or `None` if it does not answer or knows none."""
         try:
-            connection = await self._connect(address)
+            connection = await self.connect_to(address)
             try:
                 (listing,) = await exchange(connection, [LIST_NODES])
             finally:

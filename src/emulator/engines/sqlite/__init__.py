@@ -1,10 +1,9 @@
-"""The engine on SQLite: in memory, or in a file that several processes may share. Each shape has its own module."""
+"""The engine of one namespace on SQLite. Each shape has its own module."""
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from typing import Self
 
 from emulator.engines.base import Ballots, Documents, Expired, Logs, Relay
@@ -15,10 +14,10 @@ from emulator.engines.records import Record
 from emulator.engines.sqlite.ballot_cache import BallotCache
 from emulator.engines.sqlite.ballots import SqliteBallots
 from emulator.engines.sqlite.catalog import SqliteCatalog
-from emulator.engines.sqlite.checkpoints import Checkpoints
 from emulator.engines.sqlite.connection import check_space, permission_warnings
+from emulator.engines.sqlite.database import Database
 from emulator.engines.sqlite.documents import SqliteDocuments
-from emulator.engines.sqlite.group_commit import GroupCommit, WriteCache
+from emulator.engines.sqlite.group_commit import WriteCache
 from emulator.engines.sqlite.logs import SqliteLogs
 from emulator.engines.sqlite.namespace_ids import NamespaceIds
 from emulator.engines.sqlite.purge import Purge
@@ -31,35 +30,24 @@ from emulator.engines.sqlite.rewards.pools import SqlitePools
 from emulator.engines.sqlite.rewards.rosters import SqliteRosters
 from emulator.engines.sqlite.schema import VERSION
 from emulator.engines.sqlite.service_lock import service_lock
-from emulator.engines.upgrades import UPGRADES, Upgrades
 
 
 class SqliteEngine:
-    """Keeps data in the file `path`, created if missing, or with `None` in memory until the engine closes.
-
-    With `awaits_disk`, a commit waits for the disk, so that not even a power cut loses data. `is_alone` states that no
-    other process uses this namespace of the file, and those whose names begin with its name and `/`.
-    """
+    """One namespace of a database. An open engine keeps the database open."""
 
     name = "sqlite"
     can_copy = True
     format = VERSION
 
-    def __init__(
-        self,
-        path: str | None,
-        *,
-        namespace: str,
-        awaits_disk: bool = False,
-        is_alone: bool = False,
-        upgrades: Upgrades = UPGRADES,
-    ) -> None:
-        self._path, self._name, self._is_alone = path, namespace, is_alone
+    def __init__(self, database: Database, namespace: str) -> None:
+        self._database, self._name = database, namespace
+        self._path = path = database.path
+        self._stack = AsyncExitStack()
         self.warnings: Sequence[str] = ()
         self.location = path or "memory"
         self.survives_restart = self.is_shared = path is not None
-        self._group_commit = GroupCommit(path, awaits_disk=awaits_disk, upgrades=upgrades)
-        self._namespace = NamespaceIds(self._group_commit, namespace)
+        self._group_commit = database.group_commit
+        self._namespace = NamespaceIds(self._group_commit, database.numbers, namespace)
         self._ballot_cache = BallotCache(self._group_commit, self._namespace)
         lists = Lists(self._group_commit, self._namespace)
         spent = SpentItems(self._group_commit, self._namespace)
@@ -73,39 +61,43 @@ class SqliteEngine:
         rosters = SqliteRosters(self._group_commit, self._namespace)
         self.rosters: Rosters = rosters
         self.catalog: Catalog = SqliteCatalog(self._group_commit, self._namespace, self._ballot_cache)
-        self._checkpoints = Checkpoints(self._group_commit)
-        self._relay = SqliteRelay(
-            self._group_commit, self._namespace, uuid.uuid4().hex, is_local=is_alone or path is None
-        )
+        self._relay = SqliteRelay(database.messages, self._group_commit, self._namespace, namespace)
         self.relay: Relay = self._relay
         self._purge = Purge(
             self._group_commit, self._namespace, self._ballot_cache, self._pool_cache, lists, rosters, documents
         )
         self._dump = Dump(self._group_commit, self._namespace)
-        self._load = Load(self._group_commit, self._namespace, self._forget, self._checkpoints.catch_up)
+        self._load = Load(self._group_commit, self._namespace, self._forget, database.checkpoints.catch_up)
         self._caches: Sequence[WriteCache] = (self._ballot_cache, self._pool_cache, pools, documents, self._namespace)
-        self._group_commit.caches = self._caches
+
+    @property
+    def is_open(self) -> bool:
+        return self._namespace.is_open
 
     def claimed(self) -> AbstractContextManager[None]:
         return service_lock(self._path, self._name) if self._path else nullcontext()
 
     async def __aenter__(self) -> Self:
-        await self._group_commit.open()
-        try:
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._database.namespace(self._name))
+            stack.callback(self._leave)
+            self._namespace.is_open = True
+            self._group_commit.add_caches(self._caches)
             with self._group_commit.corruption.opening():
-                await self._group_commit.write(self._namespace.register, is_alone=self._is_alone)
-                await self._relay.open()
-                await self._checkpoints.open()
-        except BaseException:
-            self._group_commit.close()
-            raise
-        self.warnings = permission_warnings(self._path) if self._path else ()
+                await self._group_commit.write(self._namespace.register, is_alone=self._database.is_alone)
+            self._relay.open()
+            self.warnings = permission_warnings(self._path) if self._path else ()
+            self._stack = stack.pop_all()
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        await self._relay.close()
-        await self._checkpoints.close()
-        self._group_commit.close()
+        await self._stack.aclose()
+
+    def _leave(self) -> None:
+        """Complete the operations that are pending; later ones fail."""
+        self._relay.close()
+        self._group_commit.remove_caches(self._caches)
+        self._namespace.is_open = False
 
     async def check(self) -> None:
         check_space(self._group_commit.path)

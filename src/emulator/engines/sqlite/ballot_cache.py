@@ -120,7 +120,7 @@ class BallotCache(Tables):
 
     def set_expiry(self, ballot: CachedBallot, expires_at: int) -> None:
         ballot.expires_at = expires_at
-        self._changed.add(ballot)
+        self._note_change(ballot)
 
     def add_count(self, ballot: CachedBallot, choice: str, by: int, number: int) -> None:
         """Add `by`, which may be negative, to the count of a choice; `number` is that of the cast."""
@@ -130,7 +130,7 @@ class BallotCache(Tables):
                 self._group_commit.connection.execute(_DROP_ZERO, (ballot.id, choice))
             return
         ballot.counts.add(choice, by, number)
-        self._changed.add(ballot)
+        self._note_change(ballot)
         if len(ballot.counts) > MAX_CHOICES:
             self._flush_counts(ballot)
             ballot.counts = None
@@ -170,6 +170,10 @@ class BallotCache(Tables):
         self.marks.roll_back()
         self._ballots.clear()
         self._changed.clear()
+
+    def _note_change(self, ballot: CachedBallot) -> None:
+        self._changed.add(ballot)
+        self._group_commit.unwritten.add(self)
 
     def _flush_counts(self, ballot: CachedBallot) -> None:
         if ballot.counts is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, ParamSpec, Protocol, TypeVar
 
@@ -47,7 +47,10 @@ class GroupCommit:
         self._awaits_disk = awaits_disk
         self._upgrades = upgrades
         self.corruption = Corruption(path)
-        self.caches: Sequence[WriteCache] = ()
+        self.unwritten: set[WriteCache] = set()
+        """The caches that may hold what is not written yet: each adds itself."""
+        self._caches: dict[int, WriteCache] = {}
+        """All caches, by `id`."""
         self._connection: sqlite3.Connection | None = None
         self._loop: asyncio.AbstractEventLoop
         self._group: list[asyncio.Future[None]] | None = None
@@ -170,7 +173,7 @@ class GroupCommit:
 
     def forget_read(self) -> None:
         """Have all caches read again what the database holds. What the group has accepted stays."""
-        for cache in self.caches:
+        for cache in self._caches.values():
             cache.forget_read()
 
     async def wait_for_commit(self) -> None:
@@ -178,6 +181,17 @@ class GroupCommit:
         if self._group is not None:
             with suppress(EngineError):
                 await self._wait(self._group)
+
+    def add_caches(self, caches: Iterable[WriteCache]) -> None:
+        """Write these caches back before each commit, and tell them of rollbacks and of changes by others."""
+        self._caches |= {id(cache): cache for cache in caches}
+
+    def remove_caches(self, caches: Iterable[WriteCache]) -> None:
+        """Commit what these caches hold, clear them, and let go of them."""
+        self.commit_now()
+        for cache in caches:
+            cache.forget_read()
+            self._caches.pop(id(cache), None)
 
     def commit_now(self) -> None:
         """Commit the open group, if there is one, without waiting for more writes to join it."""
@@ -266,8 +280,8 @@ class GroupCommit:
         if group is not self._group:
             return  # rolled back, or committed by `close`
         try:
-            for cache in self.caches:
-                cache.flush()
+            while self.unwritten:
+                self.unwritten.pop().flush()
             self.connection.execute("COMMIT")
         except BaseException as error:
             self._roll_back(error)
@@ -284,7 +298,8 @@ class GroupCommit:
     def _roll_back(self, error: BaseException) -> EngineError:
         group, self._group = self._group, None
         self._note_failure(error)
-        for cache in self.caches:
+        self.unwritten.clear()
+        for cache in self._caches.values():
             cache.roll_back()
         try:
             if self.connection.in_transaction:  # SQLite rolls back by itself after some failures

@@ -1,11 +1,13 @@
-"""The id of a namespace inside the database, and the ascending numbers that identify new rows."""
+"""The id of a namespace inside the database."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 
 from emulator.engines.base import Key
 from emulator.engines.sqlite.group_commit import GroupCommit
+from emulator.engines.sqlite.row_numbers import Numbers
 from emulator.errors import EngineError
 
 BY_KEY = "space = ? AND shelf = ? AND owner = ? AND name = ? AND holder = ? AND place = ?"
@@ -33,16 +35,19 @@ _NO_ID = 0
 
 
 class NamespaceIds:
-    """One namespace. Numbers ascend across all namespaces and processes and are never reused."""
+    """One namespace. While it is closed, operations on it raise `EngineError`."""
 
-    def __init__(self, group_commit: GroupCommit, namespace: str) -> None:
+    def __init__(self, group_commit: GroupCommit, numbers: Numbers, namespace: str) -> None:
         self._group_commit = group_commit
+        self.next_number: Callable[[], int] = numbers.take
+        """Returns a number greater than all before; only inside a write."""
+        self.upper_bound: Callable[[], int] = numbers.upper_bound
+        """Returns a number greater than all given out so far."""
+        self.is_open = False
         self._namespace = namespace
         self._hidden = f"{namespace}{UNFINISHED_END}"
         self._aside = f"{namespace}{_ASIDE_END}"
         self._id: int | None = None
-        self._next: int | None = None
-        self._is_changed = False
 
     @property
     def id(self) -> int:
@@ -55,21 +60,10 @@ class NamespaceIds:
             self._id = stored
         return self._id
 
-    def next_number(self) -> int:
-        """Return a number greater than all before; only inside a write."""
-        number = self._next
-        if number is None:
-            number = self.upper_bound()
-        self._next = number + 1
-        self._is_changed = True
-        return number
-
-    def upper_bound(self) -> int:
-        """Return a number greater than all given out so far."""
-        if self._next is None:
-            (self._next,) = self._group_commit.connection.execute("SELECT next FROM numbers").fetchone()
-            assert self._next is not None
-        return self._next
+    def check_open(self) -> None:
+        """Raise `EngineError` if the namespace is closed."""
+        if not self.is_open:
+            raise EngineError("the engine is closed")
 
     def params(self, key: Key) -> tuple[int, str, str, str, str, str]:
         """Return the parameters of `BY_KEY`."""
@@ -195,6 +189,7 @@ class NamespaceIds:
 
     def probe_write(self) -> None:
         """Write to the database without changing anything."""
+        self.check_open()
         self._group_commit.connection.execute("UPDATE numbers SET next = next")
 
     def note_expired(self, key: Key, at: int) -> None:
@@ -203,21 +198,16 @@ class NamespaceIds:
             f"INSERT INTO fallen (space, {KEY_COLUMNS}, at) VALUES (?, ?, ?, ?, ?, ?, ?)", (self.id, *key, at)
         )
 
-    def flush(self) -> None:
-        if self._is_changed:
-            self._group_commit.connection.execute("UPDATE numbers SET next = ?", (self._next,))
-            self._is_changed = False
+    def flush(self) -> None: ...
 
     def forget_read(self) -> None:
         self._id = None
-        if not self._is_changed:
-            self._next = None
 
     def roll_back(self) -> None:
-        self._id = self._next = None
-        self._is_changed = False
+        self._id = None
 
     def _stored(self, name: str | None = None) -> int | None:
+        self.check_open()
         row = self._group_commit.connection.execute(_FIND, (name or self._namespace,)).fetchone()
         return None if row is None else int(row[0])
 

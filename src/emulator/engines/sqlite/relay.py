@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import uuid
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -22,34 +23,40 @@ _AT_ONCE = 100
 _INSERT = f"INSERT INTO messages (space, sender, body, {KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _TRIM = "DELETE FROM messages WHERE number <= ?"
 _NEWEST = "SELECT coalesce(max(number), 0) FROM messages"
-_SINCE = f"""
-    SELECT number, sender, body, {KEY_COLUMNS} FROM messages WHERE number > ? AND space IN (?, ?)
-    ORDER BY number LIMIT ?
-"""
+_SINCE = f"SELECT number, space, sender, body, {KEY_COLUMNS} FROM messages WHERE number > ? ORDER BY number LIMIT ?"
+_SPACES = "SELECT space, namespace FROM spaces"
 _log = logging.getLogger("emulator.engines")
 
+Deliver = Callable[[Key, bytes], None]
 
-class SqliteRelay:
-    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds, sender: str, *, is_local: bool) -> None:
+
+class Messages:
+    """The messages of all namespaces of a database. With `is_local`, no other process sends or reads any."""
+
+    def __init__(self, group_commit: GroupCommit, *, is_local: bool) -> None:
         self.is_local = is_local
         self._group_commit = group_commit
-        self._namespace = namespace
-        self._sender = sender
-        self._listeners: list[Callable[[Key, bytes], None]] = []
+        self._sender = uuid.uuid4().hex
+        self._receivers: dict[str, Deliver] = {}
+        """By namespace."""
         self._seen = 0
-        self._previous_id = 0
-        """The id of the namespace at the last poll. Messages from before a reset have it, and still count."""
+        self._spaces: dict[int, str] = {}
+        self._earlier_spaces: dict[int, str] = {}
+        """Before the last change. Messages from before a reset have such an id, and still count."""
         self._task: asyncio.Task[None] | None = None
 
-    def listen(self, deliver: Callable[[Key, bytes], None]) -> None:
-        self._listeners.append(deliver)
+    def receive(self, namespace: str, deliver: Deliver) -> None:
+        """Call `deliver` for the messages of other processes, until `ignore`."""
+        self._receivers[namespace] = deliver
 
-    async def publish(self, topic: Key, message: bytes) -> None:
-        if self.is_local:
-            _ = self._group_commit.connection  # raises if the engine is closed, as a write does
-        else:
-            await self._group_commit.write(self._insert, topic, message)
-        self._deliver(topic, message)
+    def ignore(self, namespace: str) -> None:
+        self._receivers.pop(namespace, None)
+
+    def insert(self, space: int, topic: Key, message: bytes) -> None:
+        """Store a message for the other processes; only inside a write."""
+        connection = self._group_commit.connection
+        number = connection.execute(_INSERT, (space, self._sender, message, *topic)).lastrowid or 0
+        connection.execute(_TRIM, (number - MAX_ROWS,))
 
     async def open(self) -> None:
         if not self.is_local:
@@ -63,17 +70,8 @@ class SqliteRelay:
                 await self._task
             self._task = None
 
-    def _deliver(self, topic: Key, message: bytes) -> None:
-        for deliver in self._listeners:
-            deliver(topic, message)
-
-    def _insert(self, topic: Key, message: bytes) -> None:
-        connection = self._group_commit.connection
-        number = connection.execute(_INSERT, (self._namespace.id, self._sender, message, *topic)).lastrowid or 0
-        connection.execute(_TRIM, (number - MAX_ROWS,))
-
     def _newest(self) -> int:
-        self._previous_id = self._namespace.id
+        self._find_spaces()
         (number,) = self._group_commit.connection.execute(_NEWEST).fetchone()
         return int(number)
 
@@ -86,10 +84,11 @@ class SqliteRelay:
                 if (current := self._group_commit.version()) == version:
                     continue
                 while rows := await self._group_commit.read(self._new_rows):
-                    for number, sender, body, *key in rows:
+                    for number, space, sender, body, *key in rows:
                         self._seen = number
-                        if sender != self._sender:
-                            self._deliver(Key(*key), body)
+                        namespace = self._spaces.get(space) or self._earlier_spaces.get(space, "")
+                        if sender != self._sender and (deliver := self._receivers.get(namespace)) is not None:
+                            deliver(Key(*key), body)
                     await asyncio.sleep(0)
                 if is_failing:
                     _log.info("receiving messages from other processes again")
@@ -99,10 +98,48 @@ class SqliteRelay:
                     _log.warning("cannot receive messages from other processes: %s", error)
                 is_failing = True
 
-    def _new_rows(self) -> list[tuple[int, str, bytes, str, str, str, str, str]]:
-        id = self._namespace.id
-        args = (self._seen, self._previous_id, id, _AT_ONCE)
-        rows = self._group_commit.connection.execute(_SINCE, args).fetchall()
-        if len(rows) < _AT_ONCE:
-            self._previous_id = id
+    def _new_rows(self) -> list[tuple[int, int, str, bytes, str, str, str, str, str]]:
+        rows = self._group_commit.connection.execute(_SINCE, (self._seen, _AT_ONCE)).fetchall()
+        if rows:
+            self._find_spaces()
         return rows
+
+    def _find_spaces(self) -> None:
+        spaces = dict(self._group_commit.connection.execute(_SPACES).fetchall())
+        if spaces != self._spaces:
+            self._earlier_spaces, self._spaces = self._spaces, spaces
+
+
+class SqliteRelay:
+    """The relay of one namespace."""
+
+    def __init__(self, messages: Messages, group_commit: GroupCommit, namespace: NamespaceIds, name: str) -> None:
+        self.is_local = messages.is_local
+        self._messages = messages
+        self._group_commit = group_commit
+        self._namespace = namespace
+        self._name = name
+        self._listeners: list[Deliver] = []
+
+    def listen(self, deliver: Deliver) -> None:
+        self._listeners.append(deliver)
+
+    async def publish(self, topic: Key, message: bytes) -> None:
+        if self.is_local:
+            self._namespace.check_open()
+        else:
+            await self._group_commit.write(self._insert, topic, message)
+        self._deliver(topic, message)
+
+    def open(self) -> None:
+        self._messages.receive(self._name, self._deliver)
+
+    def close(self) -> None:
+        self._messages.ignore(self._name)
+
+    def _deliver(self, topic: Key, message: bytes) -> None:
+        for deliver in self._listeners:
+            deliver(topic, message)
+
+    def _insert(self, topic: Key, message: bytes) -> None:
+        self._messages.insert(self._namespace.id, topic, message)

@@ -68,6 +68,7 @@ class PoolCache(Tables):
         (root,) = row or (id,)
         self._group_commit.connection.execute(_CREATE, (id, root, *params, expires_at, list_id, note))
         self._pools[key] = pool = CachedPool(id, family, root, expires_at, list_id)
+        self._group_commit.unwritten.add(self)
         return pool
 
     def assign(self, pool: CachedPool, list_id: int, note: bytes, expires_at: int) -> None:
@@ -94,6 +95,7 @@ class PoolCache(Tables):
         pool.position += count
         pool.handed += handed
         self._changed.add(pool)
+        self._group_commit.unwritten.add(self)
 
     def close(self, key: Key, pool: CachedPool) -> None:
         """Drop a pool, and keep the history of what it handed out."""
@@ -148,4 +150,5 @@ class PoolCache(Tables):
             return None
         id, *others = row
         self._pools[key] = pool = CachedPool(id, self._spent.family(key), *others)
+        self._group_commit.unwritten.add(self)  # so that the next commit bounds the cache
         return pool
