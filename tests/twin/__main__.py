@@ -28,7 +28,9 @@ def main(arguments: list[str]) -> int:
     except Missing as error:
         sys.stderr.write(f"twin: {error}\n")
         return 2
-    return report.finish(whole=not (chosen.quick or chosen.only or chosen.setup or chosen.episode is not None))
+    return report.finish(
+        whole=not (chosen.quick or chosen.only or chosen.setup or chosen.match or chosen.episode is not None)
+    )
 
 
 def _run(versions: tuple[Version, Version], chosen: argparse.Namespace, report: Report) -> None:
@@ -61,7 +63,7 @@ def _timed(
             conversations.run(versions, setup, Path(folder), chosen.seed, numbers, report)
         elif title == "commands":
             share = commands.QUICK_SHARE if chosen.quick else 1.0
-            commands.run(versions, Path(folder), chosen.seed, share, report)
+            commands.run(versions, Path(folder), commands.Choice(chosen.seed, share, chosen.match), report)
     report.say(f"{title}: {time.monotonic() - began:.0f} s")
 
 
@@ -76,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--episode", type=int, help="only the episode with this number")
     parser.add_argument("--calls", type=int, help="REST calls of all engines together")
     parser.add_argument("--conversations", type=int, help="conversations on all engines together")
+    parser.add_argument("--match", default="", help="only command lines that contain this text")
     parser.add_argument("--source", type=Path, help="a folder of sources in place of src/")
     parser.add_argument("--verbose", action="store_true", help="print each step")
     return parser

@@ -11,7 +11,7 @@ from twin.credentials import secret, signed
 
 POINTERS = ["", "/a", "/b", "/a/b", "/a/b/c", "/list", "/list/0", "/list/-", "/list/01", "/x~1y", "/", "a", "/é", "/~"]
 LEAVES: list[Any] = [None, True, 0, 1, -1, 2.5, 1e21, 10**20, "", "text", "é\u2028", [], {}, [1, 2], {"b": {"c": [3]}}]
-IDS = ["default", "rps", "rps", "q1", "q1", "a$b", "global-x", "global-y", "A", "a"]
+IDS = ["default", "default", "rps", "rps", "rps", "rps", "q1", "q1", "q1", "a$b", "global-x", "global-y", "A", "a"]
 HOSTILE_IDS = [
     *("", "%00", "%F0%9F%98%80", "..%2F..", "a%20b", "x" * 300, "global-", "%27%3B--", "%ff", "a%2Fb", "null", "-1"),
     *("a.b", "a:b", "*", "%7B%7D", "__proto__", "a&id=b", "%E2%80%AE", "default%0A"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from twin import hostile
 from twin.bodies import Bodies
@@ -165,11 +165,11 @@ class Calls:
         (endpoint,) = self.random.choices(ENDPOINTS, _WEIGHTS)
         return self.call(endpoint, now, odd=drawn < 0.12)
 
-    def call(self, endpoint: Endpoint, now: int, *, odd: bool = False) -> Call:
+    def call(self, endpoint: Endpoint, now: int, *, odd: bool = False, roles: tuple[str, ...] = ()) -> Call:
         """Generate a call of an endpoint; `odd` if it may have another method, path or form."""
         chosen = self.random
         method, path = endpoint.method, endpoint.path
-        header, note = self.credentials.any(now, _LIKELY.get(path, ROLES))
+        header, note = self.credentials.any(now, roles or _LIKELY.get(path, ROLES))
         if (
             path in ("pin", "unauthed/validate_pin", "authtoken")
             and endpoint.method == "POST"
@@ -191,6 +191,25 @@ class Calls:
         if body and odd and chosen.random() < 0.3:
             return Call(place, hostile.chunked(chosen, head, body), f"{note} chunked", method != "HEAD")
         return Call(place, [head.encode("utf-8", "surrogateescape"), body], note, method != "HEAD")
+
+    def prepared(self, now: int) -> list[Call]:
+        """Return the calls that an episode begins with, so that the others find something."""
+        made: list[tuple[str, str, str, Any]] = [
+            *(("viewer", "POST", "vote?id=rps", {"value": value}) for value in (3, 4, 3)),  # a mean of many digits
+            *(("viewer", "POST", "rank?id=q1", {"key": key}) for key in ("red", "blue", "red")),
+            *(("viewer", "POST", "accumulate?id=default", {"stars": number}) for number in range(3)),
+            ("admin", "PUT", "codes", {"codes": [["A1", "A2", "A3"], ["B1"]], "names": ["Hat", "Sword"]}),
+            ("admin", "POST", "codes/mark_from_list", {"prizes": [0], "prize_limits": [1], "users": ["U1", "U2"]}),
+            ("admin", "POST", "curated_poll_edit", {"id": "q1", "name": "Which?"}),
+            ("admin", "POST", "curated_poll_edit_option", {"id": "q1", "option": {"id": "o1", "name": "A"}}),
+            ("admin", "POST", "curated_poll_state?id=q1", {"transition": "state-unlocked"}),
+            ("broadcaster", "POST", "link/pin", {"identifier": self.credentials.name}),
+            ("admin", "POST", "json_store?id=a", {"a": {"b": [1]}}),
+        ]
+        return [
+            self.plain(method, f"/v1/e/{path}", body, header=self.credentials.header(role, now, user=f"U{number % 3}"))
+            for number, (role, method, path, body) in enumerate(made)
+        ]
 
     def plain(self, method: str, path: str, body: object = None, *, header: str = "") -> Call:
         """Return a call as given."""

@@ -8,6 +8,7 @@ import shutil
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from support.help_examples import BEFORE, COMPRESSED, ENDLESS, FILES, FILLED_BY
 from twin.comparing import Comparison
@@ -24,11 +25,18 @@ NOT_RUN = (
     "extcli simulate", "extcli conform", "extcli doctor",
 )  # fmt: skip
 """Command lines that start services, never end, write outside their folder, or measure real time."""
-_AGAIN = "make twin ARGS='--only commands'"
 _HAS_COMMANDS = re.compile(r"^(Commands|The emulator):", re.MULTILINE)
 _COMMAND = re.compile(r"^  ([a-z][a-z-]*)  +\S")
 QUICK_SHARE = 0.12
 _SQLITE = b"SQLite format 3\0"
+
+
+class Choice(NamedTuple):
+    """Which lines are compared: those that contain the text, or a random share of them."""
+
+    seed: int
+    share: float
+    text: str
 
 
 class Commands:
@@ -97,7 +105,8 @@ class Commands:
         self.report.counts["command lines"] += 1
         self.report.step(f"{old.code} {line}\n{old.output.decode()}{old.errors.decode()}")
         if found:
-            self.report.found("commands", place, found, [line], _AGAIN)
+            again = f"make twin ARGS='--only commands --match \"{line[:60]}\"'"
+            self.report.found("commands", place, found, [line], again)
         return outcomes
 
     def _files(self, comparison: Comparison) -> Iterator[str]:
@@ -120,7 +129,7 @@ class Commands:
         old, new = self._run(f"{command} --help", self._templates)
         found = Comparison().bodies(old.output + old.errors, new.output + new.errors, "stdout")
         if found:
-            self.report.found("commands", command, found, [f"{command} --help"], _AGAIN)
+            self.report.found("commands", command, found, [f"{command} --help"], "make twin ARGS='--only commands'")
         self.report.counts["pages of help"] += 1
         text = old.output.decode()
         yield command, text
@@ -129,10 +138,10 @@ class Commands:
                 if (name := _COMMAND.match(line)) and (command != "extcli" or chosen()):
                     yield from self.helps(f"{command} {name[1]}", chosen)
 
-    def all(self, share: float, seed: int) -> None:
-        """Compare all lines, or a random share of them."""
-        chosen = random.Random(seed)
-        helps = dict(self.helps("extcli", lambda: chosen.random() < 2 * share))
+    def all(self, choice: Choice) -> None:
+        """Compare the chosen lines."""
+        chosen = random.Random(choice.seed)
+        helps = dict(self.helps("extcli", lambda: not choice.text and chosen.random() < 2 * choice.share))
         examples = dict.fromkeys(line for text in helps.values() for line in _examples(text))
         lines = [
             each for each in (*examples, *LINES) if not each.startswith(NOT_RUN) and not any(e in each for e in ENDLESS)
@@ -145,7 +154,7 @@ class Commands:
                     f"{command} -o jsonl --url http://127.0.0.1:9",
                 ]
         for line in lines:
-            if share >= 1 or chosen.random() < share:
+            if choice.text in line and (choice.share >= 1 or chosen.random() < choice.share):
                 self.compare(line, _place(line))
 
 
@@ -174,7 +183,7 @@ def _listed(folder: Path) -> Iterator[tuple[str, tuple[str, bytes]]]:
         yield str(path.relative_to(folder)), (mode, path.read_bytes() if path.is_file() else b"")
 
 
-def run(versions: tuple[Version, Version], folder: Path, seed: int, share: float, report: Report) -> None:
+def run(versions: tuple[Version, Version], folder: Path, choice: Choice, report: Report) -> None:
     """Compare command lines beside a sandbox in memory."""
     clock = Clock(folder)
     setup = Setup("memory", False)
@@ -187,7 +196,7 @@ def run(versions: tuple[Version, Version], folder: Path, seed: int, share: float
                 program.wait()
             commands = Commands((programs[0], programs[1]), pair, clock, folder, report)
             commands.fill()
-            commands.all(share, seed)
+            commands.all(choice)
     finally:
         for program in programs:
             program.close()

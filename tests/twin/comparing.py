@@ -9,15 +9,20 @@ from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
 from twin.host import Host
-from twin.names import Names
+from twin.names import Names, kinds
 from twin.wire import Response
 
 VOLATILE = [
     (re.compile(r'("duration_ms" ?: ?)[0-9.e-]+'), r"\1<ms>"),  # real time
     (re.compile(r"\b[0-9]+(?:\.[0-9]+)? ?(?:ms|µs)\b(?![^<]*</code>)"), "<ms>"),  # the same, for readers
-    (re.compile(r"^(# \w+ )?(process_|python_|\w+_duration_seconds|\w+_lag_seconds).*\n", re.MULTILINE), ""),  # process
+    (
+        re.compile(
+            r"^(# \w+ )?(process_|python_|\w+_duration_seconds|\w+_lag_seconds|emulator_tasks).*\n", re.MULTILINE
+        ),
+        "",
+    ),  # process
     (re.compile(r"\?v=[0-9a-f]+"), "?v=<hash>"),  # of the content of a file of the dashboard
-    (re.compile(r'("(?:slowest|lag_ms|uptime_ms|idle_ms|age_ms)" ?: ?)[0-9.e-]+'), r"\1<ms>"),
+    (re.compile(r'("(?:slowest|lag_ms|uptime_ms|idle_ms|age_ms|age|idle)" ?: ?)[0-9.e-]+'), r"\1<ms>"),
 ]
 """What differs between two runs of one version, and what stands in its place."""
 UNCOMPARED_HEADERS = {"date"}
@@ -98,10 +103,12 @@ class Comparison:
         return fields
 
     def bodies(self, old: bytes, new: bytes, name: str = "body") -> list[str]:
-        """Return the differences between two bodies."""
+        """Return the differences between two bodies. In snapshots, which random ids sort, order does not count."""
         if old == new and len(old) > LEARNED:
             return []
         olds, news = (each.decode("utf-8", "backslashreplace") for each in (old, new))
+        if old.startswith(_SNAPSHOT) and new.startswith(_SNAPSHOT):
+            olds, news = (_sorted_lines(kinds(text)) for text in (olds, news))
         return self.texts(olds, news, name)
 
     def texts(self, old: str, new: str, name: str) -> list[str]:
@@ -116,6 +123,14 @@ class Comparison:
         except ValueError:
             return list(_lines(olds, news, name))
         return list(_values(*values, name)) or [f"{name} as text: {_around(olds, news)}"]
+
+
+_SNAPSHOT = b'{"extcli_snapshot"'
+
+
+def _sorted_lines(text: str) -> str:
+    """Return a snapshot, which has one record on each line, with its lines in order."""
+    return "\n".join(sorted(line.rstrip(",") for line in text.split("\n")))
 
 
 def _values(old: Any, new: Any, at: str) -> Iterator[str]:

@@ -34,11 +34,12 @@ _MARK = 61_000
 _WRITES = {"vote", "vote_config", "channel_state", "extension_state", "channel_config", "extension_config", "broadcast",
            "extension_broadcast", "whisper_self", "datastream", "bits/transactions", "pusher_broadcast"}  # fmt: skip
 _WRITING = [each for each in ENDPOINTS if each.path in _WRITES and each.method in ("POST", "PATCH", "DELETE")]
+_WRITERS = ("broadcaster", "admin", "backend", "viewer")
 _PAGE = "?protocol=7&client=js&version=4.3.1&flash=false"
 _PATHS = ["/0.2.0/{}", "/0.2.0/{}", "/0.2.0/{}", "/ws/{}", "/", "/0.2.0/no-such-extension", "/0.2.0/{}?a=b", "/0.1/{}"]
 
-_TOPICS = [("state", "channel"), ("state", "extension"), ("config", "channel"), ("broadcast", "round"), ("broadcast", "*"),
-           ("poll", "rps"), ("datastream", ""), ("config", "extension")]  # fmt: skip
+_TOPICS = [("state", "channel"), ("state", "extension"), ("config", "channel"), ("broadcast", "round"),
+           ("broadcast", "*"), ("poll", "rps"), ("datastream", ""), ("config", "extension")]  # fmt: skip
 
 
 class Talk:
@@ -187,7 +188,7 @@ class Conversation:
         self.clock.advance(self.random.choice([0, 1, 30, 1_500]))
         drawn = self.random.random()
         if drawn < 0.3 or not self.talks:
-            call = self.calls.call(self.random.choice(_WRITING), self.clock.now)
+            call = self.calls.call(self.random.choice(_WRITING), self.clock.now, roles=_WRITERS)
             return self._call(call) and self._arrived()
         talk = self.random.choice(self.talks)
         text = self._page_text() if talk.is_page else self.requests.text().replace(CLIENT_ID, self.name)

@@ -71,6 +71,16 @@ class Names:
         return f"<token {shown} {len(signature)} {self._number(text)}>"
 
 
+def kinds(text: str) -> str:
+    """Return a text with the kind of each random id in its place, where ids also decide the order."""
+
+    def kind(found: re.Match[str]) -> str:
+        names = (name for name, pattern in _KINDS.items() if pattern.fullmatch(found[0]))
+        return next((f"<{name}>" for name in names), found[0])
+
+    return _WORD.sub(kind, text)
+
+
 def _decoded(part: str) -> str:
     """Return a part of a token as JSON in the order of its members, or as it is."""
     with suppress(ValueError):

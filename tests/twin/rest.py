@@ -25,8 +25,9 @@ APART = 400 * DAY
 CONNECTIONS = 3
 SHOWN = 6
 """Steps that are shown of what led to a difference."""
-READS = ["vote_logs?id=rps", "vote?id=rps", "polls", "rankings", "rank?id=rps", "buffers", "accumulate?id=default",
-         "all_state", "all_config", "codes", "curated_poll", "user_ids", "json_store?id=a",
+READS = ["vote_logs?id=rps", "vote?id=rps", "polls", "rankings", "rank?id=q1", "rank?id=rps", "buffers",
+         "accumulate?id=default", "all_state", "all_config",
+         "codes", "curated_poll", "user_ids", "json_store?id=a",
          "curated_poll_leaderboard"]  # fmt: skip
 """What an admin reads at the end of an episode."""
 CONTENTS = ["/_emulator/snapshot?keys=true", "/_emulator/contents", "/_emulator/journal?limit=100", "/_emulator/parity"]
@@ -62,7 +63,8 @@ class Episode:
         try:
             if self.control:
                 self._send(self.control._post("/_emulator/reset"), self.wires[0])
-            complete = all(self._step() for _ in range(CALLS)) and self.compare_contents()
+            complete = all([self._send(call, self.wires[0]) for call in self.calls.prepared(self.clock.now)])
+            complete = complete and all(self._step() for _ in range(CALLS)) and self.compare_contents()
         finally:
             for wires in self.wires:
                 for wire in wires:
@@ -174,8 +176,9 @@ def _kill_and_compare(pair: Pair, clock: Clock, setup: Setup, seed: int, episode
                 wire.close()
         pair.kill()
         pair.start()
-        episode.compare_contents("after kill ")
         report.counts["kills"] += 1
+        if not episode.compare_contents("after kill "):
+            return
 
 
 def _compare_ends(pair: Pair, setup: Setup, report: Report) -> None:
