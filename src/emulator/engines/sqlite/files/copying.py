@@ -82,38 +82,33 @@ def copied(source: str, beside: Path, *, checked: bool = True) -> Iterator[Path]
 @contextmanager
 def _part(beside: Path) -> Iterator[str]:
     """Create an empty file, and lock another that shows that this process is using it. Both are deleted at the end."""
-    descriptor, name = mkstemp(prefix=f".{beside.name}-", suffix=_PART, dir=beside.parent)  # with mode 0600
-    os.close(descriptor)
-    # Not the file itself: on a network disk, that lock would keep SQLite off it.
-    lock = _locked(f"{name}{_LOCK}", os.O_CREAT | os.O_EXCL)
+    # A lock of its own: on a network disk, a lock on the file itself would keep SQLite off it. It comes first and goes
+    # last, so that no kill leaves a copy without it.
+    descriptor, guard = mkstemp(prefix=f".{beside.name}-", suffix=f"{_PART}{_LOCK}", dir=beside.parent)
+    name = guard.removesuffix(_LOCK)
     try:
+        if not _try_lock(descriptor):
+            os.unlink(guard)  # it would show nothing
+        os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         yield name
     finally:
-        for each in (name, f"{name}-journal", f"{name}-wal", f"{name}-shm", f"{name}{_LOCK}"):
+        for each in (f"{name}-journal", f"{name}-wal", f"{name}-shm", name, guard):
             with suppress(FileNotFoundError):
                 os.unlink(each)
-        if lock is not None:
-            os.close(lock)
+        os.close(descriptor)
 
 
-def _locked(path: str | Path, flags: int = 0) -> int | None:
-    """Open and lock a file; `None` if another process has locked it, or the system or the disk knows no locks."""
+def _try_lock(descriptor: int) -> bool:
+    """Lock a file until it is closed. Return False if another process has, or the system or the disk has no locks."""
     if sys.platform == "win32":
-        return None
+        return False
     import fcntl
 
     try:
-        lock = os.open(path, os.O_RDWR | flags, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        return None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(lock)
-        if not isinstance(error, BlockingIOError):
-            os.unlink(path)  # it would show nothing
-        return None
-    return lock
+        return False
+    return True
 
 
 def _write_copy(source: str, name: str, *, checked: bool) -> None:
@@ -142,11 +137,12 @@ def remove_parts(beside: Path, *, before: float = math.inf) -> None:
     """
     folder = beside.parent
     for path in folder.glob(f".*-{_RANDOM}{_PART}{_LOCK}"):
-        if (lock := _locked(path)) is not None:
-            for each in folder.glob(f"{glob.escape(path.name.removesuffix(_LOCK))}*"):
-                with suppress(OSError):
-                    each.unlink()
-            os.close(lock)
+        with suppress(OSError), open(path, "rb+") as guard:
+            if _try_lock(guard.fileno()):
+                for each in sorted(folder.glob(f"{glob.escape(path.name.removesuffix(_LOCK))}*"), reverse=True):
+                    if each != path:
+                        each.unlink()
+                path.unlink()
     for part in folder.glob(f".{glob.escape(beside.name)}-{_RANDOM}{_PART}"):
         for each in folder.glob(f"{glob.escape(part.name)}*"):
             with suppress(OSError):
