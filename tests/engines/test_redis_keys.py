@@ -10,10 +10,11 @@ import redis
 
 from emulator.engines import open_engine
 from emulator.engines.engine import Engine
+from emulator.engines.pools import Holding
 from engines.contract_entries import VOTERS
 from engines.contract_entries import fill as cast_many
 from engines.contract_purge import fill as fill_shapes
-from engines.pool_shorthand import add_members, assign, draw, fill, source, stocked
+from engines.pool_shorthand import add_members, assign, draw, fill, held, source, stocked
 from engines.shorthand import END, NOW, Open, cast, entries, key, read
 
 
@@ -108,3 +109,17 @@ async def test_an_assigned_list_begins_behind_its_spent_items(engine: Engine, re
     await assign(engine, {key("q"): source()})
 
     assert [b"x", b"e"] == redis_database.lrange("{emulator|main}:0:sl:lists|client|list|ch|", 0, -1)
+
+
+@pytest.mark.parametrize("count", ["9223372036854775807", "1e300", "inf"])
+async def test_a_forged_count_of_items_never_runs_a_script_without_end(
+    engine: Engine, redis_database: redis.Redis, count: str
+) -> None:
+    await stocked(engine, "abc")
+    await draw(engine)
+    [items] = [name for name in names(redis_database) if b":po:" in name]
+    redis_database.hset(items, "cU1", count)
+
+    assert Holding(("a",), 1) == await held(engine)
+    assert await draw(engine) is None
+    assert "b" == await draw(engine, "U2")

@@ -167,11 +167,13 @@ function ops.held()
     local pool, current, items = alive(ARGV[i], now), 0, {}
     for _, id in ipairs(pools_with_history(ARGV[i], now)) do
       local of = prefix .. 'po:' .. id
-      local count = tonumber(redis.call('HGET', of, 'c' .. user) or '0')
-      for nth = 1, count do
-        items[#items + 1] = redis.call('HGET', of, string.format('%.0f:', nth) .. user)
+      local before = #items
+      for nth = 1, tonumber(redis.call('HGET', of, 'c' .. user) or '0') do
+        local item = redis.call('HGET', of, string.format('%.0f:', nth) .. user)
+        if not item then break end -- the count is not ours: a script that follows it might never end
+        items[#items + 1] = item
       end
-      if pool and id == pool.id then current = count end
+      if pool and id == pool.id then current = #items - before end
     end
     found[i - 3] = {current, items}
   end
