@@ -24,6 +24,7 @@ from emulator.feature_list import FEATURES
 from emulator.features.control.gate import ControlGate
 from emulator.features.control.metrics import Metrics
 from emulator.features.control.service import RESET, Control
+from emulator.features.pins.rules import ENDED
 from emulator.journal import JournalBudget
 from emulator.namespaces.registry import Registry, Storage
 from emulator.namespaces.routing import Namespaces
@@ -118,7 +119,7 @@ def _max_idle(settings: Settings, service: Service) -> float | None:
 
 def medium_of(settings: Settings, clock: Clock) -> Medium:
     """Return the medium that all namespaces of a port share. It is closed."""
-    upgrades = Upgrades(settings.upgrade, clock.now())
+    upgrades = Upgrades(settings.upgrade, clock.now(), ENDED)
     return open_medium(settings.data, is_alone=not settings.has_peers, upgrades=upgrades)
 
 

@@ -74,7 +74,8 @@ def test_a_file_of_an_older_format_is_raised_and_answers_its_data(path: Path, ve
 
     (kept,) = path.parent.glob(f"data.db.format-{version}-*")
     (line,) = [line for line in log if "raised" in line]
-    assert f"data.db: raised from format {version} to {VERSION}; the former file is kept as {kept}\n" in line
+    assert f"data.db: raised from format {version} to {VERSION}; the former file is kept as {kept}; " in line
+    assert line.endswith("; links, PINs and refresh tokens of earlier versions have ended: link games once more\n")
     assert any(f"serving: extcli 0.1.0, sandbox, data in {path}, format {VERSION}, port" in line for line in log)
     assert (VERSION, []) == verify_file(str(path))[::2]
     assert (version, []) == verify_file(str(kept))[::2]

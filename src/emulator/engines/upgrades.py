@@ -12,6 +12,13 @@ class Upgrades(NamedTuple):
     """If false, opening data of an older format raises `EngineError`."""
     now: int = 0
     """Unix ms, for the name of the backup that is made before."""
+    ended: str = ""
+    """What of earlier versions this version does not read, for the line of the log about the upgrade."""
+
+    @property
+    def note(self) -> str:
+        """The end of that line."""
+        return f"; {self.ended}" if self.ended else ""
 
 
 UPGRADES = Upgrades()

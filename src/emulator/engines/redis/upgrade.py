@@ -43,7 +43,7 @@ async def upgrade(pipeline: Pipeline, namespace: bytes, upgrades: Upgrades) -> N
     await _enlist(pipeline)
     await pipeline.send(b"SET", marker, f"{FORMAT} {version('extcli')}".encode())
     if not is_new:
-        _log.info("Redis: raised the data from format %s to %s", number or 1, FORMAT)
+        _log.info("Redis: raised the data from format %s to %s%s", number or 1, FORMAT, upgrades.note)
 
 
 async def _spend(pipeline: Pipeline) -> None:

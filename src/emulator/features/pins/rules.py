@@ -29,6 +29,8 @@ LINK_LIFETIME: Final = REFRESH_LIFETIME
 """A link expires with its newest refresh token."""
 TEST_CHANNEL: Final = "sandbox"
 """The channel of an unbound PIN in sandbox, for an extension without `owner_user_id` (ruling T3)."""
+ENDED: Final = "links, PINs and refresh tokens of earlier versions have ended: link games once more"
+"""What an upgrade of the data ends, for the log."""
 _MAX_CLIENT_ID_LENGTH: Final = 100
 
 

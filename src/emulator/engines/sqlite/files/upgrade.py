@@ -49,7 +49,8 @@ def prepare(connection: sqlite3.Connection, path: str | None, upgrades: Upgrades
             connection.execute("ROLLBACK")
         raise
     if 0 < found < VERSION:
-        _log.info("%s: raised from format %s to %s; the former file is kept as %s", path, found, VERSION, backup)
+        message = "%s: raised from format %s to %s; the former file is kept as %s%s"
+        _log.info(message, path, found, VERSION, backup, upgrades.note)
 
 
 def _backed_up(path: str, found: int, now: int) -> Path:
