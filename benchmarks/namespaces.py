@@ -28,7 +28,7 @@ from emulator.config.settings import Settings
 from emulator.engines.base import CastRequest, Key
 from emulator.opening import open_app
 from emulator.server.http_server import Server, config_of, listen
-from emulator.server.run import collect_garbage_less_often
+from emulator.server.garbage import collect_garbage_less_often
 
 ROUNDS = 200
 FORKS = 20

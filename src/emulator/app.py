@@ -18,14 +18,13 @@ from emulator.auth.tokens import Tokens
 from emulator.callers import Caller
 from emulator.changes import NO_CHANGES, Changes
 from emulator.clock import Clock
-from emulator.config.environment import Environment
 from emulator.config.extensions import Extension, Extensions
 from emulator.config.settings import Settings
 from emulator.content_list import contents_of
 from emulator.engines import open_engine
 from emulator.engines.engine import Engine
 from emulator.engines.records import Record
-from emulator.feature_list import FEATURES
+from emulator.feature_list import FEATURES, absent_from, endpoints_of
 from emulator.features.accumulation.service import Buffers
 from emulator.features.broadcast import actions as broadcast_actions
 from emulator.features.broadcast.page_events import PageEvents
@@ -140,7 +139,7 @@ class Service:
         self.changes = Changes(clock.now) if has_changes else NO_CHANGES
         self.journal = Journal(shared.journals, clock) if has_changes else NO_JOURNAL
         self.parity = Parity(
-            clock, _absent_in(settings.production), shared.verdicts, is_on=settings.environment.has_control
+            clock, absent_from(settings.production), shared.verdicts, is_on=settings.environment.has_control
         )
         self._lapses = _lapses(settings)
         self.hub = Hub(self.changes, self.journal)
@@ -247,7 +246,8 @@ class Service:
             parity=self.parity,
         )
         self.dispatcher: Dispatcher = Dispatcher(
-            [endpoint.bind(feature.service(self)) for feature in offered for endpoint in feature.endpoints],
+            endpoints_of(settings.environment),
+            self,
             access=access,
             identify=self._directory.identify,
             limits=settings.limits,
@@ -399,16 +399,6 @@ class Service:
         caller = self.tokens.cached_caller(header) or await self.identities.authenticate(header)
         note(caller.production)
         return caller
-
-
-def _absent_in(environment: Environment) -> list[tuple[str, str]]:
-    """Return the methods and paths of the endpoints that an environment does not have."""
-    return [
-        (endpoint.method, endpoint.path)
-        for feature in FEATURES
-        if not feature.is_offered(environment)
-        for endpoint in feature.endpoints
-    ]
 
 
 def _lapses(settings: Settings) -> Lapses:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 from emulator.config.environment import Environment
@@ -37,7 +38,7 @@ from emulator.features.votes import actions as votes_actions
 from emulator.features.votes import http as votes_http
 from emulator.features.waits import http as waits_http
 from emulator.realtime.action import Action, Feed
-from emulator.web.endpoint import Endpoint
+from emulator.web.endpoint import Endpoint, Offer
 
 
 class Feature(NamedTuple):
@@ -99,3 +100,22 @@ FEATURES: Final = (
     Feature(lambda service: None, sdk_scripts_http.endpoints, is_offered=_issues_tokens),
 )
 """All features. Routes, OpenAPI document, dispatcher and gateway are built from this list."""
+
+
+@cache
+def endpoints_of(environment: Environment) -> Mapping[tuple[str, str], Offer]:
+    """Return the endpoints that an environment offers, by method and path. All its services share the table."""
+    return {
+        (each.method, each.path): Offer(each, feature.service)
+        for feature in FEATURES
+        if feature.is_offered(environment)
+        for each in feature.endpoints
+    }
+
+
+@cache
+def absent_from(environment: Environment) -> frozenset[tuple[str, str]]:
+    """Return the methods and paths of the endpoints that an environment does not have."""
+    return frozenset((each.method, each.path) for feature in FEATURES for each in feature.endpoints) - set(
+        endpoints_of(environment)
+    )

@@ -26,6 +26,7 @@ from emulator.engines.engine import Engine
 from emulator.engines.upgrades import Upgrades
 from emulator.errors import ConfigurationError, EngineError
 from emulator.opening import medium_of, open_app, open_service
+from emulator.server.garbage import LongLived, collect_garbage_less_often
 from emulator.server.http_server import Server, StoppedEarly, config_of, listen, url_of
 from emulator.server.middleware import AccessLog, Application
 from emulator.server.reload import reload_extensions, reload_on_hangup, warn_of_short_secrets
@@ -74,7 +75,10 @@ async def serve(
         if not settings.has_peers:
             log_warnings(service.engine.warnings)
         # Exempt all objects created so far from garbage collection: nearly all live as long as the process.
-        gc.freeze()
+        if service.namespaces is None:
+            gc.freeze()
+        else:
+            LongLived(service.namespaces)
         application: Application = AccessLog(app) if settings.logs.requests else app
         if tracing is not None:
             application = tracing.wrap(application)
@@ -106,11 +110,6 @@ async def serve(
             _log.info("stopped before the service was ready")
         finally:
             reloading.cancel()
-
-
-def collect_garbage_less_often() -> None:
-    """Collect garbage less often than after each 700 new objects: a request of 64 KiB may create 20,000."""
-    gc.set_threshold(10_000, 20, 20)
 
 
 async def _prepare(service: Service, prepare: Hook, stops: SignalHandler) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY, InitVar, dataclass
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final
 
 from litestar.types import HTTPScope, Receive
@@ -23,7 +23,7 @@ from emulator.parity.service import Parity
 from emulator.web.access import Access, authorization_of
 from emulator.web.call import Call
 from emulator.web.chunks import in_one_chunk, with_first_chunk
-from emulator.web.endpoint import Audience, Bound, Endpoint, Streamed
+from emulator.web.endpoint import Audience, Bound, Endpoint, Offer, Streamed
 from emulator.web.faulty_requests import FaultyRequests
 from emulator.web.forms import json_of
 from emulator.web.held import HeldRequests
@@ -45,7 +45,10 @@ STREAM: Final = "emulator.stream"
 class Dispatcher:
     """Runs the endpoints of one service after their checks."""
 
-    endpoints: InitVar[Iterable[Bound]]
+    offers: Mapping[tuple[str, str], Offer]
+    """The endpoints by method and path. Services share it; each binds an endpoint at its first use."""
+    service: Any
+    """What the endpoints are bound to."""
     _: KW_ONLY
     access: Access
     identify: Identify
@@ -56,18 +59,18 @@ class Dispatcher:
     journal: Journal
     faults: Faults
 
-    def __post_init__(self, endpoints: Iterable[Bound]) -> None:
+    def __post_init__(self) -> None:
         self.held = HeldRequests()
         self._faulty = FaultyRequests(self.faults, self.access, self.answer, self._refused, self.limits)
-        self._bound = {(bound.endpoint.method, bound.endpoint.path): bound for bound in endpoints}
+        self._bound: dict[tuple[str, str], Bound] = {}
 
     def serves(self, method: str, path: str) -> bool:
         """Whether this service has the endpoint; production lacks the control API and `authtoken`."""
-        return (method, path) in self._bound
+        return (method, path) in self.offers
 
     def knows(self, path: str) -> bool:
         """Whether this service has an endpoint at `path`, for any method."""
-        return any(path == known for _, known in self._bound)
+        return any(path == known for _, known in self.offers)
 
     def nearest(self, path: str) -> str:
         """Return the path of an endpoint that is most like this one; empty if none is, or without a journal."""
@@ -75,24 +78,27 @@ class Dispatcher:
             return ""
         from difflib import get_close_matches
 
-        found = get_close_matches(path, {known for _, known in self._bound if "{" not in known}, 1, 0.8)
+        found = get_close_matches(path, {known for _, known in self.offers if "{" not in known}, 1, 0.8)
         return found[0] if found else ""
 
     @property
     def open_endpoints(self) -> list[tuple[str, str]]:
         """The methods and paths of the endpoints for extensions."""
-        return [name for name, bound in self._bound.items() if bound.endpoint.allows_any_origin]
+        return [name for name, offer in self.offers.items() if offer.endpoint.allows_any_origin]
 
     def bound(self, method: str, path: str) -> Bound:
         """Return one of this service's endpoints."""
-        return self._bound[method, path]
+        bound = self._bound.get((method, path))
+        if bound is None:
+            bound = self._bound[method, path] = self.offers[method, path].bind(self.service)
+        return bound
 
     async def perform(self, method: str, path: str, scope: HTTPScope, receive: Receive) -> Reply:
         """Run one of this service's endpoints for an ASGI server; every error becomes a reply.
 
         A reply in chunks is also `STREAM` in the scope's state. The caller closes it, even if it could not be sent.
         """
-        reply = await self._perform(self._bound[method, path], scope, receive)
+        reply = await self._perform(self.bound(method, path), scope, receive)
         if not isinstance(reply.body, bytes):
             scope["state"][STREAM] = reply.body
         return reply
@@ -156,7 +162,7 @@ class Dispatcher:
         self.access.check_registered(caller.client_id)
         caller, recording = await self.identify(caller, writes=True)
         call = Call(caller, query, body, "", "", self.access.check_registered, in_one_chunk(body))
-        answer = await self._bound[method, path].answer(call)
+        answer = await self.bound(method, path).answer(call)
         if recording is not None:
             await finish_recording(recording)
         return answer

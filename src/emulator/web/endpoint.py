@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property, partial
 from types import FunctionType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -197,6 +197,17 @@ class Bound:
 
     endpoint: Endpoint[Any] = field(repr=False)
     answer: Callable[[Call], Awaitable[object]]
+
+
+class Offer(NamedTuple):
+    """An endpoint that services offer."""
+
+    endpoint: Endpoint[Any]
+    part: Callable[[Any], Any]
+    """Takes a service and returns the part of it that handles the endpoint."""
+
+    def bind(self, service: Any) -> Bound:
+        return self.endpoint.bind(self.part(service))
 
 
 def _may_have_texts(kind: Any, inspect: Any) -> bool:

@@ -1,0 +1,33 @@
+"""Garbage collection of open and dropped namespaces."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+from emulator.config.settings import Settings
+from emulator.opening import open_app
+from emulator.server.garbage import LongLived
+
+
+async def test_open_namespaces_are_exempt_from_collections_and_dropped_ones_are_collected():
+    gc.collect()
+    gc.disable()
+    try:
+        async with open_app(Settings()) as (_, service):
+            assert service.namespaces is not None
+            LongLived(service.namespaces)
+            exempt, dropped = gc.get_freeze_count(), []
+            for number in range(50):
+                front = await service.namespaces.front(f"n{number}")
+                dropped.append(weakref.ref(front))
+                del front
+            assert gc.get_freeze_count() > exempt + 50 * 100
+
+            for number in range(50):
+                await service.namespaces.drop(f"n{number}")
+
+            assert [] == [each for each in dropped[:-1] if each() is not None]
+    finally:
+        gc.enable()
+        gc.unfreeze()
