@@ -13,6 +13,7 @@ FROM python:3.12-slim-bookworm@sha256:782412e85d0f0984994c290652577d4018aff08145
 COPY --from=build /opt/extcli /opt/extcli
 # A named volume mounted at /data takes its owner from here. There is no VOLUME: it would leave one behind after each run.
 RUN install -d -m 700 -o 10001 -g 10001 /data
+# On all addresses of the container, the control API asks for a token: EXTCLI_SERVE_CONTROL_TOKEN, or one that is printed.
 # Each option of `serve` is a variable: --max-body is EXTCLI_SERVE_MAX_BODY.
 ENV PATH=/opt/extcli/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \

@@ -240,7 +240,7 @@ class Service:
             cached_caller=self.tokens.cached_caller,
             authenticate=self.identities.authenticate,
             check_registered=self.tokens.check_registered,
-            control_gate=(gate := ControlGate(settings.control_hosts)),
+            control_gate=(gate := ControlGate(settings.control_hosts, settings.control_token)),
             page_gate=gate.page,
             rate_limits=self._rate_limits,
             parity=self.parity,

@@ -63,7 +63,7 @@ async def open_app(
         if not settings.environment.has_control:
             yield front, service
             return
-        gate = ControlGate(settings.control_hosts)
+        gate = ControlGate(settings.control_hosts, settings.control_token)
         storage = Storage(open_front, partial(_remove, settings, medium))
         namespaces = Registry(front, storage, settings.limits.namespaces, _max_idle(settings, service))
         service.namespaces = namespaces

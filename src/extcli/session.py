@@ -65,11 +65,13 @@ class Session:
     def http(self) -> Http:
         """The HTTP connection to the service."""
         from extcli.api.http import Http
+        from extcli.config.secret_lookup import control_token
 
         self._warn_if_elsewhere(self.resolver.url(), self.resolver.find(settings.URL))
         self._warn_if_ignored()
         trace = self.output.trace if self.resolver.flags.verbose else None
-        return Http(self.resolver.url(), timeout=self.resolver.timeout(), trace=trace)
+        token = control_token(self.resolver)
+        return Http(self.resolver.url(), timeout=self.resolver.timeout(), trace=trace, control_token=token)
 
     @cached_property
     def dry_run(self) -> DryRun | None:

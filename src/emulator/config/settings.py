@@ -22,6 +22,9 @@ NAMESPACE_IDLE = 24 * 60 * 60
 """Seconds without use after which a namespace is dropped, by default: no run of tests takes a day."""
 _UNITS = {"": 1, "KiB": KIB, "MiB": MIB, "GiB": 1024 * MIB}
 _SIZE = re.compile(r"(?P<number>[0-9]{1,12})(?P<unit>|[KMG]iB)")
+CONTROL_TOKEN = "EXTCLI_SERVE_CONTROL_TOKEN"
+"""The variable with the control token. There is no option: other users of the machine can read those."""
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,512}")  # it must fit in a cookie
 _HOST_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
 
 
@@ -91,6 +94,8 @@ class Settings:
     """Send pages the automatic events (ruling B5)."""
     control_hosts: tuple[str, ...] = ()
     """Host names, beside loopback, on which the control API answers."""
+    control_token: str = field(default="", repr=False)
+    """Admits callers on other machines to the control API; none if empty."""
     limits: Limits = Limits()
     logs: LogSettings = field(default_factory=LogSettings)
     traces: bool = False
@@ -135,6 +140,7 @@ def read_settings(
     page_events: str = "all",
     leeway: int = 0,
     control_hosts: tuple[str, ...] = (),
+    control_token: str = "",
     limits: Limits | None = None,
     anonymous: Mapping[str, int | None] | None = None,
     proxies: tuple[str, ...] = (),
@@ -154,6 +160,11 @@ def read_settings(
         raise ConfigurationError("--registered-only needs --extensions FILE: no client id is registered")
     if production and control_hosts:
         raise ConfigurationError("--control-host: --production has no control API")
+    if production and control_token:
+        raise ConfigurationError(f"{CONTROL_TOKEN}: --production has no control API")
+    if control_token and not _TOKEN.fullmatch(control_token):
+        # Never the value: it is a secret.
+        raise ConfigurationError(f"{CONTROL_TOKEN}: must have 16 to 512 letters, digits and -._~+/=")
     for host in control_hosts:
         _check_host(host)
     for proxy in proxies:
@@ -174,6 +185,7 @@ def read_settings(
         channel_stores_per_extension=_one_of("--channel-stores", channel_stores, "shared", "extension") == "extension",
         page_events=_one_of("--page-events", page_events, "all", "none") == "all",
         control_hosts=control_hosts,
+        control_token=control_token,
         limits=replace(limits or Limits(), anonymous=replace(environment.anonymous, **chosen)),
         proxies=proxies,
         logs=logs or LogSettings(),

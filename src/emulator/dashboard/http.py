@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
+from emulator.features.control.gate import ENTER, TOKEN_COOKIE
 from emulator.observability.request_context import label_of
 from emulator.web.call import Call
-from emulator.web.endpoint import Audience, Page, endpoint
+from emulator.web.endpoint import Audience, Page, Parameter, endpoint
 from emulator.web.response import HTML, PAGE_HEADERS
 from emulator.wire.query import query_of
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from emulator.dashboard.pages import Pages
 
 _SEE_OTHER: Final = 303
+_TOKEN: Final = Parameter("token", "The control token.")
 
 
 class Links(Struct):
@@ -43,6 +45,17 @@ async def read_root(service: Any, call: Call) -> Links | Page:
 async def read_overview(service: Any, call: Call) -> Page:
     """Show the overview."""
     return await _pages(service, call).page("overview", call.query)
+
+
+@endpoint("GET", ENTER, audience=Audience.PAGE, query=(_TOKEN,))
+async def enter(service: Any, call: Call) -> Page:
+    """Take the control token from the URL into a cookie, and send the browser to the dashboard."""
+    token = service.settings.control_token
+    # Lax, so that the redirect has it when the link is in another page. The gate refuses other sites by their origin.
+    cookie = (b"set-cookie", f"{TOKEN_COOKIE}={token}; Path=/; HttpOnly; SameSite=Lax".encode())
+    location = (b"location", f"{_prefix_of(service)}/_emulator/".encode())
+    headers = (location, cookie, *PAGE_HEADERS) if token else (location, *PAGE_HEADERS)
+    return Page(b"", HTML.decode(), headers, _SEE_OTHER)
 
 
 @endpoint("GET", "/_emulator/ui/{screen}", audience=Audience.PAGE)
@@ -92,4 +105,13 @@ def _pages(service: Any, call: Call) -> Pages:
     return Pages(service, _prefix_of(service), host, compresses="gzip" in accepted)
 
 
-endpoints: Final = (read_root, read_overview, read_screen, submit_form, follow_screen, read_rig, read_static_file)
+endpoints: Final = (
+    read_root,
+    read_overview,
+    enter,
+    read_screen,
+    submit_form,
+    follow_screen,
+    read_rig,
+    read_static_file,
+)

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import os
+import secrets
 import socket
 import sys
 import warnings
@@ -31,7 +32,7 @@ from emulator.server.http_server import Server, StoppedEarly, config_of, listen,
 from emulator.server.middleware import AccessLog, Application
 from emulator.server.reload import reload_extensions, reload_on_hangup, warn_of_short_secrets
 from emulator.server.signals import HANGUPS, STOPS, SignalHandler, ignore_signals
-from emulator.server.startup_log import log_serving, log_warnings, settings_warnings
+from emulator.server.startup_log import is_beyond_loopback, log_admitted, log_serving, log_warnings, settings_warnings
 from emulator.server.workers import Work, Workers, exit_with_parent
 
 if TYPE_CHECKING:
@@ -152,7 +153,11 @@ def run(
     if workers > 1 and not engine.is_shared:
         raise ConfigurationError("--workers needs --data that processes can share, not in memory")
     with engine.claimed(), listen(host, port) as listener:
-        _run(settings, engine, listener, url_of(host, listener), workers, hangups, hooks, announce)
+        is_token_chosen = bool(settings.control_token)
+        if settings.environment.has_control and is_beyond_loopback(listener) and not is_token_chosen:
+            settings = replace(settings, control_token=secrets.token_urlsafe(32))
+        shows_token = bool(settings.control_token) and not is_token_chosen
+        _run(settings, engine, listener, url_of(host, listener), workers, hangups, hooks, announce, shows_token)
     _log.info("stopped")
 
 
@@ -165,6 +170,7 @@ def _run(
     hangups: SignalHandler,
     hooks: Hooks,
     announce: Announce | None,
+    shows_token: bool,
 ) -> None:
     # pyjwt would warn at each token; `warn_of_short_secrets` warns once.
     warnings.simplefilter("ignore", InsecureKeyLengthWarning)
@@ -178,6 +184,10 @@ def _run(
         # The first line of standard output: scripts read the URL from it.
         os.write(sys.stdout.fileno(), f"listening on {url}\n".encode())
         log_serving(settings, engine, listener.getsockname()[1], workers)
+        if settings.environment.has_control and is_beyond_loopback(listener):
+            if shows_token:
+                os.write(sys.stdout.fileno(), f"control token: {settings.control_token}\n".encode())
+            log_admitted(settings, shows_token=shows_token)
 
     if workers == 1:
         _run_loop(settings, listener, started, hangups, hooks)

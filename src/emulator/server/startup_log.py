@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 import os
+import socket
 import stat
 import sys
 import tomllib
@@ -24,6 +26,20 @@ def log_serving(settings: Settings, engine: Engine, port: int, workers: int) -> 
         version("extcli"), settings.environment.name, engine.location, engine.format, port,
         len(settings.extensions), workers,
     )  # fmt: skip
+
+
+def is_beyond_loopback(listener: socket.socket) -> bool:
+    """Whether clients on other machines may reach the port."""
+    return not ipaddress.ip_address(listener.getsockname()[0].partition("%")[0]).is_loopback
+
+
+def log_admitted(settings: Settings, *, shows_token: bool) -> None:
+    """Log who may call the control API of a sandbox that listens beyond loopback."""
+    token = "the control token on standard output" if shows_token else "the configured control token"
+    hosts = "".join(f", and anyone who calls it by the host {host}" for host in settings.control_hosts)
+    _log.info(
+        "the control API answers programs on this machine, clients with %s (EXTCLI_CONTROL_TOKEN)%s", token, hosts
+    )
 
 
 def log_warnings(warnings: Iterable[str]) -> None:

@@ -34,6 +34,8 @@ NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LON
 """OpenSSL's reasons, in different versions, if the other side answers without TLS."""
 
 _HEADER = "both must be printable ASCII"
+_CONTROL = ("/_emulator", "/_ns")
+"""Beginnings of the paths of the control API."""
 
 Answer = httpx.Response
 
@@ -57,9 +59,15 @@ __all__ = ["Answer", "Body", "Http", "httpx"]
 class Http:
     """A connection to one service."""
 
-    def __init__(self, url: str, *, timeout: float, trace: Callable[[str], None] | None) -> None:
-        """`trace` receives a line for each part of an exchange, without secrets."""
+    def __init__(
+        self, url: str, *, timeout: float, trace: Callable[[str], None] | None, control_token: str | None = None
+    ) -> None:
+        """`trace` receives a line for each part of an exchange, without secrets.
+
+        Calls of the control API carry the `control_token`, if there is one.
+        """
         self.url = url
+        self._control_token = control_token
         self._trace = trace
         self._client = httpx.Client(**client_options(url, timeout))
 
@@ -101,6 +109,8 @@ class Http:
         `extra` are headers that are added to the usual ones, or replace them; their names are lower case.
         """
         fields = headers(body, authorization) | dict(extra or {})
+        if self._control_token and path.startswith(_CONTROL):
+            fields["x-emulator-token"] = self._control_token
         with explained(self.url):
             if is_probe:
                 fields["x-request-id"] = probe_id()

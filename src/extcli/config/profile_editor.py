@@ -11,7 +11,7 @@ import tomlkit
 from extcli import atomic_file, toml_edit
 from extcli.config.profiles import check_key, check_keys, check_name, document_of, not_found, text_of
 from extcli.config.secret_lookup import check_file, permission_warning
-from extcli.config.settings import PRODUCTION, SECRET_FILE, SETTINGS, TOKEN_FILE, URL
+from extcli.config.settings import FILE_KEYS, PRODUCTION, SETTINGS, URL
 from extcli.errors import UsageError
 
 _DIRECTORY_MODE = 0o700
@@ -44,7 +44,7 @@ def set_value(file: Path, name: str, key: str, text: str) -> None:
 
     def put(document: Any) -> None:
         document["profiles"][name][key] = value
-        if key in (SECRET_FILE.key, TOKEN_FILE.key):
+        if key in FILE_KEYS:
             check_keys(f"{file}: profiles.{name}", document["profiles"][name])
 
     _edit(file, put)
@@ -97,7 +97,7 @@ def default_in(file: Path) -> str | None:
 
 def permission_warnings(file: Path, values: Mapping[str, str]) -> list[str]:
     """Return a warning for each file of a secret or token in these values that other users may read."""
-    named = [_resolved(file, text) for key, text in values.items() if key in (SECRET_FILE.key, TOKEN_FILE.key)]
+    named = [_resolved(file, text) for key, text in values.items() if key in FILE_KEYS]
     return [warning for each in named if (warning := permission_warning(each))]
 
 
@@ -117,7 +117,7 @@ def _checked(file: Path, name: str, key: str, text: str) -> str | bool:
         if text not in ("true", "false"):
             raise UsageError(f"{where} must be true or false", fix=f"`extcli config set {key} true`")
         return text == "true"
-    if key in (SECRET_FILE.key, TOKEN_FILE.key):
+    if key in FILE_KEYS:
         path = _resolved(file, text)
         check_file(key, path, where)
         return text if path == file.parent / text else str(path)

@@ -9,12 +9,20 @@ from os.path import exists
 from pathlib import Path
 from typing import Any
 
-from extcli.config.settings import KEYS, PRODUCTION, SECRET_FILE, SETTINGS, TOKEN_FILE, URL
+from extcli.config.settings import (
+    CONTROL_TOKEN_FILE,
+    FILE_KEYS,
+    KEYS,
+    PRODUCTION,
+    SECRET_FILE,
+    SETTINGS,
+    TOKEN_FILE,
+    URL,
+)
 from extcli.config.urls import may_be_one_service, same_address, socket_of
 from extcli.errors import UsageError
 
-_FILES = (SECRET_FILE.key, TOKEN_FILE.key)
-_NEVER = {"secret": SECRET_FILE.key, "token": TOKEN_FILE.key}
+_NEVER = {"secret": SECRET_FILE.key, "token": TOKEN_FILE.key, "control_token": CONTROL_TOKEN_FILE.key}
 """Keys that the file must not hold, and the key that names a file for them."""
 
 
@@ -34,7 +42,7 @@ class Profile:
     def text(self, key: str) -> str | None:
         """Return the text of a setting. Paths are relative to the profiles file."""
         text = self.texts.get(key)
-        return str(self.file.parent / Path(text).expanduser()) if text and key in _FILES else text
+        return str(self.file.parent / Path(text).expanduser()) if text and key in FILE_KEYS else text
 
     def is_of(self, address: str) -> bool:
         """Return whether the deployment has this URL or WebSocket address. A profile without a URL matches any."""
@@ -143,7 +151,7 @@ def check_key(where: str, key: str) -> None:
 
 def check_keys(where: str, table: Mapping[str, Any]) -> None:
     """Raise `UsageError` for a secret or token without the URL of the service that it opens."""
-    if URL.key not in table and (key := next((key for key in _FILES if key in table), None)):
+    if URL.key not in table and (key := next((key for key in FILE_KEYS if key in table), None)):
         raise UsageError(
             f"{where}.{key} needs a {URL.key} in the same profile",
             why="it is sent to that service only",

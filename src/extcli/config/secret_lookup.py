@@ -16,7 +16,7 @@ from stat import S_IRGRP, S_IROTH, S_ISREG
 
 from extcli.config import settings
 from extcli.config.resolver import Found, Resolver, Source
-from extcli.config.settings import SECRET_FILE, Setting, header_word
+from extcli.config.settings import CONTROL_TOKEN_FILE, SECRET_FILE, Setting, header_word
 from extcli.errors import UsageError
 from extcli.output.printer import write_stderr
 
@@ -66,6 +66,19 @@ def token(resolver: Resolver, to: str | None = None) -> str | None:
         return None
     label = f"{found.value} ({found.label})" if isinstance(found.value, Path) else found.label
     return header_word(_content(found, resolver), label, "token")
+
+
+def control_token(resolver: Resolver) -> str | None:
+    """Return the token for the control API of the service, if one is configured. Raises `UsageError`."""
+    text = resolver.variable("EXTCLI_CONTROL_TOKEN")
+    in_variable, of_profile = resolver.in_variable(CONTROL_TOKEN_FILE), _of_profile(resolver, CONTROL_TOKEN_FILE, None)
+    if of_profile and resolver.flags.profile:
+        found: Found[str | Path] | None = of_profile
+    elif text:
+        found = Found(text, Source.VARIABLE, "EXTCLI_CONTROL_TOKEN", "control token")
+    else:
+        found = _secret(in_variable) if in_variable else of_profile
+    return None if found is None else header_word(_content(found, resolver), found.label, "control token")
 
 
 def secret(resolver: Resolver, to: str | None = None) -> bytes | None:

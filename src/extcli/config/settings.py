@@ -120,12 +120,16 @@ ACTS_AS = Setting("as", Identity.parse, "EXTCLI_AS", "--as")
 CHANNEL = Setting("channel", _not_empty, "EXTCLI_CHANNEL", "--channel")
 SECRET_FILE = Setting("secret_file", lambda text, _: Path(text), "EXTCLI_SECRET_FILE")
 TOKEN_FILE = Setting("token_file", lambda text, _: Path(text), option="--token-file")
+CONTROL_TOKEN_FILE = Setting("control_token_file", lambda text, _: Path(text), "EXTCLI_CONTROL_TOKEN_FILE")
 PIN_PATH = Setting("pin_path", checked_path, "EXTCLI_PIN_PATH")
 BROADCAST_METHOD = Setting("broadcast_method", _method, "EXTCLI_BROADCAST_METHOD")
 OUTPUT = Setting("output", _format, "EXTCLI_OUTPUT", "--output")
 TIMEOUT = Setting("timeout", _seconds, "EXTCLI_TIMEOUT", "--timeout")
 
-SERVICE_SETTINGS = (URL, WS_URL, CLIENT_ID, SECRET_FILE, TOKEN_FILE, ACTS_AS, CHANNEL, PIN_PATH, BROADCAST_METHOD)
+FILES = (SECRET_FILE, TOKEN_FILE, CONTROL_TOKEN_FILE)
+FILE_KEYS = frozenset(each.key for each in FILES)
+"""The keys of files with secrets."""
+SERVICE_SETTINGS = (URL, WS_URL, CLIENT_ID, *FILES, ACTS_AS, CHANNEL, PIN_PATH, BROADCAST_METHOD)
 SETTINGS: dict[str, Setting[object]] = {each.key: each for each in (*SERVICE_SETTINGS, OUTPUT, TIMEOUT)}
 """Every setting that a profile may hold as text, by key."""
 PRODUCTION = "production"
@@ -141,6 +145,8 @@ VARIABLES = {
     "EXTCLI_SECRET": "The extension's secret, in base64",
     SECRET_FILE.variable: "The file of that secret",
     "EXTCLI_TOKEN": "A ready-made token",
+    "EXTCLI_CONTROL_TOKEN": "The control token of an emulator on another machine or in a container",
+    CONTROL_TOKEN_FILE.variable: "The file of that token",
     "EXTCLI_PROFILE": "The profile to use",
     OUTPUT.variable: "Output format: table, plain, json or jsonl",
     TIMEOUT.variable: "How long to wait, such as 5s or 2m",

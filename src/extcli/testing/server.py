@@ -134,7 +134,7 @@ def running(url: str, origin: str) -> Iterator[Server]:
 
 
 def _connection(url: str) -> Http:
-    return Http(url, timeout=TIMEOUT, trace=None)
+    return Http(url, timeout=TIMEOUT, trace=None, control_token=os.environ.get("EXTCLI_CONTROL_TOKEN"))
 
 
 def _wait_until_ready(http: Http, log: Path) -> None:

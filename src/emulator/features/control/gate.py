@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import hmac
 import ipaddress
 import re
 from collections.abc import Collection, Iterable, Mapping
+from typing import Final
 from urllib.parse import urlsplit
 
 from litestar.types import HTTPScope
 
 from emulator.errors import Forbidden
+from emulator.wire.query import query_of
 
+TOKEN_COOKIE: Final = "emulator_token"
+"""The cookie with the control token, for the pages of the dashboard."""
+ENTER: Final = "/_emulator/enter"
+"""The page that takes the control token from its URL, and sets the cookie."""
+_TOKEN_HEADER: Final = b"x-emulator-token"
 _SITE = b"sec-fetch-site"
 _FORWARDED = re.compile(r"\b(?:for|host)=\"?([^\";,]*)", re.IGNORECASE)
 
 
 class ControlGate:
-    """Admits requests whose `Host` is loopback or allowed by name, unless a page of another origin sent them.
+    """Admits requests with the control token, from loopback, or for an allowed host; none of pages of another origin.
 
-    Behind a proxy on this machine, any client may have sent a loopback `Host`, so its client must be on loopback too.
+    Any client may send a loopback `Host`. So without a token the peer must be on loopback too, and behind a proxy the
+    client that the proxy reports. No other peer is trusted: the gateway of a container engine may deliver any client.
     """
 
-    def __init__(self, allowed_hosts: Collection[str]) -> None:
+    def __init__(self, allowed_hosts: Collection[str], token: str) -> None:
+        """An empty `token` admits nobody."""
         self._allowed = frozenset(host.lower() for host in allowed_hosts)
+        self._token = token.encode()
 
     def __call__(self, scope: HTTPScope) -> None:
         """Raise `Forbidden` for a request that may not use the control API."""
@@ -44,7 +55,8 @@ class ControlGate:
 
     def _check(self, given: Iterable[tuple[bytes, bytes]], address: str) -> None:
         headers = dict(given)
-        self._check_host(given, address)
+        if not self._has_token(headers):
+            self._check_host(given, address)
         origin = headers.get(b"origin", b"").decode("latin-1")
         # Browsers send simple cross-site requests without a preflight, so closed CORS alone would not stop them.
         is_foreign = bool(origin) and urlsplit(origin).netloc.lower() != _authority(headers).lower()
@@ -57,22 +69,46 @@ class ControlGate:
     def page(self, scope: HTTPScope) -> None:
         """Raise `Forbidden` for a request that may not see a page. Any page may link to one, but none may frame it."""
         headers = dict(scope["headers"])
-        is_link = scope["method"] == "GET" and headers.get(b"sec-fetch-mode") == b"navigate"
+        is_read = scope["method"] == "GET"
+        if is_read and scope["path"] == ENTER and self._is_token(_query_token(scope)):
+            return
+        is_link = is_read and headers.get(b"sec-fetch-mode") == b"navigate"
         if is_link and headers.get(b"sec-fetch-dest") == b"document":
-            self._check_host(scope["headers"], (scope["client"] or ("", 0))[0])
+            if not self._has_token(headers):
+                self._check_host(scope["headers"], (scope["client"] or ("", 0))[0])
         else:
             self(scope)
+
+    def _has_token(self, headers: Mapping[bytes, bytes]) -> bool:
+        return self._is_token(headers.get(_TOKEN_HEADER, b"")) or self._is_token(_cookie_token(headers))
+
+    def _is_token(self, given: bytes) -> bool:
+        """Compare in constant time."""
+        return bool(self._token) and hmac.compare_digest(given, self._token)
 
     def _check_host(self, headers: Iterable[tuple[bytes, bytes]], address: str) -> None:
         host = _hostname(_authority(dict(headers)))
         if host not in self._allowed:
             if not _is_loopback(host):
-                detail = f"the control API does not answer to the host {host[:60]!r}; allow it with --control-host"
-                raise Forbidden("Forbidden", detail)
-            forwarded = _forwarded_hosts(headers)
-            if forwarded and not all(map(_is_loopback, [*forwarded, *filter(None, [address])])):
+                detail = f"the control API does not answer to the host {host[:60]!r}; allow it with --control-host, "
+                raise Forbidden("Forbidden", f"{detail}or send the control token: EXTCLI_CONTROL_TOKEN of extcli")
+            if not _is_loopback(address):
+                detail = "the control API answers clients on another machine only with the control token, in "
+                raise Forbidden("Forbidden", f"{detail}X-Emulator-Token or EXTCLI_CONTROL_TOKEN of extcli")
+            if not all(map(_is_loopback, _forwarded_hosts(headers))):
                 detail = "the control API does not answer a proxy whose client is on another machine; "
                 raise Forbidden("Forbidden", f"{detail}allow the proxy's host name with --control-host")
+
+
+def _cookie_token(headers: Mapping[bytes, bytes]) -> bytes:
+    """Return the cookie with the token; empty without one."""
+    start = f"{TOKEN_COOKIE}=".encode()
+    cookies = (each.strip() for each in headers.get(b"cookie", b"").split(b";"))
+    return next((each.removeprefix(start) for each in cookies if each.startswith(start)), b"")
+
+
+def _query_token(scope: HTTPScope) -> bytes:
+    return query_of(scope["query_string"]).get("token", "").encode()
 
 
 def _authority(headers: Mapping[bytes, bytes]) -> str:

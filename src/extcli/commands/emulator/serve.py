@@ -39,7 +39,7 @@ class ServeCommand(Command):
 
 def _warn_of_unknown_variables() -> None:
     """Log each variable that looks like an option but is none, for example because of a typo."""
-    known = [name.rstrip("_").upper() for name in inspect.signature(serve).parameters]
+    known = [name.rstrip("_").upper() for name in inspect.signature(serve).parameters] + ["CONTROL_TOKEN"]
     for variable in sorted(each for each in os.environ if each.startswith(VARIABLES)):
         name = variable.removeprefix(VARIABLES)
         if name not in known:
@@ -93,7 +93,7 @@ app.command("serve", cls=ServeCommand)(serve)
 
 def _settings(options: Options) -> Settings:
     """Configure the logs, and return the settings of the service. Raises `ConfigurationError`."""
-    from emulator.config.settings import KIB, MIB, Limits, read_settings
+    from emulator.config.settings import CONTROL_TOKEN, KIB, MIB, Limits, read_settings
     from emulator.observability.logs import LogSettings
 
     is_audited = options.lifeline is None if options.log_audit is None else options.log_audit
@@ -109,6 +109,7 @@ def _settings(options: Options) -> Settings:
         page_events=options.page_events,
         leeway=options.leeway,
         control_hosts=tuple(options.control_host or ()),
+        control_token=os.environ.get(CONTROL_TOKEN, "").strip(),
         limits=Limits(
             body=options.max_body * KIB,
             user_map=options.max_user_map * MIB,
