@@ -23,6 +23,7 @@ endif
 
 .DEFAULT_GOAL := help
 .PHONY: help serve test test-all test-long quick lint check fix lock docs screenshots twin soak bench bench-docs bench-peers bench-guard clean check-system
+.PHONY: mutants
 # Remove pyvenv.cfg if venv fails, so that the next run starts again.
 .DELETE_ON_ERROR:
 # The steps share one environment, and pytest uses all cores by itself.
@@ -74,6 +75,9 @@ docs: $(DEV_STAMP)  ## Write docs/cli.md, the table for completion, and the text
 	PYTHONPATH=tests $(PYTHON) -m support.cli_reference
 	PYTHONPATH=tests $(PYTHON) -m support.completion_table
 	PYTHONPATH=tests $(PYTHON) -m support.ruling_texts
+
+mutants: $(DEV_STAMP)  ## Break the code at 400 places, and check that tests still notice; ARGS="--all --record"
+	PYTHONPATH=tests $(PYTHON) -m mutants $(ARGS)
 
 bench: $(DEV_STAMP) $(PEERS_STAMP)  ## Measure the goals of docs/performance.md, about 25 minutes; GOAL="1 1b" ROUNDS=5 SECONDS=2
 	$(PYTHON) benchmarks/run.py $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(GOAL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from extcli import clock
 from support.program import SECRET_BASE64, http_response
 
 SIGNED = {"EXTCLI_SECRET": SECRET_BASE64}
@@ -59,9 +60,10 @@ def test_success_without_a_json_object_is_not_accepted(extcli, answering, body, 
     [
         (http_response("403 Forbidden"), "this identity may not do that: use another token, or another role with --as"),
         (http_response("302 Found", location="https://elsewhere.example"), "it redirects to https://elsewhere.example"),
+        (http_response("500 Internal Server Error"), "send the remaining lines when the service works again"),
         (http_response("503 Service Unavailable"), "send the remaining lines when the service works again"),
     ],
-    ids=["403", "302", "503"],
+    ids=["403", "302", "500", "503"],
 )
 def test_an_error_that_affects_every_line_ends_with_advice(extcli, answering, refusal, advice):
     result = extcli("vote", "cast", "--from", "-", "--url", answering(refusal), input="U1,1\n", env=SIGNED)
@@ -69,3 +71,34 @@ def test_an_error_that_affects_every_line_ends_with_advice(extcli, answering, re
     *_, what, fix = [line for line in result.stderr.splitlines() if line != "  {}"]
     assert what.startswith("extcli: line 1: POST /v1/e/vote")
     assert fix.startswith(f"  {advice}")
+
+
+def test_a_400_refuses_its_line_and_the_run_continues(extcli, answering):
+    url = answering(http_response("400 Bad Request"), http_response("200 OK"))
+
+    result = extcli("accumulate", "add", "--from", "-", "--url", url, input="1\n2\n", env=SIGNED)
+
+    assert 4 == result.exit_code
+    assert "2 sent, 1 accepted, 1 refused" in result.stderr
+
+
+def test_a_line_that_was_redirected_was_not_applied(extcli, answering):
+    url = answering(http_response("300 Multiple Choices"))
+
+    result = extcli("accumulate", "add", "--from", "-", "--url", url, "-o", "json", input="1\n", env=SIGNED)
+
+    assert ([], [1]) == (result.json["unacknowledged"], result.json["not_sent"])
+
+
+def test_the_reported_seconds_are_those_of_the_run(extcli):
+    before = clock.elapsed()
+
+    result = extcli("accumulate", "add", "--from", "-", "-o", "json", input="1\n")
+
+    assert 0 < result.json["seconds"] <= clock.elapsed() - before
+
+
+def test_refusals_after_the_twentieth_are_counted(extcli):
+    result = extcli("vote", "cast", "--from", "-", input="U1,x\n" * 22)
+
+    assert "  and 2 more (-o jsonl shows all)\n" in result.stderr

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from extcli.bulk.input_lines import records
+from extcli.bulk.input_lines import Input, records
+from extcli.errors import UsageError
 
 
 @pytest.mark.parametrize("line", ['U1,"blue', '"U1,blue', 'U1,"blue"!'], ids=["never closed", "of the user", "more"])
@@ -109,3 +110,14 @@ def test_a_named_column_must_exist(extcli):
     assert 2 == result.exit_code
     assert "names no columns voter and choice" in result.stderr
     assert 2 == extcli("vote", "cast", "a", "--from", "-", "--columns", "voter", input="").exit_code
+
+
+def test_a_line_has_at_most_1_mib(tmp_path: Path):
+    longest = tmp_path / "longest.jsonl"
+    longest.write_text("1" * (1 << 20))
+    too_long = tmp_path / "too_long.jsonl"
+    too_long.write_text("1" * ((1 << 20) + 1))
+
+    assert [1 << 20] == [len(line) for _, line in Input(longest)]
+    with pytest.raises(UsageError, match="longer than 1 MiB"):
+        list(Input(too_long))

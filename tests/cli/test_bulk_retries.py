@@ -41,6 +41,15 @@ def test_rate_limited_lines_are_retried_and_reported_once(extcli, limited: LiveS
     assert list(range(140)) == sorted(each["data"]["number"] for each in stored)
 
 
+def test_a_429_is_retried_even_if_the_request_adds_up(extcli, answering):
+    url = answering(http_response("429 Too Many Requests", retry_after="0"), http_response("200 OK"))
+
+    result = extcli("accumulate", "add", "--from", "-", "--url", url, input="1\n", env=SIGNED)
+
+    assert 0 == result.exit_code, result.stderr
+    assert "1 sent, 1 accepted, 0 refused" in result.stderr
+
+
 TOO_MANY = '{"reason": "Too many requests"}'
 
 

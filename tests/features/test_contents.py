@@ -209,6 +209,7 @@ def test_what_expires_next_is_listed_soonest_first(live: LiveServer):
     assert now == coming["now"]
     pin, *others = coming["next"]
     assert ("pin", now + 300_000, CLIENT_ID) == (pin["kind"], pin["at"], pin["client_id"])
+    assert 16 == len(pin["id"])  # of 64 characters
     assert [("accumulate", 1), ("channel_state", 1), ("rank", 1), ("poll", 7), ("json_store", 14), ("codes", 90)] == [
         (each["kind"], (each["at"] - now) // DAY) for each in others
     ]

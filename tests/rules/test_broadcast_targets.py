@@ -1,0 +1,16 @@
+"""The targets of a broadcast (rules of broadcasts)."""
+
+from __future__ import annotations
+
+import pytest
+
+from emulator.errors import BadRequest
+from emulator.features.broadcast.rules import MAX_EVENT_LENGTH, user_of_target
+
+
+def test_a_whisper_names_a_user_of_at_most_256_characters():
+    longest = "u" * MAX_EVENT_LENGTH
+
+    assert (256, longest) == (MAX_EVENT_LENGTH, user_of_target(f"whisper-{longest}"))
+    with pytest.raises(BadRequest):
+        user_of_target(f"whisper-{longest}u")
