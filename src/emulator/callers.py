@@ -79,7 +79,7 @@ class Grant(NamedTuple):
 NO_GRANT = Grant()
 
 
-class Caller(Struct, frozen=True, gc=False):  # 65,536 may be cached: the garbage collector need not visit them
+class Caller(Struct, frozen=True, gc=False):  # many are cached: the garbage collector need not visit them
     """The bearer of a verified token."""
 
     client_id: str

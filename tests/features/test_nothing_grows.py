@@ -173,7 +173,6 @@ def sizes_of(root: object) -> dict[int, int]:
 @pytest.mark.long
 def test_a_crowd_of_new_voters_fills_nothing_beyond_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     for limit in (
-        "auth.tokens._MAX_CACHED",
         "changes.KEPT",
         "features.identity.directory._MAX_RECORDED",
         "engines.sqlite.documents._MAX_PEEKED",
@@ -182,6 +181,7 @@ def test_a_crowd_of_new_voters_fills_nothing_beyond_its_limit(tmp_path: Path, mo
         "limits.rate_limit._SWEEP_SIZE",
     ):
         monkeypatch.setattr(f"emulator.{limit}", 100)
+    monkeypatch.setattr("emulator.auth.tokens._MAX_CACHED_BYTES", 100_000)
     settings = Settings(
         data=f"sqlite://{tmp_path}/data.db", limits=Limits(caller_rate=1_000, client_rate=100_000), journal=100_000
     )

@@ -72,3 +72,39 @@ def test_a_cleared_cache_can_be_filled_again():
 
     assert 1 == len(cache)
     assert [None, "d"] == [cache.get(key) for key in "ad"]
+
+
+@pytest.mark.parametrize(
+    ("added", "left"),
+    [
+        (["aa"], ["aa"]),
+        (["aa", "b"], ["aa", "b"]),
+        (["aa", "b", "c"], ["b", "c"]),
+        (["a", "b", "cc"], ["b", "cc"]),
+        (["a", "b", "ccc"], ["ccc"]),
+        (["aa", "b", "aa", "c"], ["b", "c"]),
+        (["a", "dddd"], []),
+    ],
+)
+def test_a_cache_that_weighs_evicts_the_oldest_until_the_rest_fits(added: list[str], left: list[str]):
+    cache = BoundedCache[str, int](SIZE, len)
+    for number, key in enumerate(added):
+        cache[key] = number
+
+    assert left == list(cache)
+
+
+def test_a_removed_weight_makes_room():
+    cache = BoundedCache[str, int](SIZE, len)
+    cache["aa"] = 1
+    assert cache.pop("aa") == 1
+    assert cache.pop("absent") is None
+    cache["bbb"] = 2
+    cache.clear()
+    cache["c"], cache["dd"] = 3, 4
+    assert ["c", "dd"] == list(cache)
+
+    cache.retain(["c"])
+    cache["ee"] = 5
+
+    assert ["c", "ee"] == list(cache)

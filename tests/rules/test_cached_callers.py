@@ -31,7 +31,7 @@ def test_a_verified_caller_is_cached(tokens: Tokens):
 
 
 def test_a_full_cache_forgets_the_oldest_token(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "_MAX_CACHED", 2)
+    monkeypatch.setattr(module, "_MAX_CACHED_BYTES", 2 * (len(header(1)) + module._BYTES_PER_TOKEN))
     tokens = production_tokens()
 
     for number in (1, 2, 3):

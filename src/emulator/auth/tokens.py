@@ -49,12 +49,14 @@ from emulator.parity.service import note
 PIN_USE, REFRESH_USE = "pin", "refresh"
 """Values of the claim `use`: a token that is invalid until its PIN is validated, and one for refreshing only."""
 _log = logging.getLogger("emulator")
-_MAX_CACHED = 65_536
+_MAX_CACHED_BYTES = 16 * 1024 * 1024
+_BYTES_PER_TOKEN = 480
+"""What a cached token takes besides its header: the caller, the entry and their texts. Measured."""
 _MAX_CACHED_LENGTH = 1_024
 _MAX_HEADER_LENGTH = 8_192
 
 
-class Credential(Struct, frozen=True, gc=False):  # 65,536 may be cached: the garbage collector need not visit them
+class Credential(Struct, frozen=True, gc=False):  # many are cached: the garbage collector need not visit them
     """A token that passed every check except those of its lifetime."""
 
     caller: Caller
@@ -75,6 +77,11 @@ class _Keys(NamedTuple):
     """All, prepared for `hs256`. Empty if pyjwt refuses one of them, which `hs256` would not notice."""
 
 
+def _cached_size(header: str) -> int:
+    """Return the bytes that a cached token takes."""
+    return len(header) + _BYTES_PER_TOKEN
+
+
 class Tokens:
     """Verifies `Authorization` headers and signs tokens."""
 
@@ -85,7 +92,7 @@ class Tokens:
         self._clock = clock
         self._service_key = service_key
         service_key.on_change(self.forget)
-        self._cache: BoundedCache[str, Credential] = BoundedCache(_MAX_CACHED)
+        self._cache: BoundedCache[str, Credential] = BoundedCache(_MAX_CACHED_BYTES, _cached_size)
         self._cached = self._cache.get
         """Held to save a look-up per request."""
         self._cached_for = extensions.current

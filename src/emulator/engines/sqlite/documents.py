@@ -24,7 +24,8 @@ _WRITE = f"{_INSERT} DO UPDATE SET value = excluded.value, expires_at = excluded
 _KEEP = f"{_WRITE} WHERE value <> excluded.value"
 _KEEP_IF_ABSENT = f"{_INSERT} DO NOTHING"
 _DROP = f"DELETE FROM documents WHERE {BY_KEY}"
-_MAX_PEEKED = 65_536
+_MAX_PEEKED = 49_152
+"""Two documents for each user of the directory (`features/identity/directory.py`) that wrote recently."""
 _ABSENT = (b"", 0)
 """The row of a document that does not exist: it has always been expired."""
 

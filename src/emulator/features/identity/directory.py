@@ -18,7 +18,7 @@ from emulator.clock import MINUTE, Clock
 from emulator.engines.base import Documents, Key
 from emulator.started import Started
 
-_MAX_RECORDED: Final = 65_536
+_MAX_RECORDED: Final = 24_576
 _RECHECK_AFTER: Final = MINUTE
 _AT_ONCE: Final = 250
 """Users that one engine operation looks up."""
