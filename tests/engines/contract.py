@@ -20,6 +20,7 @@ from engines.contract_dump import DumpContract
 from engines.contract_dump_property import DumpPropertyContract
 from engines.contract_engine import NamespacesContract
 from engines.contract_entries import EntriesContract
+from engines.contract_expiry import ExpiryContract
 from engines.contract_holdings import HoldingsContract
 from engines.contract_listing import ListingContract
 from engines.contract_load import LoadContract
@@ -62,6 +63,7 @@ class EngineContract(
     AsideContract,
     DumpPropertyContract,
     AcknowledgedContract,
+    ExpiryContract,
 ):
     @pytest.fixture
     def open(self) -> Open:

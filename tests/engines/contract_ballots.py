@@ -64,7 +64,7 @@ class BallotsContract:
         assert await counts(engine, EVERYWHERE, now=END) == []
         assert await entries(engine, EVERYWHERE, now=END) == []
 
-    async def test_every_cast_sets_the_expiry_of_the_whole_ballot(self, engine: Engine) -> None:
+    async def test_a_cast_extends_the_life_of_the_whole_ballot(self, engine: Engine) -> None:
         await cast(engine, "U1", "3", expires_at=NOW + 10)
         await cast(engine, "U2", "3", expires_at=NOW + 20)
 
@@ -72,7 +72,8 @@ class BallotsContract:
 
         await cast(engine, "U1", "3", expires_at=NOW + 5)
 
-        assert await counts(engine, now=NOW + 5) == []
+        assert await counts(engine, now=NOW + 19) == [("3", 2)]
+        assert await counts(engine, now=NOW + 20) == []
 
     async def test_an_expired_ballot_starts_again(self, engine: Engine) -> None:
         await engine.ballots.define(key(), b"old", Terms(closes_at=END), now=NOW, expires_at=END)

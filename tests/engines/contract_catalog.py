@@ -126,7 +126,6 @@ class CatalogContract:
 
     async def test_the_coming_expiries_are_soonest_first(self, engine: Engine) -> None:
         await write(engine, b"1", key("document"), expires_at=NOW + 3)
-        await cast(engine, "U1", "a", key("ballot"), expires_at=NOW + 9)
         await cast(engine, "U1", "a", key("ballot"), expires_at=NOW + 2)
         await append(engine, b"1", key("log"), expires_at=NOW + 4)
         await append(engine, b"1", key("log"), expires_at=NOW + 1)

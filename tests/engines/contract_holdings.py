@@ -73,7 +73,7 @@ class HoldingsContract:
 
     async def test_the_history_of_each_pool_lasts_until_its_own_expiry(self, engine: Engine) -> None:
         for life, items, of in ((20, "a", X), (10, "b", Y), (30, "c", Z)):
-            await fill(engine, items, of)
+            await fill(engine, items, of, expires_at=NOW + life)
             await assign(engine, {P: of}, expires_at=NOW + life)
             await draw(engine, "U1", P)
             await drop(engine, P)
@@ -102,7 +102,7 @@ class HoldingsContract:
         assert await draws(engine, 9, P, now=END - 1) == ["b", "c"]
 
     async def test_a_pool_after_an_expired_one_has_no_history(self, engine: Engine) -> None:
-        await fill(engine, "ab", X)
+        await fill(engine, "ab", X, expires_at=NOW + 10)
         await fill(engine, "cd", Y)
         await assign(engine, {P: X}, expires_at=NOW + 10)
         await draw(engine, "U1", P)
@@ -157,7 +157,7 @@ class HoldingsContract:
 
     async def test_a_pool_that_is_dropped_or_replaced_after_its_expiry_is_reported(self, engine: Engine) -> None:
         for pool, of, end in ((P, X, 1), (Q, Y, 2), (R, Z, 3)):
-            await fill(engine, "ab", of)
+            await fill(engine, "ab", of, expires_at=NOW + end)
             await assign(engine, {pool: of}, expires_at=NOW + end)
         await drop(engine, P, now=NOW + 3)
         await assign(engine, {Q: source("other")}, now=NOW + 3)

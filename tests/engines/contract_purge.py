@@ -67,7 +67,6 @@ class PurgeContract:
 
     async def test_a_purge_reports_expirations_in_order(self, engine: Engine) -> None:
         await write(engine, b"1", key("document"), expires_at=NOW + 3)
-        await cast(engine, "U1", "a", key("ballot"), expires_at=NOW + 9)
         await cast(engine, "U1", "a", key("ballot"), expires_at=NOW + 1)
         await engine.ballots.define(key("defined"), b"", Terms(), now=NOW, expires_at=NOW + 2)
         await append(engine, b"1", key("log"), expires_at=NOW + 4)

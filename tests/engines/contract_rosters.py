@@ -94,12 +94,13 @@ class RostersContract:
 
         assert [await listing(engine, "x", now=now) for now in (END - 1, END, END + 1)] == [{"a", "b"}, {"b"}, set()]
 
-    async def test_adding_members_sets_the_expiry_of_the_whole_roster(self, engine: Engine) -> None:
+    async def test_adding_members_extends_the_life_of_the_whole_roster(self, engine: Engine) -> None:
         await add_members(engine, ["x"], A, expires_at=END)
         await add_members(engine, ["y"], A, expires_at=END + 9)
-        await add_members(engine, ["x"], B, expires_at=END + 9)
-        await add_members(engine, [], B, expires_at=END)
+        await add_members(engine, ["x"], B, expires_at=END)
+        await add_members(engine, [], B, expires_at=END - 9)
 
+        assert await listing(engine, "x", now=END - 1) == {"a", "b"}
         assert await listing(engine, "x", now=END + 8) == {"a"}
 
     async def test_an_expired_roster_starts_empty(self, engine: Engine) -> None:

@@ -38,7 +38,7 @@ async def stocked(engine: Engine, items: Sequence[str], pool: Key | None = None,
     """Fill a list of the pool's own and assign it."""
     where = pool or key()
     of = where._replace(kind=f"lists of {where.kind}")
-    await fill(engine, items, of)
+    await fill(engine, items, of, expires_at=expires_at)
     await assign(engine, {where: of}, expires_at=expires_at)
 
 

@@ -57,7 +57,9 @@ class Sizes:
         self._documents = documents
         self.bytes: list[int] = []
 
-    async def update(self, keys: Sequence[Key], change: Change, *, now: int, expires_at: int) -> dict[Key, bytes]:
+    async def update(
+        self, keys: Sequence[Key], change: Change, *, now: int, expires_at: int, may_end_earlier: bool = False
+    ) -> dict[Key, bytes]:
         written = await self._documents.update(keys, change, now=now, expires_at=expires_at)
         self.bytes.append(sum(map(len, written.values())))
         return written
@@ -161,3 +163,13 @@ async def test_the_records_of_earlier_versions_do_not_count(engine: Engine, node
 
     assert [True] * 300 + [False] == await claim(node(engine.documents), *range(301))
     assert is_quota_record(earlier)
+
+
+async def test_ids_count_as_long_after_a_clock_was_set_back_and_corrected(engine: Engine, node: Node, clock: Clock):
+    await claim(node(engine.documents), *range(300))
+    clock.set(NOW - 8 * 24 * HOUR)
+    await claim(node(engine.documents), *range(3))
+
+    clock.set(NOW)
+
+    assert [False, True] == await claim(node(engine.documents), 300, 0)

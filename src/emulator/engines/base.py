@@ -5,6 +5,7 @@ engine as a whole is in `engines/engine.py`.
 
 An engine knows no feature, no HTTP and no clock. Times are arguments: `now` and all `…_at` are integer Unix
 milliseconds, and a thing is alive while `now < expires_at`. Results never depend on housekeeping (`Engine.purge`).
+A write never shortens the life of what is alive, because its `now` may come from a clock that was wrongly set back.
 
 Every operation is one atomic step, even when several processes use the same data. A write returns once it would
 survive the death of this process, as far as the medium allows. A failure of the medium raises `EngineError`.
@@ -55,10 +56,13 @@ class Documents(Protocol):
     async def peek(self, key: Key, *, now: int) -> bytes | None:
         """Return one live document or `None`, without waiting for a write that is not on disk yet."""
 
-    async def update(self, keys: Sequence[Key], change: Change, *, now: int, expires_at: int) -> dict[Key, bytes]:
+    async def update(
+        self, keys: Sequence[Key], change: Change, *, now: int, expires_at: int, may_end_earlier: bool = False
+    ) -> dict[Key, bytes]:
         """Read `keys`, apply `change`, write its result with this expiry and return it, in one atomic step.
 
-        `change` may return any subset of `keys`; the others stay as they are. Raises `ValueError` for any other key.
+        A live document with a later expiry keeps that one, unless it `may_end_earlier`. `change` may return any subset
+        of `keys`; the others stay as they are. Raises `ValueError` for any other key.
         """
 
     async def keep(self, documents: Mapping[Key, bytes], *, replace: bool) -> None:
@@ -168,14 +172,14 @@ class Ballots(Protocol):
     async def define(self, key: Key, definition: bytes, terms: Terms, *, now: int, expires_at: int) -> None:
         """Set or replace the ballot's definition (opaque text) and terms; casts stay.
 
-        A ballot that has casts keeps its expiry; any other gets `expires_at`.
+        A ballot that has casts keeps its expiry; any other gets `expires_at`, if that is later.
         """
 
     async def definition(self, key: Key, *, now: int) -> bytes | None:
         """Return the definition of a live ballot, or `None`."""
 
     async def cast(self, key: Key, request: CastRequest, *, now: int, expires_at: int, tally: bool = False) -> Cast:
-        """Record a cast if the ballot's terms allow it, and set the ballot's expiry to `expires_at`.
+        """Record a cast if the ballot's terms allow it, and let the ballot live until `expires_at` at least.
 
         An expired ballot starts again without definition and with `Terms()`. With `tally`, the result holds the counts
         after this cast and the voter's choice.

@@ -49,7 +49,7 @@ class Pools(Protocol):
     """
 
     async def fill(self, source: Key, items: Sequence[str], *, now: int, expires_at: int) -> None:
-        """Append items to a list that no pool uses yet, and set its expiry.
+        """Append items to a list that no pool uses yet, and let it live until `expires_at` at least.
 
         Other operations wait during this call, so fill a long list by calls of some thousand items each. Raises
         `ValueError` if an item contains NUL or a live pool uses the list.
@@ -60,9 +60,9 @@ class Pools(Protocol):
 
         Then skip the spent items at the front of the lists, in short steps. Missing pools are created; the others get
         the new list and note, and a replaced list is deleted. A pool that is assigned its own list again keeps its
-        position. An unknown source is an empty list. The pools and their lists expire at `expires_at`. `change` may
-        return any subset of `keys`. Raises `ValueError`, and writes nothing, for any other key, or if another live pool
-        uses one of the lists.
+        position. An unknown source is an empty list. A pool and its list expire together: at `expires_at`, or at the
+        expiry that either has, if that is later. `change` may return any subset of `keys`. Raises `ValueError`, and
+        writes nothing, for any other key, or if another live pool uses one of the lists.
         """
 
     async def stocks(self, keys: Sequence[Key], *, now: int) -> dict[Key, Stock]:
@@ -92,7 +92,9 @@ class Rosters(Protocol):
     """Sets of member names, each found by its key or by a member."""
 
     async def add_members(self, key: Key, members: Sequence[str], *, now: int, expires_at: int) -> int:
-        """Add members to a roster, created if missing, and set its expiry; return how many were not on it before.
+        """Add members to a roster, created if missing, and return how many were not on it before.
+
+        It lives until `expires_at` at least.
 
         Other operations wait during this call, so add many members by calls of up to a thousand each.
         """

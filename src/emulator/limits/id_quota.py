@@ -85,10 +85,11 @@ class IdQuota:
         def add(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
             live = _live(found, counts, now)
             before = _end.decode(found[id]) if id in found else None
+            latest = end if before not in live else max(end, before)  # what the id names lives as long
             if before not in live and (used := sum(live.values())) >= self._limit:
                 where = f"in channel {key.channel}" if key.channel else "without a channel"
                 raise BadRequest("Too many ids", f"id: {used} of this kind are in use {where}, limit {self._limit}")
-            return {id: json_codec.encode(end), counts: json_codec.encode(_moved(live, before, end))}
+            return {id: json_codec.encode(latest), counts: json_codec.encode(_moved(live, before, latest))}
 
         await self._documents.update([id, counts], add, now=now, expires_at=end)
 

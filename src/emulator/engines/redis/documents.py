@@ -43,7 +43,9 @@ class RedisDocuments:
         found = (await asyncio.shield(call.reply))[index]
         return None if found is None else bytes(found[1])
 
-    async def update(self, keys: Sequence[Key], change: Change, *, now: int, expires_at: int) -> dict[Key, bytes]:
+    async def update(
+        self, keys: Sequence[Key], change: Change, *, now: int, expires_at: int, may_end_earlier: bool = False
+    ) -> dict[Key, bytes]:
         names = {key: user_last(key) for key in keys}
         async with self._key_locks.hold(names.values()):
             found = await self._pipeline.run(DOCUMENTS, b"read", now_arg(now), *names.values())
@@ -54,7 +56,7 @@ class RedisDocuments:
                     raise ValueError(f"a change may write only the keys that it was given, not {unexpected}")
                 if not written:
                     break
-                args = [b"write", now_arg(now), expiry_arg(expires_at), b"%d" % len(names)]
+                args = [b"write", now_arg(now), expiry_arg(expires_at), b"%d" % may_end_earlier, b"%d" % len(names)]
                 for key, name in names.items():
                     args += (name, live[key][0] if key in live else _ABSENT)
                 for key, value in written.items():

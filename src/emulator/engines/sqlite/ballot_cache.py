@@ -118,8 +118,10 @@ class BallotCache(Tables):
         self._group_commit.connection.execute(_DEFINE, (definition, *terms, ballot.id))
         ballot.definition, ballot.terms = definition, terms
 
-    def set_expiry(self, ballot: CachedBallot, expires_at: int) -> None:
-        ballot.expires_at = expires_at
+    def extend(self, ballot: CachedBallot, expires_at: int) -> None:
+        """Let the ballot live until then at least."""
+        if expires_at > ballot.expires_at:
+            ballot.expires_at = expires_at
         self._note_change(ballot)
 
     def add_count(self, ballot: CachedBallot, choice: str, by: int, number: int) -> None:

@@ -101,7 +101,7 @@ class SqliteBallots(Tables):
         ballot = self._ballot_cache.alive(key, now) or self._ballot_cache.create(key, now, expires_at)
         self._ballot_cache.define(ballot, definition, terms)
         if ballot.counts is not None and not ballot.counts:
-            self._ballot_cache.set_expiry(ballot, expires_at)
+            self._ballot_cache.extend(ballot, expires_at)
 
     def _cast(self, key: Key, request: CastRequest, now: int, expires_at: int, tally: bool) -> Cast:
         voter, choice, note, _, more, whole = request
@@ -124,7 +124,7 @@ class SqliteBallots(Tables):
         self._marks.write((ballot.id, voter, slot, choice, times, now, number, note, whole and times == 1), others)
         ballot.latest = now if now >= ballot.latest else NEVER
         self._count(ballot, choice, times, replaced, number)
-        self._ballot_cache.set_expiry(ballot, expires_at)
+        self._ballot_cache.extend(ballot, expires_at)
         return Cast(None, previous, self._counts(ballot, choice) if tally else EMPTY_TALLY)
 
     def _count(self, ballot: CachedBallot, choice: str, times: int, replaced: Sequence[Row], number: int) -> None:

@@ -20,8 +20,9 @@ _INSERT = """
     INSERT INTO documents (space, shelf, owner, name, holder, place, value, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (space, shelf, owner, name, holder, place)
 """
-_WRITE = f"{_INSERT} DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at"
-_KEEP = f"{_WRITE} WHERE value <> excluded.value"
+_SET = f"{_INSERT} DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at"
+_WRITE = f"{_INSERT} DO UPDATE SET value = excluded.value, expires_at = max(expires_at, excluded.expires_at)"
+_KEEP = f"{_SET} WHERE value <> excluded.value"
 _KEEP_IF_ABSENT = f"{_INSERT} DO NOTHING"
 _DROP = f"DELETE FROM documents WHERE {BY_KEY}"
 _MAX_PEEKED = 49_152
@@ -66,8 +67,11 @@ class SqliteDocuments(Tables):
             row = await self._group_commit.peek(self._peek, key)
         return row[0] if now < row[1] else None
 
-    async def update(self, keys: Sequence[Key], change: Change, *, now: int, expires_at: int) -> dict[Key, bytes]:
-        return await self._group_commit.write(self._update, keys, change, now, expires_at)
+    async def update(
+        self, keys: Sequence[Key], change: Change, *, now: int, expires_at: int, may_end_earlier: bool = False
+    ) -> dict[Key, bytes]:
+        statement = _SET if may_end_earlier else _WRITE
+        return await self._group_commit.write(self._update, keys, change, now, expires_at, statement)
 
     async def keep(self, documents: Mapping[Key, bytes], *, replace: bool) -> None:
         await self._group_commit.write(self._keep, documents, replace)
@@ -96,7 +100,9 @@ class SqliteDocuments(Tables):
                 found[key] = row[0]
         return found
 
-    def _update(self, keys: Sequence[Key], change: Change, now: int, expires_at: int) -> dict[Key, bytes]:
+    def _update(
+        self, keys: Sequence[Key], change: Change, now: int, expires_at: int, statement: str
+    ) -> dict[Key, bytes]:
         live = self._read(keys, now)
         written = dict(change(dict(live)))
         if unexpected := written.keys() - set(keys):
@@ -104,7 +110,7 @@ class SqliteDocuments(Tables):
         self._note_expired(written.keys() - live.keys(), now)
         for key, value in written.items():
             self._peeked.pop(key)
-            self._group_commit.connection.execute(_WRITE, (*self._namespace.params(key), value, expires_at))
+            self._group_commit.connection.execute(statement, (*self._namespace.params(key), value, expires_at))
         return written
 
     def _keep(self, documents: Mapping[Key, bytes], replace: bool) -> None:

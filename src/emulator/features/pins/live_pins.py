@@ -52,7 +52,7 @@ class LivePins:
             def create(found: Mapping[Key, bytes], key: Key = key, text: bytes = text) -> Mapping[Key, bytes]:
                 return {} if found else {key: text}
 
-            if await self._documents.update([key], create, now=now, expires_at=record.until):
+            if await self._documents.update([key], create, now=now, expires_at=record.until, may_end_earlier=True):
                 return pin
         raise EngineError(f"no free PIN in {_MAX_TRIES} tries")
 
@@ -75,14 +75,15 @@ class LivePins:
                 current.channel_id, current.link, current.cap = channel_id, link.id, cap_of(caller)
             return {key: json_codec.encode(current)}
 
-        written = await self._documents.update([key], bind, now=self._clock.now(), expires_at=record.until)
+        now = self._clock.now()
+        written = await self._documents.update([key], bind, now=now, expires_at=record.until, may_end_earlier=True)
         bound = msgspec.json.decode(written[key], type=PinRecord)
         if bound.token_id:
             token_key = pin_token_key(caller.client_id, bound.token_id)
             text = json_codec.encode(PinTokenRecord(channel_id, bound.link))
             until = min(bound.token_until, bound.cap or bound.token_until)
             await self._documents.update(
-                [token_key], lambda _: {token_key: text}, now=self._clock.now(), expires_at=until
+                [token_key], lambda _: {token_key: text}, now=now, expires_at=until, may_end_earlier=True
             )
 
     async def validated_token(self, client_id: str, token_id: str) -> PinTokenRecord | None:

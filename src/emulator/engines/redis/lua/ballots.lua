@@ -218,7 +218,7 @@ function ops.cast()
       reserved = reserved + 1
       ballot.next_turn = string.format('%016.0f', reserved)
       record(ballot, request, rows, ballot.next_turn, reply)
-      ballot.ends = request.ends
+      ballot.ends = later(ballot.ends, request.ends)
     end
     replies[#replies + 1] = reply
   end
@@ -243,6 +243,7 @@ function ops.define()
   redis.call('HSET', prefix .. 'b:' .. key, 'def', ARGV[3], 'opens', ARGV[6], 'closes', ARGV[7], 'disabled', ARGV[8],
     'known', ARGV[9], 'voter', ARGV[10], 'choice', ARGV[11], 'choices', ARGV[12])
   if redis.call('EXISTS', ballot.of .. ':t') == 0 then
+    ends = later(ballot.ends, ends)
     redis.call('HSET', prefix .. 'b:' .. key, 'end', ends)
     set_expiry('b' .. key, ends)
   end

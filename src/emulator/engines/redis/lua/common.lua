@@ -19,6 +19,11 @@ local function set_expiry(what, at)
   redis.call('ZADD', prefix .. 'ends', at, what)
 end
 
+-- The later of two times as text of 16 digits; the first may be missing.
+local function later(one, other)
+  return one and one > other and one or other
+end
+
 local function clear_expiry(what)
   redis.call('ZREM', prefix .. 'ends', what)
 end

@@ -31,12 +31,12 @@ function ops.read()
   return read_all(ARGV, 3, tonumber(ARGV[2]))
 end
 
--- now, expiry, how many were read, (key, version)…, (key, value)… → nothing; if a version has changed, it writes nothing
--- and replies as `read` does
+-- now, expiry, '1' if a live document may end earlier than before, how many were read, (key, version)…, (key, value)… →
+-- nothing; if a version has changed, it writes nothing and replies as `read` does
 function ops.write()
-  local now, ends, at = tonumber(ARGV[2]), ARGV[3], 5
+  local now, ends, at = tonumber(ARGV[2]), ARGV[3], 6
   local keys, is_changed = {}, false
-  for i = 1, tonumber(ARGV[4]) do
+  for i = 1, tonumber(ARGV[5]) do
     keys[i] = ARGV[at]
     is_changed = is_changed or version(ARGV[at], now) ~= ARGV[at + 1]
     at = at + 2
@@ -46,7 +46,7 @@ function ops.write()
     local key, value = ARGV[i], ARGV[i + 1]
     local _, dead = version(key, now)
     if dead then note_expired('d' .. key, dead) end
-    store(key, value, ends)
+    store(key, value, ARGV[4] == '1' and ends or later(redis.call('HGET', prefix .. 'd:' .. key, 'e'), ends))
   end
   return false
 end

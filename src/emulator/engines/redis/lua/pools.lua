@@ -41,6 +41,7 @@ function ops.fill()
   local source, ends = ARGV[2], ARGV[4]
   local list = unless_expired(source, tonumber(ARGV[3]))
   if list and list.pool then return 0 end
+  ends = later(list and list.ends, ends)
   redis.call('HSET', prefix .. 's:' .. source, 'end', ends)
   set_expiry('s' .. source, ends)
   for i = 5, #ARGV, 1000 do -- the stack holds no more
@@ -75,7 +76,8 @@ local function assign(key, source, note, now, ends)
     expire(key, pool)
     pool = nil
   end
-  unless_expired(source, now)
+  local list = unless_expired(source, now)
+  ends = later(list and list.ends, later(pool and pool.ends, ends))
   if pool and pool.source ~= source then remove_list(pool.source) end
   local id = pool and pool.id or next_number()
   redis.call('HSET', prefix .. 'p:' .. key, 'id', id, 'end', ends, 'source', source, 'note', note,

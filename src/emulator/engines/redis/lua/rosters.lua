@@ -11,6 +11,7 @@ function ops.add_members()
     remove_roster(key, id)
     id = nil
   end
+  if id then ends = later(string.sub(found, 1, 16), ends) end
   id = id or next_number()
   redis.call('HSET', prefix .. 'r:' .. group, name, ends .. id)
   set_expiry('r' .. key, ends)

@@ -51,13 +51,13 @@ class Lists(Tables):
         return ListRow(id, None, 0, expires_at)
 
     def append(self, to: ListRow, chunks: Sequence[tuple[int, bytes]], expires_at: int) -> None:
-        """Append the chunks that `packed` returned, and set the list's expiry."""
+        """Append the chunks that `packed` returned, and let the list live until `expires_at` at least."""
         size, rows = to.size, []
         for count, items in chunks:
             rows.append((to.id, size, items))
             size += count
         self._group_commit.connection.executemany(_ADD_CHUNK, rows)
-        self._group_commit.connection.execute(_GROW, (size, expires_at, to.id))
+        self._group_commit.connection.execute(_GROW, (size, max(expires_at, to.expires_at), to.id))
 
     def assign(self, id: int, pool: int, expires_at: int) -> None:
         self._group_commit.connection.execute(_ASSIGN, (pool, expires_at, id))

@@ -115,11 +115,12 @@ class SqlitePools(Tables):
                 self._pool_cache.expire(key, pool)
                 pool = None
             found = self._unless_expired(self._lists.find(source), now) or self._lists.create(source, expires_at)
+            end = max(expires_at, found.expires_at, pool.expires_at if pool else 0)
             if pool is None:
-                pool = self._pool_cache.create(key, found.id, note, expires_at)
+                pool = self._pool_cache.create(key, found.id, note, end)
             else:
-                self._pool_cache.assign(pool, found.id, note, expires_at)
-            self._lists.assign(found.id, pool.id, expires_at)
+                self._pool_cache.assign(pool, found.id, note, end)
+            self._lists.assign(found.id, pool.id, end)
         return list(written)
 
     def _check_sources(self, stocks: Mapping[Key, Stock], now: int) -> None:
