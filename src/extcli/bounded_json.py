@@ -24,9 +24,9 @@ def decoded(text: bytes | str, *, strict: bool = False) -> Any:
     try:
         value = json.loads(text, parse_constant=_refuse) if strict else json.loads(text)
     except RecursionError:
-        raise ValueError(f"nested deeper than {DEEPEST} levels") from None
+        raise ValueError("nested too deeply") from None
     if _brackets(text) > DEEPEST and _is_too_deep(value):
-        raise ValueError(f"nested deeper than {DEEPEST} levels")
+        raise ValueError("nested too deeply")
     return value
 
 
@@ -57,4 +57,4 @@ def _is_too_deep(value: Any) -> bool:
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")
+    raise ValueError(f"{constant} is not a number of JSON")

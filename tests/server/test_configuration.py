@@ -10,6 +10,7 @@ import pytest
 from typer.models import OptionInfo
 
 from emulator.config.extensions import Extension, read_extensions
+from emulator.errors import ConfigurationError
 from extcli.commands.emulator.serve import serve
 from extcli.main import main
 
@@ -18,6 +19,8 @@ MISTAKES = {
     # the content of the file, and a part of the error message after the file's name
     "nothing": ("", "extensions: has no table"),
     "no table": ('[extension.my-ext]\nsecrets = ["{SECRET}"]', "extensions: has no table"),
+    "a key of many parts": (f"{'a.' * 20_000}a = 1", "is not TOML: a line has more than 100 dots"),
+    "a file of megabytes": ("#" * (1 << 20) + "\n", "cannot be read: it is larger than 1,048,576 bytes"),
     "an empty table": ("[extensions]", "extensions: has no table"),
     "a list of extensions": ('extensions = ["my-ext"]', "extensions: has no table"),
     "an extension that is text": ('[extensions]\nmy-ext = "{SECRET}"', "extensions.my-ext: must be a table"),
@@ -176,6 +179,11 @@ def test_secrets_come_from_the_file_other_files_and_the_environment(tmp_path: Pa
 
     assert Extension("my-ext", (b"first", b"second", b"third", b"fourth"), "12345") == extensions["my-ext"]
     assert Extension("12345", (b"first",)) == extensions["12345"]
+
+
+def test_a_device_is_no_file_of_extensions():
+    with pytest.raises(ConfigurationError, match="it is not a regular file"):
+        read_extensions(Path("/dev/zero"))
 
 
 def test_the_repr_of_an_extension_has_no_secrets():

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+from extcli import bounded_json
 from extcli.errors import UsageError
+from extcli.reading import user_files
 
 
 def read_bytes(source: str) -> bytes:
@@ -17,20 +17,29 @@ def read_bytes(source: str) -> bytes:
         if sys.__stdin__ is None:
             # `main` replaced it by the null device, which would read as an empty value.
             raise UsageError("standard input is closed")
-        return sys.stdin.buffer.read()
+        return _read(sys.stdin.buffer, "standard input")
     if not source.startswith("@"):
         return source.encode(errors="surrogateescape")
     try:
-        return Path(source[1:]).read_bytes()
+        file = user_files.opened(source[1:], pipes=True)
     except OSError as error:
         raise UsageError(f"cannot read {source[1:]}", why=error.strerror or "") from None
+    with file:
+        return _read(file, source[1:])
+
+
+def _read(file: BinaryIO, name: str) -> bytes:
+    try:
+        return user_files.bounded(file, user_files.DOCUMENT)
+    except OSError as error:
+        raise UsageError(f"cannot read {name}", why=error.strerror or "") from None
 
 
 def read_json(source: str, what: str) -> Any:
     """Return the JSON in `-`, `@file` or the argument. Raises `UsageError` that names `what`."""
     try:
-        return json.loads(read_bytes(source))
-    except (ValueError, RecursionError) as error:
+        return bounded_json.decoded(read_bytes(source))
+    except ValueError as error:
         raise UsageError(f"{what} is not JSON", why=str(error), fix="quote it for your shell: '{\"key\": 1}'") from None
 
 
@@ -57,8 +66,8 @@ def read_pairs(pairs: Sequence[str]) -> dict[str, Any]:
 def json_or_text(text: str, name: str) -> Any:
     """Return the value of a text that is JSON, or the text itself, unless it starts like JSON."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return bounded_json.decoded(text)
+    except ValueError as error:
         if text[:1] in ("{", "[", '"'):
             raise UsageError(f"the value of {name} is not JSON", why=str(error)) from None
         return text

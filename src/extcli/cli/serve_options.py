@@ -238,6 +238,10 @@ Seed = Annotated[
         metavar="FILE",
     ),
 ]
+TrustSeed = Annotated[
+    bool,
+    _option("trust-seed", "Let --seed read any file of yours, and write tokens anywhere: not for a seed of others."),
+]
 Import = Annotated[
     Path | None,
     _option("import", "Snapshot that replaces all data before the service is ready. One worker only.", metavar="FILE"),
@@ -296,6 +300,7 @@ class Options:
     journal: Journal = "16MiB"
     no_upgrade: NoUpgrade = False
     seed: Seed = None
+    trust_seed: TrustSeed = False
     import_: Import = None
     export_on_exit: ExportOnExit = None
     name: Name = None

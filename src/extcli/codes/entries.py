@@ -13,6 +13,7 @@ from typing import IO
 from extcli.codes import formats
 from extcli.codes.formats import Batch, FileFormat, Unreadable
 from extcli.errors import CliError, UsageError
+from extcli.reading import user_files
 
 _GZIP = b"\x1f\x8b"
 _COPY_CHUNK = 1 << 18
@@ -102,7 +103,7 @@ def _opened(argument: str, name: str) -> IO[bytes]:
             raise UsageError("standard input is closed")
         return _copied(sys.stdin.buffer, name)
     try:
-        file = open(argument, "rb")  # noqa: SIM115  (closed by `Entries.close`)
+        file = user_files.opened(argument, pipes=True)
         if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             return file
         with file:

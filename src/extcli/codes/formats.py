@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,6 +10,7 @@ from itertools import chain
 from pathlib import PurePath
 from typing import IO, Any
 
+from extcli import bounded_json
 from extcli.errors import UsageError
 
 _CHUNK = 1 << 18
@@ -135,7 +135,7 @@ def read_json_array(stream: IO[bytes], name: str, text_of: TextOf) -> Iterator[B
             if len(items) >= _BATCH:
                 yield Batch(range(position + 1, position + 1 + len(items)), items)
                 position, items = position + len(items), []
-    except (ijson.JSONError, UnicodeDecodeError):
+    except (ijson.JSONError, ValueError):  # also a number of over 4,300 digits
         # The parser's own message quotes the entries around the error.
         raise UsageError(f"{name} is not JSON", why=f"after item {position + len(items)}") from None
     yield Batch(range(position + 1, position + 1 + len(items)), items)
@@ -147,8 +147,8 @@ def read_json_lines(stream: IO[bytes], name: str, text_of: TextOf) -> Iterator[B
         items: list[Any] = []
         for line in batch.items:
             try:
-                items.append(text_of(json.loads(line)))
-            except (ValueError, RecursionError):
+                items.append(text_of(bounded_json.decoded(line)))
+            except ValueError:
                 items.append(Unreadable("is not JSON"))
         yield Batch(batch.numbers, items)
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from extcli import bounded_json
 from extcli.api import local_http
+from extcli.reading import toml_text, user_files
 
 SECONDS = 0.12
 """How long the service may take. With the start of Python, the answer then comes within 200 ms."""
@@ -128,10 +129,8 @@ def _profiles(environ: Mapping[str, str]) -> dict[str, Any]:
     file = profiles_file(environ)
     if not os.path.exists(file):
         return {"profiles": {}}
-    import tomllib
-
-    with open(file, "rb") as source:
-        return {"profiles": {}, **tomllib.load(source)}
+    text = user_files.content(file, user_files.CONFIGURATION).decode()
+    return {"profiles": {}, **toml_text.decoded(text)}
 
 
 def profiles_file(environ: Mapping[str, str]) -> str:

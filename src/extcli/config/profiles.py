@@ -21,6 +21,7 @@ from extcli.config.settings import (
 )
 from extcli.config.urls import may_be_one_service, same_address, socket_of
 from extcli.errors import UsageError
+from extcli.reading import toml_text, user_files
 
 _NEVER = {"secret": SECRET_FILE.key, "token": TOKEN_FILE.key, "control_token": CONTROL_TOKEN_FILE.key}
 """Keys that the file must not hold, and the key that names a file for them."""
@@ -114,7 +115,7 @@ def read_profiles(file: Path) -> Profiles:
 def text_of(file: Path) -> str | None:
     """Return the file's text, or `None` if it does not exist. Raises `UsageError` if it cannot be read."""
     try:
-        return file.read_bytes().decode()
+        return user_files.content(file, user_files.CONFIGURATION).decode()
     except OSError as error:
         if not exists(file):
             return None  # also where we may not look, such as in the home of another user
@@ -124,12 +125,10 @@ def text_of(file: Path) -> str | None:
 
 
 def document_of(file: Path, text: str) -> dict[str, Any]:
-    """Parse the text as TOML. tomllib is imported here: most users have no such file."""
-    import tomllib
-
+    """Parse the text as TOML."""
     fix = 'write it like [profiles.dev] and, below, url = "http://127.0.0.1:8282"'
     try:
-        return tomllib.loads(text)
+        return toml_text.decoded(text)
     except ValueError as error:  # invalid TOML, or a number with more digits than Python parses
         raise UsageError(f"{file} is not TOML: {str(error).splitlines()[0]}", fix=fix) from None
     except RecursionError:

@@ -19,6 +19,7 @@ from extcli.config.resolver import Found, Resolver, Source
 from extcli.config.settings import CONTROL_TOKEN_FILE, SECRET_FILE, Setting, header_word
 from extcli.errors import UsageError
 from extcli.output.printer import write_stderr
+from extcli.reading import user_files
 
 
 def find_token(resolver: Resolver, to: str | None = None) -> Found[str | Path] | None:
@@ -131,7 +132,7 @@ def _content(found: Found[str | Path], resolver: Resolver) -> str:
 
 def _read(file: Path, label: str) -> str:
     try:
-        return file.read_text().strip()
+        return user_files.content(file, user_files.SECRET, pipes=True).decode().strip()
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else "not a text file"
         raise UsageError(f"cannot read {file} ({label})", why=why) from None

@@ -12,12 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from extcli import bounded_json
 from extcli.atomic_file import cannot_be_written, replace
 from extcli.conform.exchanges import Exchange
 from extcli.conform.rule import same
 from extcli.conform.run import Result, Status
 from extcli.conform.target import PREFIX
 from extcli.errors import UsageError, shortened
+from extcli.reading import user_files
 
 VERSION = 1
 SAME = "same"
@@ -71,10 +73,10 @@ def _lines(name: str, found: Mapping[str, Any]) -> str:
 def read(path: Path) -> Mapping[str, Any]:
     """Return the rules of a recording by name. Raises `UsageError`."""
     try:
-        document = json.loads(path.read_bytes())
+        document = bounded_json.decoded(user_files.content(path, user_files.DOCUMENT, pipes=True))
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
-    except (ValueError, RecursionError):
+    except ValueError:
         document = None
     if not isinstance(document, dict) or _HEAD not in document or not isinstance(document.get("rules"), dict):
         raise UsageError(f"{path} is not a recording", fix="`extcli conform --record FILE` makes one")

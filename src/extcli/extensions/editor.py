@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import re
 import secrets
-import tomllib
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -17,6 +16,7 @@ import tomlkit
 from extcli import atomic_file, toml_edit
 from extcli.errors import UsageError
 from extcli.extensions.registry import LISTS, NOT_BEFORE, SECRET_BYTES, SECRETS, read_text, tables_of, text_of
+from extcli.reading import toml_text
 
 _HEADING = "# The extensions that `extcli serve --extensions` registers. `extcli extension` edits this file.\n"
 
@@ -157,7 +157,7 @@ def _write_secret(path: Path, client_id: str, secret: str) -> Path:
 def _save(path: Path, before: str | None, text: str, intended: dict[str, Any], *, new_file: Path | None = None) -> None:
     """Save the edited file. If that fails, delete the new file of the secret."""
     try:
-        as_intended = tomllib.loads(text).get("extensions") == intended
+        as_intended = toml_text.decoded(text).get("extensions") == intended
     except ValueError:
         as_intended = False
     try:

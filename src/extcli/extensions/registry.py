@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import binascii
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from extcli.errors import UsageError
+from extcli.reading import toml_text, user_files
 
 SECRET_BYTES = 32
 """The least length of a secret for HS256 (RFC 7518, section 3.2)."""
@@ -53,7 +53,7 @@ class Registration:
 def read_text(path: Path) -> str:
     """Return the file's text. Raises `UsageError`."""
     try:
-        return path.read_bytes().decode()
+        return user_files.content(path, user_files.CONFIGURATION, pipes=True).decode()
     except OSError as error:
         absent = isinstance(error, FileNotFoundError)
         fix = "create it with `extcli extension init --client-id ID`" if absent else ""
@@ -65,7 +65,7 @@ def read_text(path: Path) -> str:
 def tables_of(path: Path, text: str) -> dict[str, dict[str, Any]]:
     """Return the table of each client id. Raises `UsageError` for unknown keys and values of the wrong type."""
     try:
-        document = tomllib.loads(text)
+        document = toml_text.decoded(text)
     except ValueError as error:  # invalid TOML, or a number with more digits than Python parses
         raise UsageError(f"{path} is not TOML: {str(error).splitlines()[0]}") from None
     except RecursionError:
@@ -132,7 +132,7 @@ def _sources(path: Path, client_id: str, table: dict[str, Any], environ: Mapping
 
 def _content(where: str, file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
+        return user_files.content(file, user_files.SECRET, pipes=True).decode()
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "not text"
         raise UsageError(f"{where}: cannot read {str(file)!r}: {why}") from None

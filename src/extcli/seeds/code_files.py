@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 from extcli.codes.entries import Entries
 from extcli.codes.validation import fault_in
 from extcli.errors import UsageError
+from extcli.seeds.named_files import Place, problem_of_reading
 from extcli.tables import positions
 from extcli.tables.kinds import Report
 from extcli.tables.positions import path_text
@@ -23,8 +23,8 @@ Located = tuple[positions.Path, str, Any]
 """The field of a code, its place for messages, and the code: a text, or `Unreadable`."""
 
 
-def read_codes(document: Mapping[str, Any], folder: Path, report: Report) -> None:
-    """Put the codes of its file in place of `file` and `column` in each set. Files are relative to `folder`.
+def read_codes(document: Mapping[str, Any], folder: Place, report: Report) -> None:
+    """Put the codes of its file in place of `file` and `column` in each set.
 
     Reports codes that are invalid, or twice among the sets of a client id.
     """
@@ -40,14 +40,18 @@ def read_codes(document: Mapping[str, Any], folder: Path, report: Report) -> Non
                 report(at, fault if place == path_text(at) else f"{place} {fault}")
 
 
-def _codes(code_set: dict[str, Any], folder: Path, at: positions.Path, report: Report) -> Iterator[Located]:
+def _codes(code_set: dict[str, Any], folder: Place, at: positions.Path, report: Report) -> Iterator[Located]:
     """Yield each code of a set. Leaves the codes of its file in the set."""
     if "file" not in code_set:
         for position, code in enumerate(code_set["codes"]):
             path = (*at, "codes", position)
             yield path, path_text(path), code
         return
-    at, argument = (*at, "file"), str(folder / code_set.pop("file"))
+    at, file = (*at, "file"), folder.path(code_set.pop("file"))
+    if problem := folder.problem_of(file) or problem_of_reading(file):
+        report(at, problem)
+        return
+    argument = str(file)
     found: list[Located] = []
     try:
         with closing(Entries(argument, column=code_set.pop("column", None))) as entries:

@@ -10,8 +10,10 @@ from typing import Any
 
 from extcli import atomic_file
 from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID
+from extcli.errors import UsageError
 from extcli.faults.options import in_options, members
 from extcli.seeds.code_files import read_codes
+from extcli.seeds.named_files import Place, problem_of_replacing
 from extcli.seeds.schema import SEED, VERSION
 from extcli.tables.errors import InvalidFile
 from extcli.tables.kinds import instant_of
@@ -48,26 +50,34 @@ class Seed:
     def save_tokens(self, refresh_tokens: Sequence[str]) -> None:
         """Write the refresh token of each link to its file, readable by this user only. Raises `UsageError`."""
         for at, path in self.token_files.items():
+            if problem := problem_of_replacing(path):  # it may have changed since the seed was read
+                raise UsageError(f"cannot write {path}", why=problem)
             try:
                 atomic_file.replace(path, f"{refresh_tokens[at]}\n", keep_mode=False)
             except OSError as error:
                 raise atomic_file.cannot_be_written(path, error) from None
 
 
-def read(path: str | Path, environ: Mapping[str, str]) -> Seed:
+def read(path: str | Path, environ: Mapping[str, str], *, trusted: bool = False) -> Seed:
     """Read a seed from a file, or from standard input for `-`. Raises `InvalidFile`, and `UsageError` without a file.
 
+    The files that it names must be in its folder, or below, unless it is `trusted`. For standard input, that is the
+    working directory.
     A file whose name ends in .json is JSON, as is standard input that begins with a brace; any other is TOML.
     """
     found: list[Problem] = []
     opened = source(path)
     document = _document(opened.value(SEED, environ))
-    read_codes(document, opened.folder, lambda at, problem: found.append((at, problem)))
+    place = Place(opened.folder, trusted=trusted)
+    read_codes(document, place, lambda at, problem: found.append((at, problem)))
     files = {
-        at: opened.folder / link.pop("refresh_token_file")
+        at: place.path(link.pop("refresh_token_file"))
         for at, link in enumerate(document.get("links", []))
         if "refresh_token_file" in link
     }
+    for number, file in files.items():
+        if problem := place.problem_of(file) or problem_of_replacing(file):
+            found.append((("links", number, "refresh_token_file"), problem))
     seed = Seed(opened, document, files)
     if not found and len(seed.body) > _MAX_BYTES:
         found.append((("extcli",), f"the seed has {len(seed.body)} bytes as JSON; the limit is {_MAX_BYTES}"))

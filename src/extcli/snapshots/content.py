@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -10,8 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from extcli import bounded_json
 from extcli.errors import UsageError
 from extcli.output.sanitize import visible
+from extcli.reading.streams import LARGEST_ITEM
 from extcli.snapshots import files
 
 _RECORDS = b',"records":['
@@ -56,7 +57,7 @@ def header_of(line: bytes, path: Path) -> Header:
     try:
         if not line.rstrip().endswith(_RECORDS):
             raise ValueError
-        facts = json.loads(line.rstrip().removesuffix(_RECORDS) + b"}")
+        facts = bounded_json.decoded(line.rstrip().removesuffix(_RECORDS) + b"}")
         number = facts["extcli_snapshot"]
         if number != 1:
             raise UsageError(
@@ -76,7 +77,7 @@ def lines_of(path: Path) -> Iterator[tuple[Header, Iterator[bytes]]]:
     """
     try:
         with files.opened(path) as file:
-            header = header_of(file.readline(), path)
+            header = header_of(next(_lines(file, path), b""), path)
             yield header, _records(file, header, path)
     except OSError as error:
         raise unreadable(path, error) from None
@@ -84,8 +85,16 @@ def lines_of(path: Path) -> Iterator[tuple[Header, Iterator[bytes]]]:
         raise UsageError(f"{visible(str(path))}: the compressed file is damaged or incomplete") from None
 
 
+def _lines(file: BinaryIO, path: Path) -> Iterator[bytes]:
+    """Yield the next lines of a file. Raises `UsageError` for one that no snapshot has."""
+    while line := file.readline(LARGEST_ITEM + 1):
+        if len(line) > LARGEST_ITEM:
+            raise UsageError(f"{visible(str(path))}: a line is longer than {LARGEST_ITEM:,} bytes")
+        yield line
+
+
 def _records(file: BinaryIO, header: Header, path: Path) -> Iterator[bytes]:
-    for count, line in enumerate(file):
+    for count, line in enumerate(_lines(file, path)):
         text = line.strip()
         if text == _END:
             if count != sum(header.counts.values()):
@@ -115,7 +124,7 @@ class Records:
         """Return the identity and all fields of the record. Raises `UsageError`."""
         self._line += 1
         try:
-            fields = json.loads(line)
+            fields = bounded_json.decoded(line)
             kind = fields["type"]
             of = tuple(str(fields[name]) for name in _IDENTITY.get(kind, ()))
             identity = Identity(kind, tuple(fields["key"]), of)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from extcli import atomic_file
+from extcli.reading import user_files
 
 PIECE = 256 * 1024
 """Bytes that are read at once."""
@@ -41,10 +42,10 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     if is_compressed(path):
         import gzip
 
-        with gzip.open(path) as compressed:
+        with user_files.opened(path, pipes=True) as file, gzip.open(file) as compressed:
             yield cast("BinaryIO", compressed)
         return
-    with path.open("rb") as file:
+    with user_files.opened(path, pipes=True) as file:
         yield file
 
 

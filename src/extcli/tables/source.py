@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from extcli import bounded_json
 from extcli.errors import UsageError
+from extcli.reading import toml_text, user_files
 from extcli.tables import positions
 from extcli.tables.errors import InvalidFile
 from extcli.tables.kinds import Table
@@ -80,7 +82,10 @@ def source(path: str | Path) -> Source:
 
 def _text(path: str | Path, name: str) -> str:
     try:
-        raw = sys.stdin.buffer.read() if str(path) == "-" else Path(path).read_bytes()
+        if str(path) == "-":
+            raw = user_files.bounded(sys.stdin.buffer, user_files.DOCUMENT)
+        else:
+            raw = user_files.content(path, user_files.DOCUMENT, pipes=True)
     except OSError as error:
         raise UsageError(f"cannot read {name}", why=error.strerror or "") from None
     try:
@@ -94,15 +99,18 @@ def _parsed(text: str, name: str) -> Any:
     is_json = name.endswith(".json") or text.lstrip().startswith("{")
     try:
         if not is_json:
-            return tomllib.loads(text)
-        parsed, repeated = json.loads(text, parse_constant=_refuse), positions.repeated_in(text).items()
+            return toml_text.decoded(text)
+        parsed = bounded_json.decoded(text, strict=True)
+        repeated = positions.repeated_in(text).items() if _has_repeated(text) else ()
     except json.JSONDecodeError as error:
         place, problem = Position(error.lineno, error.colno), error.msg
     except tomllib.TOMLDecodeError as error:
         numbers = _PLACE_OF_ERROR.search(str(error))
         place = Position(int(numbers[1]), int(numbers[2])) if numbers else Position(text.count("\n") + 1, 1)
         problem = str(error).partition(" (at ")[0]
-    except ValueError:  # Python's limit of 4,300 digits
+    except ValueError as error:  # too large in some way, or Python's limit of 4,300 digits
+        if "digits" not in str(error):
+            raise InvalidFile(name, [_line(name, _START, str(error))]) from None
         place, problem = _START, "a number has too many digits"
     else:
         if repeated:
@@ -112,9 +120,16 @@ def _parsed(text: str, name: str) -> Any:
     raise InvalidFile(name, [_line(name, place, f"not valid {kind}: {problem[:1].lower()}{problem[1:]}")])
 
 
-def _refuse(constant: str) -> Any:
-    """Raise the error for NaN and Infinity, which are not JSON."""
-    raise json.JSONDecodeError(f"{constant} is not a number of JSON", "", 0)
+def _has_repeated(text: str) -> bool:
+    """Return whether an object of valid JSON has a member twice. To find where takes far more memory."""
+    found = False
+
+    def note(pairs: list[tuple[str, Any]]) -> None:
+        nonlocal found
+        found = found or len({name for name, _ in pairs}) < len(pairs)
+
+    json.loads(text, object_pairs_hook=note)
+    return found
 
 
 def _nearest(places: Mapping[positions.Path, Position], path: positions.Path) -> Position:

@@ -135,12 +135,13 @@ class Namespace(Part[ModeT]):
         return list(reversed(document(answer)["entries"]))
 
     @operation
-    def seed(self, path: str | Path) -> dict[str, Any]:
+    def seed(self, path: str | Path, *, trusted: bool = False) -> dict[str, Any]:
         """Put the data of a seed file into the namespace: all of it, or nothing. Returns what the service counted.
 
-        Raises `InvalidFile`, which names line and field of each error.
+        The files that it names must be in its folder, unless it is `trusted`. Raises `InvalidFile`, which names line
+        and field of each error.
         """
-        return apply(read(path, os.environ), control(self._http))
+        return apply(read(path, os.environ, trusted=trusted), control(self._http))
 
     @operation
     def reset(self) -> None:

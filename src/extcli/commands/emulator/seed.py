@@ -19,16 +19,25 @@ app = noun("Seeds: files with the data that a test begins with.")
 File = Annotated[str, typer.Argument(metavar="FILE", help="The seed: TOML, or JSON if its name ends in .json; or -.")]
 
 
+TrustSeed = Annotated[
+    bool,
+    typer.Option(
+        "--trust-seed",
+        help="Let the seed read any file of yours, and write tokens anywhere: not for a seed of others.",
+    ),
+]
+
+
 @command(app)
-def check(session: Session, file: File) -> None:
-    """Check a seed and the files it names. Sends nothing.
+def check(session: Session, file: File, trust_seed: TrustSeed = False) -> None:
+    """Check a seed and the files it names, which must be in its folder. Sends nothing.
 
     Each error has its line, column and field, and says what is allowed. Limits that the
     options of `serve` change are checked by `seed apply` only.
 
     Example: extcli seed check seed.toml
     """
-    seed = read(file, os.environ)
+    seed = read(file, os.environ, trusted=trust_seed)
     session.output.report(f"{seed.name} is valid")
 
 
@@ -42,16 +51,17 @@ def example(session: Session) -> None:
 
 
 @command(app, loses="data are replaced, and the clock may move")
-def apply(session: Session, file: File) -> None:
+def apply(session: Session, file: File, trust_seed: TrustSeed = False) -> None:
     """Put the data of a seed into the service: all of it, or nothing.
 
-    Replaces what the service has under the same ids; everything else stays. A namespace
-    is chosen by its URL. To begin with nothing else, run `extcli reset` first.
+    Replaces what the service has under the same ids; everything else stays. The files that
+    it names must be in its folder, and a file is replaced only if it holds a token. A
+    namespace is chosen by its URL. To begin with nothing else, run `extcli reset` first.
 
     \b
     Examples:
       extcli seed apply seed.toml
       extcli seed apply seed.toml --url http://127.0.0.1:8282/_ns/blue
     """
-    result = apply_seed(read(file, os.environ), session.control())
+    result = apply_seed(read(file, os.environ, trusted=trust_seed), session.control())
     session.output.show_value(result, views.SEEDED)

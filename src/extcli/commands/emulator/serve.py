@@ -146,7 +146,7 @@ def _hooks(options: Options, settings: Settings) -> Hooks:
     """Return what prepares the data before the service listens, and what saves them at the stop."""
     from emulator.server.run import Hooks
 
-    prepare, finish = _preparation(options.seed, production=options.production), None
+    prepare, finish = _preparation(options.seed, production=options.production, trusted=options.trust_seed), None
     if options.import_ is not None or options.export_on_exit is not None:
         files = _snapshot_files(options.import_, options.export_on_exit)
         files.check(settings, options.workers)
@@ -194,7 +194,7 @@ def _seconds(flag: str, text: str) -> int:
     return seconds
 
 
-def _preparation(seed: Path | None, *, production: bool) -> Any:
+def _preparation(seed: Path | None, *, production: bool, trusted: bool) -> Any:
     """Return what puts the seed into the service at its start; `None` without one. Raises `ConfigurationError`."""
     if seed is None:
         return None
@@ -205,7 +205,7 @@ def _preparation(seed: Path | None, *, production: bool) -> Any:
     if production:
         raise ConfigurationError("--seed: --production takes no seed")
     try:
-        content = read(seed, os.environ)
+        content = read(seed, os.environ, trusted=trusted)
     except UsageError as error:
         raise ConfigurationError(": ".join(filter(None, ("--seed", str(error), error.why)))) from None
 

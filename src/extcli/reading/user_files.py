@@ -1,0 +1,58 @@
+"""Reads files that the user has named. Each is bounded before its content is looked at."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+CONFIGURATION = 1 << 20
+"""Bytes of a file of profiles or of registered extensions."""
+SECRET = 64 << 10
+"""Bytes of a file with a secret or a token."""
+DOCUMENT = 64 << 20
+"""Bytes of a seed, of a file of faults, of a recording, and of JSON from a file or from standard input."""
+
+
+def content(path: str | Path, largest: int, *, pipes: bool = False) -> bytes:
+    """Return the content of a regular file of at most `largest` bytes. With `pipes`, also of a pipe, such as `<(…)`.
+
+    Raises `OSError`, also for a device and for a larger file.
+    """
+    with opened(path, pipes=pipes) as file:
+        return bounded(file, largest)
+
+
+def bounded(file: BinaryIO, largest: int) -> bytes:
+    """Return the rest of an open file, at most `largest` bytes. Raises `OSError` for more."""
+    data = file.read(largest + 1)
+    if len(data) > largest:
+        raise OSError(errno.EFBIG, f"it is larger than {largest:,} bytes")
+    return data
+
+
+def opened(path: str | Path, *, pipes: bool = False) -> BinaryIO:
+    """Open a regular file; with `pipes`, also a pipe. Raises `OSError`.
+
+    A pipe that nothing writes to is opened when something does, as in every other program.
+    """
+    is_pipe = pipes and stat.S_ISFIFO(os.stat(path).st_mode)
+    # Without O_NONBLOCK, opening a pipe or a device may wait for ever.
+    flags = os.O_RDONLY | (0 if is_pipe else getattr(os, "O_NONBLOCK", 0)) | getattr(os, "O_BINARY", 0)
+    file = os.fdopen(os.open(path, flags), "rb")
+    mode = os.fstat(file.fileno()).st_mode
+    if stat.S_ISREG(mode) or (is_pipe and stat.S_ISFIFO(mode)):
+        return file
+    file.close()
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    raise OSError(errno.EINVAL, "it is not a regular file")
+
+
+def is_inside(path: Path, folder: Path) -> bool:
+    """Return whether a path leads to a place below a folder, and over no symbolic link on its way from there."""
+    root = folder.resolve()
+    place = Path(os.path.normpath(root / path))
+    return place.is_relative_to(root) and place != root and place.resolve() == place

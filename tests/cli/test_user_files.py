@@ -1,0 +1,198 @@
+"""Files of the user that are too large, endless, or made to take gigabytes: one error, before they are parsed."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+
+from extcli.reading import toml_text, user_files
+from support.program import SECRET_BASE64
+
+LONG_KEY = f"{'.'.join('a' * 20_000)} = 1\n"
+"""`tomllib` takes 1.5 GiB for it."""
+SEED = "extcli = 1\n"
+READERS = {
+    "seed": lambda path: ("seed", "check", path),
+    "faults": lambda path: ("fault", "load", path),
+    "JSON": lambda path: ("state", "set", "channel", f"@{path}"),
+    "codes": lambda path: ("codes", "check", "--set", f"Hat={path}"),
+    "recording": lambda path: ("conform", "--against", path),
+    "snapshot": lambda path: ("snapshot", "show", path),
+    "extensions": lambda path: ("extension", "list", path),
+}
+
+
+@pytest.mark.parametrize("reader", [name for name in READERS if name != "codes"])
+def test_a_device_is_not_read(extcli, reader):
+    result = extcli(*READERS[reader]("/dev/zero"))
+
+    assert 2 == result.exit_code, result.stderr
+    assert "not a regular file" in result.stderr
+
+
+@pytest.mark.parametrize("variable", ["EXTCLI_CONFIG", "EXTCLI_SECRET_FILE"])
+def test_a_device_is_no_configuration(extcli, variable):
+    result = extcli("vote", "get", env={variable: "/dev/zero"})
+
+    assert 2 == result.exit_code
+    assert "cannot read /dev/zero" in result.stderr
+
+
+@pytest.mark.parametrize("reader", ["seed", "faults", "extensions"])
+def test_a_key_of_many_parts_is_refused(extcli, file, reader):
+    result = extcli(*READERS[reader](file(LONG_KEY, "long.toml")))
+
+    assert 2 == result.exit_code
+    assert "a key has more than 100 parts" in result.stderr
+
+
+def test_profiles_with_a_key_of_many_parts_are_refused(extcli, file):
+    result = extcli("vote", "get", env={"EXTCLI_CONFIG": file(LONG_KEY)})
+
+    assert 2 == result.exit_code
+    assert "a key has more than 100 parts" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{'a.' * 99}a = 1",
+        f'text = "{"." * 5_000}"',
+        f"# {'.' * 5_000}\na = 1",
+        'text = """\n' + "one. two. three.\n" * 100 + '"""',
+        f"numbers = [{'1.5, ' * 500}]",
+    ],
+)
+def test_dots_elsewhere_are_no_long_key(text: str):
+    assert toml_text.decoded(text)
+
+
+@pytest.mark.parametrize(
+    "text", [f"{'a . ' * 101}a = 1", f"[{'a.' * 101}a]", f"x = {{ {'a.' * 101}a = 1 }}", "'a'.\"b\"." * 60 + "c = 1"]
+)
+def test_every_form_of_a_long_key_is_found(text: str):
+    with pytest.raises(ValueError, match="a key has more than 100 parts"):
+        toml_text.decoded(text)
+
+
+def test_a_number_of_5_000_digits_in_a_seed_is_named(extcli, file):
+    votes = f'[[polls]]\nid = "x"\nvotes = {{ U1 = 0x{"f" * 5_000} }}\n'
+
+    result = extcli("seed", "check", file(SEED + votes, "seed.toml"))
+
+    assert 2 == result.exit_code
+    assert "a number has too many digits" in result.stderr
+
+
+def test_a_number_of_20_000_digits_in_a_list_of_codes_is_named(extcli, file):
+    result = extcli("codes", "check", "--set", f"Hat={file('[' + '9' * 20_000 + ']', 'codes.json')}")
+
+    assert 2 == result.exit_code
+    assert "is not JSON" in result.stderr
+
+
+def test_a_document_above_the_limit_is_not_parsed(extcli, file, monkeypatch):
+    monkeypatch.setattr(user_files, "DOCUMENT", 1_000)
+    seed = file(SEED + "#" * 1_000, "seed.toml")
+
+    for command in (("seed", "check", seed), ("state", "set", "channel", f"@{seed}")):
+        result = extcli(*command)
+
+        assert 2 == result.exit_code
+        assert "it is larger than 1,000 bytes" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["line.json", "line.json.gz"])
+def test_a_line_that_no_snapshot_has_is_not_read_to_its_end(extcli, tmp_path: Path, name):
+    path = tmp_path / name
+    line = b'{"extcli_snapshot":' + b" " * (17 << 20)
+    path.write_bytes(gzip.compress(line, 1) if name.endswith("gz") else line)
+
+    result = extcli("snapshot", "show", str(path))
+
+    assert 2 == result.exit_code
+    assert "a line is longer than 16,777,216 bytes" in result.stderr
+
+
+def test_a_pipe_is_read_to_its_end(extcli):
+    """As the shell passes `<(…)`."""
+    reader, writer = os.pipe()
+    os.write(writer, SEED.encode())
+    os.close(writer)
+
+    result = extcli("seed", "check", f"/dev/fd/{reader}")
+    os.close(reader)
+
+    assert 0 == result.exit_code, result.stderr
+
+
+# The files that a seed names
+
+
+@pytest.fixture
+def seed(tmp_path: Path):
+    """Write a seed with a link whose token goes to this file, in a folder of its own."""
+    folder = tmp_path / "seeds"
+    folder.mkdir()
+
+    def write(name: str) -> str:
+        path = folder / "seed.toml"
+        path.write_text(f'{SEED}[[links]]\nchannel = "1001"\nrefresh_token_file = "{name}"\n')
+        return str(path)
+
+    return write
+
+
+@pytest.mark.parametrize("name", ["../victim.rc", "{root}/victim.rc", "link.rc", "folder/victim.rc", "."])
+@pytest.mark.parametrize("verb", ["check", "apply"])
+def test_a_seed_writes_no_file_outside_its_folder(extcli, seed, tmp_path: Path, verb, name):
+    victim = tmp_path / "victim.rc"
+    victim.write_text("mine")
+    (tmp_path / "seeds" / "link.rc").symlink_to(victim)
+    (tmp_path / "seeds" / "folder").symlink_to(tmp_path)
+
+    result = extcli("seed", verb, seed(name.replace("{root}", str(tmp_path))))
+
+    assert 2 == result.exit_code
+    assert "links[0].refresh_token_file: " in result.stderr
+    assert "is outside the folder of the seed, or behind a symbolic link; --trust-seed allows that" in result.stderr
+    assert "mine" == victim.read_text()
+
+
+def test_a_file_without_a_token_is_not_replaced(extcli, seed, tmp_path: Path):
+    victim = tmp_path / "seeds" / "notes.txt"
+    victim.write_text("two words")
+
+    for verb, *options in (("check",), ("apply",), ("apply", "--trust-seed")):
+        result = extcli("seed", verb, seed("notes.txt"), *options)
+
+        assert 2 == result.exit_code
+        assert "exists and holds no token, so it is not replaced; delete it first" in result.stderr
+    assert "two words" == victim.read_text()
+
+
+def test_a_token_is_replaced_and_a_trusted_seed_writes_anywhere(extcli, seed, tmp_path: Path):
+    for _ in range(2):
+        result = extcli("seed", "apply", "--trust-seed", seed("../token"))
+
+        assert 0 == result.exit_code, result.stderr
+    assert 2 == (tmp_path / "token").read_text().count(".")
+
+
+@pytest.mark.parametrize("name", ["../codes.txt", "pipe", "/dev/zero"])
+def test_a_seed_reads_codes_in_its_folder_only(extcli, tmp_path: Path, name):
+    (tmp_path / "codes.txt").write_text("A-1\n")
+    folder = tmp_path / "seeds"
+    folder.mkdir()
+    os.mkfifo(folder / "pipe")
+    seed = folder / "seed.toml"
+    seed.write_text(f'{SEED}[[codes]]\nname = "Hat"\nindex = 0\nfile = "{name}"\n')
+
+    result = extcli("seed", "check", str(seed), env={"EXTCLI_SECRET": SECRET_BASE64})
+
+    assert 2 == result.exit_code
+    assert "codes[0].file: " in result.stderr
+    assert "--trust-seed" in result.stderr or "it is not a regular file" in result.stderr
