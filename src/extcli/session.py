@@ -7,13 +7,14 @@ import sys
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from extcli import clock
 from extcli.config import settings
 from extcli.config.flags import Flags
 from extcli.config.resolver import Found, Resolver, Source
 from extcli.config.settings import DEFAULT_USER
-from extcli.errors import CliError
+from extcli.errors import CliError, Unreachable
 from extcli.output.format import Format
 from extcli.output.printer import Output
 
@@ -72,6 +73,37 @@ class Session:
         trace = self.output.trace if self.resolver.flags.verbose else None
         token = control_token(self.resolver)
         return Http(self.resolver.url(), timeout=self.resolver.timeout(), trace=trace, control_token=token)
+
+    @cached_property
+    def environment(self) -> str:
+        """What the service says that it is: `sandbox` or `production`; empty if it does not say. One GET.
+
+        Raises `Unreachable`.
+        """
+        from extcli.reading.shapes import document_of
+
+        try:
+            answer = self.control().probing().is_ready()
+            return str(document_of(answer, {"environment": str})["environment"])
+        except Unreachable:
+            raise
+        except CliError:  # a deployment, which has no such path, or a service that is not ready
+            return ""
+
+    def is_production(self, environment: str | None = None) -> bool:
+        """Return whether the command goes to production: by a profile, or by what the service says that it is.
+
+        `environment` is what is known of that; by default the service is asked. A service that does not say it counts
+        as production, unless it is on this machine.
+        """
+        from extcli.api.http import is_loopback
+
+        if self.resolver.production() is not None:
+            return True
+        environment = self.environment if environment is None else environment
+        if environment:
+            return environment != "sandbox"
+        return not is_loopback(urlsplit(self.resolver.url()).hostname or "")
 
     @cached_property
     def dry_run(self) -> DryRun | None:

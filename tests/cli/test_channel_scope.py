@@ -76,7 +76,8 @@ def test_all_channels_deletes_in_all_channels(extcli, command, args):
 
 
 def test_a_deployment_without_lists_deletes_in_all_channels_too(extcli, answering):
-    url = answering(http_response("404 Not Found"), http_response("200 OK"))
+    unknown = http_response("404 Not Found")  # the list, and then what the service is
+    url = answering(unknown, unknown, http_response("200 OK"))
     token = extcli("token", "sandbox", "--role", "backend").stdout.strip()
 
     result = extcli("vote", "rm", "x", "--all-channels", "-o", "table", "--url", url, env={"EXTCLI_TOKEN": token})

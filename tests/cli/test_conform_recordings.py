@@ -69,8 +69,9 @@ def test_the_sandbox_equals_a_recording_of_production_with_data(extcli, tmp_path
             ("trivia", "move", "theirs", "unlocked"),
             ("trivia", "vote", "theirs", "red"),
         ):
-            assert 0 == extcli(*command, "--url", production.url, env=secret).exit_code
-        extcli("conform", "--writes", *SHARED, "--record", str(file), "--url", production.url, env=secret)
+            more = ("--yes",) if command[1] == "set" else ()
+            assert 0 == extcli(*command, *more, "--url", production.url, env=secret).exit_code
+        extcli("conform", "--writes", "--yes", *SHARED, "--record", str(file), "--url", production.url, env=secret)
 
     result = extcli("conform", "--writes", *SHARED, "--against", str(file), "-o", "json")
 

@@ -1,4 +1,4 @@
-"""Commands that delete, replace or reset data ask for confirmation if a profile says production, and only then."""
+"""Commands that delete, replace or reset data ask for confirmation in production: by a profile, or by the service."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import signal
 
 import pytest
 
+from extcli.config.flags import Flags
+from extcli.session import Session
 from support.profile_files import write_profiles
 from support.program import SECRET_BASE64, http_response
+from support.service import CHANNEL, CLIENT_ID, LiveServer
 from support.terminal import CTRL_D, Terminal
 
 DESTRUCTIVE = {
@@ -286,3 +289,52 @@ def test_a_piped_repl_requires_yes(extcli, live):
     assert "CONNECT" not in result.stderr
     assert 4 == extcli("socket", "repl", "-p", "live", "--no-auth", "--yes", input=typed).exit_code
     assert "production" not in extcli("socket", "repl", "--url", f"{live.url}/_ns/dev", input="").stderr
+
+
+# Without a profile that says production
+
+
+SIGNED = {"EXTCLI_SECRET": SECRET_BASE64, "EXTCLI_CHANNEL": CHANNEL, "EXTCLI_CLIENT_ID": CLIENT_ID}
+ON_REST = ("vote rm", "rank rm", "state set", "json-store set", "trivia rm", "pin revoke", "api DELETE", "vote define")
+
+
+@pytest.mark.parametrize("command", [DESTRUCTIVE[name] for name in ON_REST], ids=ON_REST)
+def test_a_service_that_says_production_is_asked_about(extcli, production: LiveServer, command):
+    extcli("vote", "define", "lunch", "--prompt", "Which?", "--replace", "--yes", "--url", production.url, env=SIGNED)
+
+    result = extcli(*command, "--url", production.url, "-v", env=SIGNED)
+
+    assert 2 == result.exit_code, result.stderr
+    assert f"{production.url} is production; " in result.stderr
+    assert "pass --yes to confirm" in result.stderr
+    assert not re.search("^> (?!GET)[A-Z]+ ", result.stderr, re.MULTILINE)
+
+
+def test_a_crowd_asks_a_service_that_says_production(extcli, production: LiveServer):
+    crowd = ("simulate", "crowd", "--viewers", "5", "--poll", "crowd", "--mix", "0:1,1:1", "--url", production.url)
+
+    refused, agreed = extcli(*crowd, env=SIGNED), extcli(*crowd, "--yes", "-o", "json", env=SIGNED)
+
+    assert (2, 0) == (refused.exit_code, agreed.exit_code), agreed.stderr
+    assert "poll crowd gets 5 votes of users who do not exist" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("url", "environment", "is_production"),
+    [
+        ("https://ebs.example", "", True),
+        ("https://ebs.example", "production", True),
+        ("https://ebs.example", "staging", True),
+        ("https://ebs.example", "sandbox", False),
+        ("http://127.0.0.1:9", "", False),
+        ("http://localhost:9", "production", True),
+    ],
+)
+def test_an_unknown_service_on_another_machine_counts_as_production(url, environment, is_production):
+    session = Session(Flags(url=url))
+
+    assert is_production == session.is_production(environment)
+
+
+def test_a_single_vote_is_cast_without_a_further_request(extcli):
+    assert "/_emulator/ready" not in extcli("vote", "cast", "lunch", "--value", "3", "-v").stderr

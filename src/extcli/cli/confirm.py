@@ -15,7 +15,6 @@ from extcli.config import settings
 from extcli.errors import CliError, ExitCode, UsageError
 from extcli.output.printer import write_stderr
 from extcli.output.sanitize import visible
-from extcli.reading.shapes import SHAPE_ERRORS, document_of
 
 if TYPE_CHECKING:
     from extcli.config.profiles import Profile
@@ -34,7 +33,7 @@ class NotConfirmed(CliError):
 
 
 def in_production(session: Session) -> bool:
-    """Return whether the command goes to a production service."""
+    """Return whether a profile says that the command goes to production. Sends nothing."""
     return session.resolver.production() is not None
 
 
@@ -42,18 +41,24 @@ def in_sandbox(session: Session) -> bool:
     """Return whether the service says that it is a sandbox, and no production profile names it. If in doubt, no."""
     if in_production(session):
         return False
-    with suppress(CliError, *SHAPE_ERRORS):
-        return bool(document_of(session.control().probing().is_ready())["environment"] == "sandbox")
+    with suppress(CliError):
+        return session.environment == "sandbox"
     return False
 
 
-def guard(session: Session, loss: str, *, yes: bool, over_socket: bool = False) -> None:
-    """Ask for confirmation if the command goes to production. Raises `NotConfirmed` or `UsageError`."""
-    if not yes and in_production(session):
+def guard(session: Session, loss: str, *, yes: bool, over_socket: bool = False, is_control: bool = False) -> None:
+    """Ask for confirmation if the command goes to production. Raises `NotConfirmed` or `UsageError`.
+
+    Unless a profile says that it does, the service is asked what it is. For a call of the control API, which no
+    production service has, the profiles are enough.
+    """
+    if yes or session.dry_run:
+        return
+    if in_production(session) if is_control else session.is_production():
         ask(session, [visible(loss)], "Continue?", over_socket=over_socket)
 
 
-def guarded(loses: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def guarded(loses: str, *, is_control: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the option --yes. Without it, the command asks before it destroys production data.
 
     `loses` says what would be lost. `{poll}` in it stands for that argument.
@@ -62,7 +67,7 @@ def guarded(loses: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)
         def run(session: Session, *, yes: bool, **values: Any) -> None:
-            guard(session, loses.format_map(values), yes=yes)
+            guard(session, loses.format_map(values), yes=yes, is_control=is_control)
             function(session, **values)
 
         own = inspect.signature(function, eval_str=True).parameters.values()
@@ -79,6 +84,8 @@ def ask(session: Session, losses: Sequence[str], question: str, *, over_socket: 
         return
     if profile := session.resolver.production():
         losses = [*_where(session.resolver, profile, over_socket=over_socket), *losses]
+    elif session.environment != "sandbox":
+        losses = [*_claim(session), *losses]
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(
             "confirmation needed, but there is no terminal to ask on",
@@ -93,6 +100,13 @@ def ask(session: Session, losses: Sequence[str], question: str, *, over_socket: 
         write_stderr([""])  # after Ctrl-D the cursor is still on the line of the question
     if answer.strip().lower() not in ("y", "yes"):
         raise NotConfirmed("nothing was changed")
+
+
+def _claim(session: Session) -> list[str]:
+    """Return why a service counts as production that no profile names."""
+    if session.environment:
+        return [f"{session.resolver.url()} is {session.environment}"]
+    return [f"{session.resolver.url()} does not say whether it is production, so it may be"]
 
 
 def _where(resolver: Resolver, profile: Profile, *, over_socket: bool) -> list[str]:

@@ -211,11 +211,12 @@ def noun_and_command(function: Callable[..., None]) -> typer.Typer:
 
 
 def command(
-    app: typer.Typer, name: str | None = None, *, use_profile: bool = True, loses: str = ""
+    app: typer.Typer, name: str | None = None, *, use_profile: bool = True, loses: str = "", is_control: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add a function as a verb. Its first parameter is the `Session`; the others are its own options.
 
-    If it always `loses` data, it asks for confirmation in production (`guarded`). Commands that edit the profiles file
+    If it always `loses` data, it asks for confirmation in production (`guarded`). `is_control` says that it calls the
+    control API. Commands that edit the profiles file
     do not `use_profile`, so that they work even if the file is invalid.
     """
 
@@ -223,7 +224,7 @@ def command(
         if loses:
             from extcli.cli.confirm import guarded
 
-            function = guarded(loses)(function)
+            function = guarded(loses, is_control=is_control)(function)
         return app.command(name, cls=Command)(shared(function, use_profile=use_profile))
 
     return add

@@ -85,13 +85,6 @@ def _use_own_extension(target: Target) -> None:
             target.client_id, target.whole_extension = client_id, True
 
 
-def is_production(session: Session, target: Target) -> bool:
-    """Return whether writing needs a confirmation: by the profile, or production on another machine."""
-    if session.resolver.production() is not None:
-        return True
-    return target.environment == "production" and not is_loopback(_host(session.resolver.url()))
-
-
 def _environment(session: Session, found: Probe) -> str:
     if found.environment:
         return found.environment

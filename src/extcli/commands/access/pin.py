@@ -140,7 +140,7 @@ def check(
     session.output.show_value({"exists": is_linked}, link_views.LINKED)
 
 
-@command(app, loses="the clock moves by five minutes, and every PIN expires")
+@command(app, loses="the clock moves by five minutes, and every PIN expires", is_control=True)
 def expire(
     session: Session,
     source: Annotated[str | None, typer.Argument(metavar="-", help="Only the PIN on standard input.")] = None,

@@ -106,9 +106,8 @@ def _report(session: Session, target: Target, found: Sequence[Result]) -> dict[s
 
 def _confirm(session: Session, target: Target) -> None:
     from extcli.cli.confirm import ask
-    from extcli.conform.opening import is_production
 
-    if is_production(session, target):
+    if session.is_production(target.environment):
         loss = "--writes makes polls, stores, links and messages, in channels whose ids begin with conform-"
         ask(session, [f"{session.resolver.url()} is production", loss], "Continue?")
 

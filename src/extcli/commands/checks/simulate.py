@@ -85,7 +85,7 @@ def sending(
         raise UsageError("--rate and --burst exclude each other")
     if report is not None and (report.is_dir() or not report.absolute().parent.is_dir()):
         raise UsageError(f"--report: cannot write {report}", why="it is a folder, or its folder does not exist")
-    is_production = in_production(session)
+    is_production = in_production(session) if session.dry_run else session.is_production()
     if burst:
         pace = Pace(burst=times.duration(burst) / 1000)
         if not pace.burst:

@@ -128,7 +128,7 @@ def define(
     if show:
         session.output.show(service.read_poll_definition(poll), views.RECORD)
         return
-    asks = not yes and confirm.in_production(session)
+    asks = not yes and not session.dry_run and session.is_production()
     existing = {} if replace and not asks else _definition_if_any(service, poll)
     if not replace and (lost := _lost(existing, members)):
         raise UsageError(

@@ -26,7 +26,7 @@ def now(session: Session) -> None:
     session.output.show(session.control().read_clock(), views.CLOCK)
 
 
-@command(app, loses="the clock moves, and data may expire")
+@command(app, loses="the clock moves, and data may expire", is_control=True)
 def advance(
     session: Session, by: Annotated[str, typer.Argument(metavar="DURATION", help="500ms, 30s, 5m, 1h30m, 8d, 2w.")]
 ) -> None:
@@ -37,7 +37,7 @@ def advance(
     _move(session, advance=times.duration(by))
 
 
-@command(app, "set", loses="the clock moves, and data may expire")
+@command(app, "set", loses="the clock moves, and data may expire", is_control=True)
 def set_clock(
     session: Session,
     to: Annotated[str, typer.Argument(metavar="TIME", help=f"{times.FORMS}, by the emulator's clock; or `system`.")],
@@ -53,7 +53,7 @@ def set_clock(
     _move(session, set=to if to == "system" else times.instant(to, session.now))
 
 
-@command(app, loses="the clock leaves real time")
+@command(app, loses="the clock leaves real time", is_control=True)
 def freeze(session: Session, off: Annotated[bool, typer.Option("--off", help="Let the clock run on.")] = False) -> None:
     """Stop the clock.
 
@@ -84,7 +84,7 @@ def show_next(
     if not jump:
         session.output.show(coming, COMING)
         return
-    confirm.guard(session, "the clock moves, and data may expire", yes=yes)
+    confirm.guard(session, "the clock moves, and data may expire", yes=yes, is_control=True)
     document = document_of(coming, {"now": int, "next": [{"at": int}]})
     ends = [each["at"] - document["now"] for each in document["next"]]
     if not ends:

@@ -66,7 +66,7 @@ def fork(
     _create(session, name, source)
 
 
-@command(app, loses="the namespace {name} is deleted, with its data, clock and connections")
+@command(app, loses="the namespace {name} is deleted, with its data, clock and connections", is_control=True)
 def rm(session: Session, name: Annotated[str, typer.Argument(metavar="NAME", help="The namespace.")]) -> None:
     """Delete a namespace with its data, clock and connections. The next use creates a new one.
 

@@ -16,7 +16,7 @@ _MAX_SECONDS = 600
 
 
 @shared
-@guarded("all data is deleted")
+@guarded("all data is deleted", is_control=True)
 def reset(
     session: Session,
     undo: Annotated[

@@ -50,7 +50,7 @@ def example(session: Session) -> None:
     typer.echo(files("extcli.seeds").joinpath("example.toml").read_text("utf-8"), nl=False)
 
 
-@command(app, loses="data are replaced, and the clock may move")
+@command(app, loses="data are replaced, and the clock may move", is_control=True)
 def apply(session: Session, file: File, trust_seed: TrustSeed = False) -> None:
     """Put the data of a seed into the service: all of it, or nothing.
 

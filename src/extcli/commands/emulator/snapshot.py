@@ -47,7 +47,7 @@ def save(
     session.output.report(f"saved {counted(sum(header.counts.values()), 'record')} to {file}")
 
 
-@command(app, loses="all data is replaced")
+@command(app, loses="all data is replaced", is_control=True)
 def load(session: Session, file: Source) -> None:
     """Replace all data and the clock by a snapshot.
 
