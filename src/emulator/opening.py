@@ -16,7 +16,7 @@ from emulator.auth.signing_key import SigningKey
 from emulator.clock import Clock
 from emulator.config.extensions import Extensions
 from emulator.config.settings import NAMESPACE_IDLE, Settings
-from emulator.engines import open_medium
+from emulator.engines import file_of, open_medium
 from emulator.engines.base import Key
 from emulator.engines.engine import Medium
 from emulator.engines.upgrades import Upgrades
@@ -27,7 +27,7 @@ from emulator.features.control.metrics import Metrics
 from emulator.features.control.service import RESET, Control
 from emulator.features.pins.rules import ENDED
 from emulator.journal import JournalBudget
-from emulator.namespaces.registry import Registry, Storage
+from emulator.namespaces.registry import NAME, Registry, Storage
 from emulator.namespaces.routing import Namespaces
 from emulator.observability.request_context import DEFAULT_NAMESPACE
 from emulator.web.front import HOT, Front
@@ -66,7 +66,13 @@ async def open_app(
             yield front, service
             return
         gate = ControlGate(settings.control_hosts, settings.control_token)
-        storage = Storage(open_front, partial(_remove, settings, medium))
+        storage = Storage(
+            open_front,
+            partial(_remove, settings, medium),
+            partial(_names, settings, medium),
+            partial(_size, settings, medium),
+            is_alone=_is_alone(settings, service),
+        )
         namespaces = Registry(front, storage, settings.limits.namespaces, _max_idle(settings, service))
         service.namespaces = namespaces
         namespaces.start()
@@ -115,8 +121,12 @@ def _max_idle(settings: Settings, service: Service) -> float | None:
     """Return the seconds without use after which a namespace is dropped; `None` for never."""
     if settings.namespace_idle is not None:
         return settings.namespace_idle or None
-    is_alone = service.publisher.is_single_node and not settings.has_peers
-    return NAMESPACE_IDLE if is_alone else None
+    return NAMESPACE_IDLE if _is_alone(settings, service) else None
+
+
+def _is_alone(settings: Settings, service: Service) -> bool:
+    """Return whether no other process uses the data."""
+    return service.publisher.is_single_node and not settings.has_peers
 
 
 def medium_of(settings: Settings, clock: Clock) -> Medium:
@@ -129,6 +139,20 @@ def _name(settings: Settings, namespace: str) -> str:
     """Return the name of a namespace on the medium."""
     environment = settings.environment.name
     return environment if namespace == DEFAULT_NAMESPACE else f"{environment}/{namespace}"
+
+
+async def _names(settings: Settings, medium: Medium) -> list[str]:
+    """Return the namespaces of this environment that a file has; of any other data, which is slow to search, none."""
+    if file_of(settings.data) is None:
+        return []
+    start = _name(settings, "")
+    found = [name.removeprefix(start) for name in await medium.namespaces() if name.startswith(start)]
+    return [name for name in found if NAME.fullmatch(name)]  # others are copies of a reset that can be undone
+
+
+async def _size(settings: Settings, medium: Medium, namespace: str) -> int:
+    """Return how many things a namespace has, without the signing key, as `Control.size` does."""
+    return max(0, await medium.size(_name(settings, namespace)) - 1)
 
 
 async def _remove(settings: Settings, medium: Medium, namespace: str) -> None:

@@ -26,10 +26,8 @@ OWN = [{}, {"Sec-Fetch-Site": "none"}, {"Sec-Fetch-Site": "same-origin"}, {"Host
 
 @pytest.fixture
 def client(live: LiveServer) -> Iterator[Client]:
-    live.drop_namespaces()
     with Client(base_url=live.url) as client:
         yield client
-    live.drop_namespaces()
 
 
 def listed(client: Client) -> list[str]:

@@ -111,7 +111,7 @@ class LiveServer(RunningService):
     async def _empty(self) -> None:
         namespaces = self.service.namespaces
         assert namespaces is not None, "production cannot be reset"
-        for name in namespaces.names(len(namespaces)):
+        for name in await namespaces.latest():
             await namespaces.drop(name)
         await self.service.undo.reset(0)
 

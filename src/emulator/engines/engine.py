@@ -117,3 +117,6 @@ class Medium(Protocol):
 
     async def namespaces(self) -> list[str]:
         """Return the names of all namespaces that the data outside of memory holds, open or not, in order."""
+
+    async def size(self, namespace: str) -> int:
+        """Return what `Engine.size` does for a namespace that need not be open. In memory, a closed one has nothing."""

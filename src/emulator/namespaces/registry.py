@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -24,7 +24,7 @@ from emulator.observability.request_context import DEFAULT_NAMESPACE as DEFAULT
 from emulator.observability.request_context import detached, in_namespace
 from emulator.web.front import Front
 
-_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _STEP: Final = 25
 """Namespaces that a listing counts before other requests run."""
 _NOT_CREATED: Final = (
@@ -41,6 +41,12 @@ class Storage(NamedTuple):
     """Opens the service of a namespace."""
     remove: Callable[[str], Awaitable[None]]
     """Deletes the data of a namespace that is not open; absent data is fine."""
+    names: Callable[[], Awaitable[Sequence[str]]]
+    """Returns the names of all namespaces that storage has, open or not, in order."""
+    size: Callable[[str], Awaitable[int]]
+    """Returns how many things a namespace that is not open has."""
+    is_alone: bool
+    """Whether no other process uses the namespaces."""
 
 
 @dataclass
@@ -100,31 +106,43 @@ class Registry:
         self._watching: asyncio.Task[None] | None = None
         self._tenants: dict[str, _Tenant] = {}
         self._is_closed = False
+        self._started_at = monotonic()
+        """Since when namespaces that were never open in this process are idle."""
         self.on_opened: Callable[[], object] | None = None
         """Called when the service of a namespace has opened."""
         self.on_dropped: Callable[[], object] | None = None
         """Called when one that was open has been dropped."""
 
     def __len__(self) -> int:
-        """The number of namespaces in use, without `default`."""
+        """The number of namespaces that are open, without `default`."""
         return len(self._tenants)
 
-    def names(self, latest: int) -> list[str]:
-        """Return the names of the namespaces that were used last, without `default`, in order."""
-        return sorted(sorted(self._tenants, key=lambda name: -self._tenants[name].used_at)[:latest])
+    async def latest(self, most: int | None = None) -> list[str]:
+        """Return the names of all namespaces without `default`, or of those that were used last, in order."""
+        used = dict.fromkeys(await self._storage.names(), self._started_at)
+        used |= {name: tenant.used_at for name, tenant in self._tenants.items()}
+        return sorted(sorted(used, key=lambda name: -used[name])[:most])
 
-    async def listing(self, latest: int | None = None) -> Listing:
-        """List the namespaces in use, without `default`: all, or those that were used last."""
-        now = monotonic()
-        chosen = sorted(self._tenants.items(), key=lambda each: -each[1].used_at)[:latest]
+    async def exists(self, name: str) -> bool:
+        """Return whether a namespace is open, or storage has it."""
+        return name == DEFAULT or name in self._tenants or name in await self._storage.names()
+
+    async def listing(self, most: int | None = None) -> Listing:
+        """List the namespaces, without `default`: all, or those that were used last. This opens none."""
         details = []
-        for number, (name, tenant) in enumerate(sorted(chosen, key=lambda each: each[0])):
+        for number, name in enumerate(await self.latest(most)):
             if number % _STEP == _STEP - 1:
                 await asyncio.sleep(0)  # SQLite answers without a pause, and each namespace takes a tenth of a ms
-            if (front := tenant.front) is not None:
-                age, idle = int(now - tenant.opened_at), int(now - tenant.used_at)
-                details.append(Details(name, await front.size(), age, idle, front.sockets))
+            details.append(await self._details(name))
         return Listing([each.name for each in details], details)
+
+    async def _details(self, name: str) -> Details:
+        tenant, now = self._tenants.get(name), monotonic()
+        if tenant is None or tenant.front is None:
+            since = int(now - self._started_at if tenant is None else now - tenant.opened_at)
+            return Details(name, await self._storage.size(name), since, since, 0)
+        front = tenant.front
+        return Details(name, await front.size(), int(now - tenant.opened_at), int(now - tenant.used_at), front.sockets)
 
     def find(self, name: str) -> Front | None:
         """Return the service of a namespace that is open."""
@@ -141,7 +159,7 @@ class Registry:
         for a namespace that is not in use.
         """
         while True:
-            if not creates and checked(name) not in (DEFAULT, *self._tenants):
+            if not creates and not await self.exists(checked(name)):
                 raise NotFound("No such namespace", f"{name}: {_NOT_CREATED % {'name': name}}")
             tenant = self._tenant(name)
             tenant.used_at = monotonic()
@@ -210,7 +228,7 @@ class Registry:
     async def _fork(self, source: str, name: str) -> None:
         if source == name:
             raise Conflict("Namespace in use", f"the namespace {name} cannot become a copy of itself")
-        if source != DEFAULT and source not in self._tenants:
+        if not await self.exists(source):
             raise NotFound("No such namespace", f"from: there is no namespace {source} in use; GET /_ns lists them")
         origin = self._tenant(source)
         if origin.is_dropping:
@@ -232,7 +250,7 @@ class Registry:
         target.is_filling = True  # from here on, no other call copies to it or drops it
         try:
             async with target.changing:
-                is_new = target.front is None
+                is_new = target.front is None and name not in await self._storage.names()
                 front = await self._opened(name, target)
                 try:
                     _check_empty(name, await front.size())
@@ -304,21 +322,38 @@ class Registry:
             await self.drop_idle(max_idle)
 
     async def drop_idle(self, max_idle: float) -> None:
-        """Drop the namespaces without requests and sockets whose last use is `max_idle` seconds ago."""
-        for name, tenant in list(self._tenants.items()):
-            idle = monotonic() - tenant.used_at
-            if tenant.front is None or idle < max_idle or tenant.is_busy:
-                continue
-            with in_namespace(name):
-                try:
-                    await self._drop(name)
-                    _log.info("dropped the namespace %s after %.0f s without use", name, idle)
-                except EngineError as error:
-                    _log.warning("the idle namespace %s was not dropped, retrying later: %s", name, error)
-                except Conflict:
-                    continue  # it came into use meanwhile
-                except Exception:
-                    _log.exception("unexpected failure of the drop of the idle namespace %s", name)
+        """Drop the namespaces without requests and sockets whose last use is `max_idle` seconds ago.
+
+        One that is only in storage was last used before the start of this process, unless others use it, too.
+        """
+        idle = {name: tenant.used_at for name, tenant in self._tenants.items() if tenant.front and not tenant.is_busy}
+        if self._storage.is_alone:
+            try:
+                stored = await self._storage.names()
+            except EngineError as error:
+                _log.warning("idle namespaces were not looked for, retrying later: %s", error)
+                return
+            idle |= {name: self._started_at for name in stored if name not in self._tenants}
+        for name, used_at in idle.items():
+            seconds = monotonic() - used_at
+            if seconds >= max_idle and self._is_still_idle(name, used_at):
+                await self._drop_one_idle(name, seconds)
+
+    def _is_still_idle(self, name: str, used_at: float) -> bool:
+        tenant = self._tenants.get(name)
+        return tenant is None or (tenant.used_at == used_at and tenant.front is not None and not tenant.is_busy)
+
+    async def _drop_one_idle(self, name: str, seconds: float) -> None:
+        with in_namespace(name):
+            try:
+                await self._drop(name)
+                _log.info("dropped the namespace %s after %.0f s without use", name, seconds)
+            except EngineError as error:
+                _log.warning("the idle namespace %s was not dropped, retrying later: %s", name, error)
+            except Conflict:
+                return  # it came into use meanwhile
+            except Exception:
+                _log.exception("unexpected failure of the drop of the idle namespace %s", name)
 
     def end_held(self) -> None:
         """End the requests that wait for something, in all namespaces: the service stops."""
@@ -344,7 +379,7 @@ def checked(name: str) -> str:
     """Return a valid name of a namespace. Raises `NotFound` for an empty one, and `BadRequest` for an invalid one."""
     if not name:
         raise NotFound("Not Found", "the path of a namespace is /_ns/<name>/…")
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise BadRequest("Invalid namespace", "namespace: must be 1 to 64 letters, digits, '-' and '_'")
     return name
 

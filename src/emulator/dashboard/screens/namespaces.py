@@ -17,7 +17,7 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
     details.sort(key=lambda each: (each.idle, each.name))
     return {
         "details": details,
-        "more": max(0, len(service.namespaces) - len(details)),
+        "more": len(await service.namespaces.latest()) - len(details),
         "current": service.name,
         "can_fork": service.engine.can_copy,
         "storage": service.engine.name,

@@ -42,7 +42,7 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
         "registered": registered[:_MOST],
         "unlisted": max(0, len(registered) - _MOST),
         "has_peers": settings.has_peers,
-        "namespaces": service.namespaces.names(_MOST) if service.namespaces is not None else [],
+        "namespaces": await service.namespaces.latest(_MOST) if service.namespaces is not None else [],
         "undo": service.undo.latest(),
     }
 

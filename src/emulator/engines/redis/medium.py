@@ -34,6 +34,10 @@ class RedisMedium:
                 found |= await self._namespaces_on(address)
             return sorted(found)
 
+    async def size(self, namespace: str) -> int:
+        async with self.engine(namespace) as engine:
+            return await engine.size()
+
     async def __aenter__(self) -> Self:
         return self
 

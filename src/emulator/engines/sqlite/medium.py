@@ -7,7 +7,7 @@ from typing import Self
 
 from emulator.engines.sqlite import SqliteEngine
 from emulator.engines.sqlite.database import Database
-from emulator.engines.sqlite.namespace_ids import HIDDEN
+from emulator.engines.sqlite.namespace_ids import HIDDEN, NamespaceIds, size_of
 from emulator.engines.upgrades import UPGRADES, Upgrades
 
 _NAMES = f"SELECT namespace FROM spaces WHERE instr(namespace, '{HIDDEN}') = 0 ORDER BY namespace"
@@ -31,6 +31,11 @@ class SqliteMedium:
             return []
         return await self._file.group_commit.read(self._names, self._file)
 
+    async def size(self, namespace: str) -> int:
+        if self._file is None:
+            return 0
+        return await self._file.group_commit.read(self._size, self._file, namespace)
+
     async def __aenter__(self) -> Self:
         if self._file is not None:
             await self._stack.enter_async_context(self._file.opened())
@@ -44,3 +49,7 @@ class SqliteMedium:
 
     def _names(self, file: Database) -> list[str]:
         return [name for (name,) in file.group_commit.connection.execute(_NAMES)]
+
+    def _size(self, file: Database, namespace: str) -> int:
+        connection = file.group_commit.connection
+        return size_of(connection, NamespaceIds(file.group_commit, file.numbers, namespace).stored_in(connection))

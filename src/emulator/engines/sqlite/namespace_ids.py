@@ -173,11 +173,7 @@ class NamespaceIds:
 
     def size(self) -> int:
         """Return how many things of all shapes there are."""
-        tables = ("documents", "ballots", "logs", "pools", "rosters", "lists")
-        counts = [f"(SELECT count(*) FROM {table} WHERE space = :space)" for table in tables]
-        counts[-1] = counts[-1][:-1] + " AND pool IS NULL)"  # the others count as their pools
-        row = self._group_commit.connection.execute(f"SELECT {' + '.join(counts)}", {"space": self.id}).fetchone()
-        return int(row[0])
+        return size_of(self._group_commit.connection, self.id)
 
     def stored_in(self, connection: sqlite3.Connection) -> int:
         """Return the id that the namespace has in what this connection shows."""
@@ -224,6 +220,14 @@ class NamespaceIds:
         execute = self._group_commit.connection.execute
         execute("INSERT INTO dead_spaces SELECT space FROM spaces WHERE namespace = ?", (name,))
         execute("DELETE FROM spaces WHERE namespace = ?", (name,))
+
+
+def size_of(connection: sqlite3.Connection, space: int) -> int:
+    """Return how many things of all shapes the namespace with this id has."""
+    tables = ("documents", "ballots", "logs", "pools", "rosters", "lists")
+    counts = [f"(SELECT count(*) FROM {table} WHERE space = :space)" for table in tables]
+    counts[-1] = counts[-1][:-1] + " AND pool IS NULL)"  # the others count as their pools
+    return int(connection.execute(f"SELECT {' + '.join(counts)}", {"space": space}).fetchone()[0])
 
 
 class Tables:

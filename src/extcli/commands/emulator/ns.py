@@ -29,7 +29,8 @@ def list_namespaces(session: Session) -> None:
     last use. `-o json` has the same as `details`, with times in seconds.
 
     A namespace exists from its first use until `ns rm`. The namespace `default`, at the
-    plain URL, is not listed. After a restart, a namespace is listed once it is used again.
+    plain URL, is not listed. After a restart, those in a file are listed; their times count
+    from the start. On Redis, a namespace is then listed once it is used again.
 
     Example: extcli ns list
     """
