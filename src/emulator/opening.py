@@ -6,8 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from functools import cache
-from functools import partial
+from functools import cache, partial
 
 from litestar import Litestar
 
