@@ -58,7 +58,7 @@ def prepare(folder: Path, task: str) -> Mapping[str, Content]:
     if task == "fork":
         return {"old": old, "new": {**old, FORK: old["sandbox"]}}
     if task in ("load", "restore"):
-        other = unpack(VERSION, start / "backup.db")
+        other = start / "backup.db"
         asyncio.run(cast(other, OTHER_VOTES))
         new = contents(other)
         if task == "load":
