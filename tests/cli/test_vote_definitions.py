@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 from datetime import datetime
 
 import pytest
+
+from support.program import PROGRAM
+from support.service import LiveServer
 
 
 def definition_of(extcli, poll="lunch"):
@@ -280,3 +284,16 @@ def test_a_poll_can_be_reopened_for_a_while(extcli, lunch, live):
 @pytest.mark.parametrize("edge", ["starts", "ends"])
 def test_a_time_and_a_duration_exclude_each_other(extcli, edge):
     assert 2 == extcli("vote", "define", "p", f"--{edge}-at", "90s", f"--{edge}-in", "90s").exit_code
+
+
+@pytest.mark.slow
+def test_edits_of_one_poll_at_once_all_take_effect(live: LiveServer):
+    url = ("--url", live.url, "--channel", "777")
+    subprocess.run([PROGRAM, "vote", "define", "lunch", "--prompt", "before", *url], check=True)
+    for number in range(2, 5):
+        edits = [("--prompt", f"round {number}"), ("--total-votes", str(number)), ("--user-data", str(number))]
+        running = [subprocess.Popen([PROGRAM, "vote", "edit", "lunch", *each, *url]) for each in edits]
+        assert [0, 0, 0] == [each.wait(60) for each in running]
+
+        found = live.client("broadcaster", user="777", channel="777").get("vote_config?id=lunch").json()
+        assert (f"round {number}", number, number) == (found["prompt"], found["totalVotesPerUser"], found["userData"])

@@ -174,3 +174,16 @@ class BallotsContract:
 
         assert await counts(engine, now=END) == []
         assert await entries(engine, now=END) == []
+
+    async def test_a_definition_is_replaced_only_in_place_of_the_expected_one(self, engine: Engine) -> None:
+        async def redefine(expected: bytes | None, new: bytes, now: int = NOW) -> bool:
+            return await engine.ballots.redefine(key(), expected, new, Terms(), now=now, expires_at=now + 5)
+
+        assert not await redefine(b"one", b"two")
+        assert await redefine(None, b"one")
+        assert not await redefine(None, b"two")
+        assert not await redefine(b"", b"two")
+        assert await redefine(b"one", b"two")
+        assert b"two" == await engine.ballots.definition(key(), now=NOW)
+        assert not await redefine(b"two", b"three", NOW + 5)  # it has expired
+        assert await redefine(None, b"three", NOW + 5)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import httpx
 import pytest
 
-from support.service import Client
+from emulator.callers import Caller, Role
+from emulator.features.votes.service import Polls
+from support.service import Client, LiveServer
 
 pytestmark = pytest.mark.ruling("P4")
 
@@ -238,3 +242,40 @@ def test_a_poll_with_ends_in_1_is_open_for_at_least_a_second(live, broadcaster, 
     live.advance(1)
 
     assert (None, "poll is closed") == (in_time, refused(vote(viewer("U2"))))
+
+
+def test_an_edit_of_a_definition_that_has_changed_since_is_refused(broadcaster: Client):
+    define(broadcaster, prompt="one", userData=1)
+    read = definition(broadcaster)
+    define(broadcaster, prompt="two", userData=2)
+
+    answer = broadcaster.post("vote_config", json={"config": {"prompt": "three"}, "expected": read})
+
+    assert (409, "Poll changed") == (answer.status_code, answer.json()["reason"])
+    assert "expected: the definition has changed since it was read: prompt, userData" == answer.json()["info"]
+    assert "two" == definition(broadcaster)["prompt"]
+
+
+def test_an_edit_of_the_present_definition_or_of_none_succeeds(broadcaster: Client):
+    first = {"config": {"prompt": "one"}, "expected": {}}
+    broadcaster.post("vote_config", json=first).raise_for_status()
+    assert 409 == broadcaster.post("vote_config", json=first).status_code
+
+    read = definition(broadcaster)
+    broadcaster.post("vote_config", json={"config": {"prompt": "two"}, "expected": read}).raise_for_status()
+    assert "two" == definition(broadcaster)["prompt"]
+
+
+async def _reconfigure_at_once(polls: Polls, caller: Caller, members: Sequence[dict[str, Any]]) -> None:
+    await asyncio.gather(*(polls.reconfigure(caller, "777", "default", each) for each in members))
+
+
+def test_edits_of_one_poll_at_once_all_take_effect(live: LiveServer, broadcaster: Client):
+    define(broadcaster, prompt="before")
+    caller = Caller("my-extension", Role.BROADCASTER, "777", "777", "U777", None)
+    members = [{"prompt": "after"}, {"userData": 7}, {"options": ["a", "b"]}, {"disabled": True}]
+
+    live.run(_reconfigure_at_once(live.service.polls, caller, members))
+
+    found = definition(broadcaster)
+    assert all(member.items() <= found.items() for member in members)

@@ -175,6 +175,11 @@ class Ballots(Protocol):
         A ballot that has casts keeps its expiry; any other gets `expires_at`, if that is later.
         """
 
+    async def redefine(
+        self, key: Key, expected: bytes | None, definition: bytes, terms: Terms, *, now: int, expires_at: int
+    ) -> bool:
+        """Do the same if `definition` would return `expected`, in one step; return whether that was so."""
+
     async def definition(self, key: Key, *, now: int) -> bytes | None:
         """Return the definition of a live ballot, or `None`."""
 

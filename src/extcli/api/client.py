@@ -58,8 +58,10 @@ class Service:
         """Return the answer as a context, before its body, which may be very large."""
         return self._stream("vote_logs", given(id=poll, since=since, limit=limit, channel_id=channel))
 
-    def define_poll(self, poll: str, config: Mapping[str, Any]) -> Answer:
-        return self._post("vote_config", {"id": poll, "config": config})
+    def define_poll(self, poll: str, config: Mapping[str, Any], *, expected: Mapping[str, Any] | None = None) -> Answer:
+        """Define a poll; with `expected`, only in place of that definition, empty for none. Else the answer is 409."""
+        more = {} if expected is None else {"expected": expected}
+        return self._post("vote_config", {"id": poll, "config": config, **more})
 
     def read_poll_definition(self, poll: str) -> Answer:
         return self._get("vote_config", id=poll)

@@ -27,9 +27,14 @@ class RedisBallots:
         self._known: BoundedCache[bytes, KnownCounts] = BoundedCache(_MAX_KNOWN)
 
     async def define(self, key: Key, definition: bytes, terms: Terms, *, now: int, expires_at: int) -> None:
-        numbers = [b"%d" % number for number in terms[2:]]
-        times = (now_arg(now), expiry_arg(expires_at), expiry_arg(terms.opens_at), expiry_arg(terms.closes_at))
-        await self._pipeline.run(BALLOTS, b"define", channel_last(key), definition, *times, *numbers)
+        await self._pipeline.run(BALLOTS, b"define", *_definition_args(key, definition, terms, now, expires_at))
+
+    async def redefine(
+        self, key: Key, expected: bytes | None, definition: bytes, terms: Terms, *, now: int, expires_at: int
+    ) -> bool:
+        args = _definition_args(key, definition, terms, now, expires_at)
+        only_if = (b"0",) if expected is None else (b"1", expected)
+        return bool(await self._pipeline.run(BALLOTS, b"define", *args, *only_if))
 
     async def definition(self, key: Key, *, now: int) -> bytes | None:
         found: bytes | None = await self._pipeline.run(BALLOTS, b"definition", channel_last(key), now_arg(now))
@@ -99,3 +104,8 @@ def _sort(flat: Sequence[Reply]) -> tuple[tuple[str, int], ...]:
     rows = [(flat[at].decode(), flat[at + 1], flat[at + 2]) for at in range(0, len(flat), 3)]
     rows.sort(key=lambda row: (-row[1], row[2]))
     return tuple((choice, count) for choice, count, _ in rows)
+
+
+def _definition_args(key: Key, definition: bytes, terms: Terms, now: int, expires_at: int) -> tuple[bytes, ...]:
+    times = (now_arg(now), expiry_arg(expires_at), expiry_arg(terms.opens_at), expiry_arg(terms.closes_at))
+    return (channel_last(key), definition, *times, *(b"%d" % number for number in terms[2:]))

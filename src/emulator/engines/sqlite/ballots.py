@@ -58,6 +58,11 @@ class SqliteBallots(Tables):
     async def define(self, key: Key, definition: bytes, terms: Terms, *, now: int, expires_at: int) -> None:
         await self._group_commit.write(self._define, key, definition, terms, now, expires_at)
 
+    async def redefine(
+        self, key: Key, expected: bytes | None, definition: bytes, terms: Terms, *, now: int, expires_at: int
+    ) -> bool:
+        return await self._group_commit.write(self._redefine, key, expected, definition, terms, now, expires_at)
+
     async def definition(self, key: Key, *, now: int) -> bytes | None:
         ballot = await self._group_commit.read(self._ballot_cache.alive, key, now)
         return ballot.definition if ballot else None
@@ -102,6 +107,15 @@ class SqliteBallots(Tables):
         self._ballot_cache.define(ballot, definition, terms)
         if ballot.counts is not None and not ballot.counts:
             self._ballot_cache.extend(ballot, expires_at)
+
+    def _redefine(
+        self, key: Key, expected: bytes | None, definition: bytes, terms: Terms, now: int, expires_at: int
+    ) -> bool:
+        ballot = self._ballot_cache.alive(key, now)
+        if (ballot.definition if ballot else None) != expected:
+            return False
+        self._define(key, definition, terms, now, expires_at)
+        return True
 
     def _cast(self, key: Key, request: CastRequest, now: int, expires_at: int, tally: bool) -> Cast:
         voter, choice, note, _, more, whole = request

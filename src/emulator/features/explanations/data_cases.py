@@ -12,6 +12,11 @@ DATA: Final = (
         rows=((r"", "P2", "The value is out of bounds", "Send an integer from -99 to 99."),),
     ),
     *cases(
+        "Poll changed",
+        rows=((r"", "P4", "Another edit of the poll came first", "Read `GET vote_config` again, and repeat the edit.",
+               "the definition that the caller has read", "the present definition"),),
+    ),
+    *cases(
         "poll is closed",
         rows=(
             (r"", "P4", "The poll is closed", "Look at its times with `extcli vote config`, or open it: "

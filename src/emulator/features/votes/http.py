@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -40,6 +40,8 @@ class PollConfigBody(Struct):
 
     config: PollConfig
     id: str = ""
+    expected: dict[str, Any] | None = None
+    """The definition as the caller has read it, `{}` for none: 409 if the poll has another one by now."""
 
 
 @endpoint("GET", "/v1/e/vote", roles=ANYONE, answer=Poll, query=(_POLL, CHANNEL))
@@ -85,7 +87,7 @@ async def read_vote_log(polls: Polls, call: Call) -> Streamed:
 async def define_poll(polls: Polls, call: Call) -> Nothing:
     """Create a poll, or replace the definition of an existing one and keep its votes."""
     body = call.body(PollConfigBody)
-    await polls.define(call.caller, call.channel, body.id or call.id, body.config)
+    await polls.define(call.caller, call.channel, body.id or call.id, body.config, body.expected)
     return Nothing()
 
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from emulator.callers import Caller, check_extension_wide, is_global
 from emulator.changes import Changes
@@ -15,6 +16,7 @@ from emulator.errors import NotFound
 from emulator.features.votes.definitions import (
     Definition,
     PollConfig,
+    check_unchanged,
     checked_definition,
     reconfigured,
     status_of,
@@ -174,10 +176,29 @@ class Polls:
         async for page in self._ballots.entries(key, now=self._clock.now()):
             yield [(entry.voter, entry.cast_at) for entry in page if entry.choice == choice]
 
-    async def define(self, caller: Caller, channel: str | None, poll_id: str, config: PollConfig) -> None:
-        """Create the poll, or replace the definition of an existing one and keep its votes (ruling P4)."""
+    async def define(
+        self,
+        caller: Caller,
+        channel: str | None,
+        poll_id: str,
+        config: PollConfig,
+        expected: Mapping[str, object] | None = None,
+    ) -> None:
+        """Create the poll, or replace the definition of an existing one and keep its votes (ruling P4).
+
+        With `expected`, a definition that the caller has read, empty for none, this raises `Conflict` if the poll has
+        another one by now.
+        """
         key = _managed_key(caller, channel or "", poll_id)
-        await self._define(caller, key, checked_definition(poll_id, config, now=self._clock.now()))
+        definition = checked_definition(poll_id, config, now=self._clock.now())
+        if expected is None:
+            await self._define(caller, key, definition)
+            return
+        while True:
+            text, found = await self._read_definition(key)
+            check_unchanged(found, expected)
+            if await self._define(caller, key, definition, only_if=text):
+                return
 
     async def create(self, caller: Caller, channel: str, poll_id: str, config: PollConfig) -> None:
         """Define the poll, and announce it in the channel state, where pages read its prompt (ruling X6)."""
@@ -192,11 +213,13 @@ class Polls:
     async def reconfigure(self, caller: Caller, channel: str, poll_id: str, config: dict[str, Any]) -> None:
         """Change members of the definition; `endsAt: -1` ends the poll. Raises `NotFound` if there is no definition."""
         key = _managed_key(caller, channel, poll_id)
-        before = await self._definition(key)
-        if before is None:
-            raise NotFound("Not Found", f"the poll {poll_id} has no definition")
-        definition = reconfigured(before, config, now=self._clock.now())
-        await self._define(caller, key, definition)
+        while True:  # until no other edit comes in between
+            text, before = await self._read_definition(key)
+            if before is None:
+                raise NotFound("Not Found", f"the poll {poll_id} has no definition")
+            definition = reconfigured(before, config, now=self._clock.now())
+            if await self._define(caller, key, definition, only_if=text):
+                break
         if definition.ends_at != before.ends_at and status_of(definition, now=self._clock.now()) == "expired":
             self.updates.changed(key)
 
@@ -223,20 +246,29 @@ class Polls:
         await self.updates.watch(key)
         return key
 
-    async def _define(self, caller: Caller, key: Key, definition: Definition) -> None:
+    async def _define(
+        self, caller: Caller, key: Key, definition: Definition, *, only_if: bytes | UnsetType | None = UNSET
+    ) -> bool:
+        """Write a definition; with `only_if`, only in place of that one. Return whether it was written."""
         now = self._clock.now()
         await self._id_quota.claim(key, LIFETIME)
-        await self._ballots.define(
-            key, json_codec.encode(definition), terms_of(definition), now=now, expires_at=now + LIFETIME
-        )
+        text, terms, until = json_codec.encode(definition), terms_of(definition), now + LIFETIME
+        if only_if is UNSET:
+            await self._ballots.define(key, text, terms, now=now, expires_at=until)
+        elif not await self._ballots.redefine(key, only_if, text, terms, now=now, expires_at=until):
+            return False
         if definition.disabled:
             audit("polls disabled", caller, channel=key.channel, poll=key.name)
         self._changes.note(key, "defined", "", None, now)
         await self.updates.defined(key, definition)
+        return True
 
     async def _definition(self, key: Key) -> Definition | None:
+        return (await self._read_definition(key))[1]
+
+    async def _read_definition(self, key: Key) -> tuple[bytes | None, Definition | None]:
         text = await self._ballots.definition(key, now=self._clock.now())
-        return None if text is None else msgspec.json.decode(text, type=Definition)
+        return text, None if text is None else msgspec.json.decode(text, type=Definition)
 
     async def _results(self, key: Key) -> PollResults | None:
         now = self._clock.now()

@@ -42,6 +42,8 @@ _LOSSES = {
 """Members of a definition that replacing it can lose: what they are, and the members that set them."""
 _UNSET: tuple[Any, ...] = ("", None, 0, 1, [])
 """Values of members that a definition has if nothing sets them; also `False`."""
+_ATTEMPTS = 20
+"""Edits of one poll at once that all succeed; each conflict is the success of another one."""
 _NOW = -1
 """As `endsAt`, ends the poll now."""
 _NONE = 0
@@ -153,7 +155,7 @@ def edit(session: Session, poll: Poll, *, members: dict[str, Any]) -> None:
     if not members:
         raise UsageError("nothing to change", fix="give an option, such as --prompt TEXT or --ends-in 90s")
     service = session.service(BROADCASTER)
-    _write(session, service, poll, _changed(_definition(service, poll), members), "changed", given=members)
+    _edit(session, service, poll, lambda definition: members, "changed", given=members)
 
 
 def close(session: Session, poll: Poll) -> None:
@@ -164,12 +166,15 @@ def close(session: Session, poll: Poll) -> None:
     Example: extcli vote close lunch
     """
     service = session.service(BROADCASTER)
-    definition = _definition_if_any(service, poll, only_if=lambda: _has_votes(service, poll))
-    if definition.get("status") == "expired":
+
+    def read() -> dict[str, Any]:
+        return _definition_if_any(service, poll, only_if=lambda: _has_votes(service, poll))
+
+    def end(definition: dict[str, Any]) -> dict[str, Any] | None:
+        return None if definition.get("status") == "expired" else {"endsAt": _NOW, **_opened(definition)}
+
+    if not _edit(session, service, poll, end, "closed", given={}, read=read):
         session.output.report(f"poll {visible(poll)} was closed already")
-        return
-    opened = {"startsAt": _NONE} if definition.get("status") == "pending" else {}
-    _write(session, service, poll, _changed(definition, {"endsAt": _NOW, **opened}), "closed", given={})
 
 
 def reopen(session: Session, poll: Poll, ends_at: EndsAt = None, ends_in: EndsIn = None) -> None:
@@ -181,9 +186,15 @@ def reopen(session: Session, poll: Poll, ends_at: EndsAt = None, ends_in: EndsIn
     """
     service = session.service(BROADCASTER)
     end = _window(session, "ends", ends_at, ends_in) or {"endsAt": _NONE}
-    definition = _definition(service, poll)
-    opened = {"startsAt": _NONE} if definition.get("status") == "pending" else {}
-    _write(session, service, poll, _changed(definition, {"disabled": False, **opened, **end}), "reopened", given=end)
+
+    def begin(definition: dict[str, Any]) -> dict[str, Any]:
+        return {"disabled": False, **_opened(definition), **end}
+
+    _edit(session, service, poll, begin, "reopened", given=end)
+
+
+def _opened(definition: dict[str, Any]) -> dict[str, Any]:
+    return {"startsAt": _NONE} if definition.get("status") == "pending" else {}
 
 
 def _lost(existing: dict[str, Any], members: dict[str, Any]) -> str:
@@ -242,13 +253,49 @@ def _changed(definition: dict[str, Any], members: dict[str, Any]) -> dict[str, A
     return kept | members
 
 
+def _edit(
+    session: Session,
+    service: Service,
+    poll: str,
+    change: Callable[[dict[str, Any]], dict[str, Any] | None],
+    done: str,
+    *,
+    given: dict[str, Any],
+    read: Callable[[], dict[str, Any]] | None = None,
+) -> bool:
+    """Change members of the definition, again if another edit came first, so that neither is lost.
+
+    Returns False if `change` returns `None`: there is nothing to do.
+    """
+    for left in reversed(range(_ATTEMPTS)):
+        definition = read() if read else _definition(service, poll)
+        members = change(definition)
+        if members is None:
+            return False
+        try:
+            _write(session, service, poll, _changed(definition, members), done, given=given, expected=definition)
+        except Refused as error:
+            if error.status != 409 or not left:
+                raise
+        else:
+            break
+    return True
+
+
 def _write(
-    session: Session, service: Service, poll: str, members: dict[str, Any], done: str, *, given: dict[str, Any]
+    session: Session,
+    service: Service,
+    poll: str,
+    members: dict[str, Any],
+    done: str,
+    *,
+    given: dict[str, Any],
+    expected: dict[str, Any] | None = None,
 ) -> None:
     """Define the poll, and print what was `done`, with the times among the `given` members."""
     session.warn_without_channel(BROADCASTER, "the definition", poll)
     shared = {"global": True} if is_global(poll) else {}
-    session.output.show(service.define_poll(poll, members | shared), views.NOTHING)
+    session.output.show(service.define_poll(poll, members | shared, expected=expected), views.NOTHING)
     session.output.note("; ".join([f"{done} poll {visible(poll)}", *_times(given)]))
 
 

@@ -239,6 +239,10 @@ end
 function ops.define()
   local key, ends = ARGV[2], ARGV[5]
   local ballot = find(key)
+  if ARGV[13] then
+    local found = alive(key, tonumber(ARGV[4])) and redis.call('HGET', prefix .. 'b:' .. key, 'def')
+    if (found or nil) ~= ARGV[14] then return 0 end
+  end
   if not ballot or tonumber(ARGV[4]) >= tonumber(ballot.ends) then ballot = create(key, ends, ballot) end
   redis.call('HSET', prefix .. 'b:' .. key, 'def', ARGV[3], 'opens', ARGV[6], 'closes', ARGV[7], 'disabled', ARGV[8],
     'known', ARGV[9], 'voter', ARGV[10], 'choice', ARGV[11], 'choices', ARGV[12])
