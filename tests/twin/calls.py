@@ -205,6 +205,10 @@ class Calls:
             ("admin", "POST", "curated_poll_state?id=q1", {"transition": "state-unlocked"}),
             ("broadcaster", "POST", "link/pin", {"identifier": self.credentials.name}),
             ("admin", "POST", "json_store?id=a", {"a": {"b": [1]}}),
+            ("broadcaster", "GET", "vote?id=rps", None),
+            ("broadcaster", "GET", "rank?id=q1", None),
+            ("broadcaster", "GET", "accumulate?id=default", None),
+            ("admin", "GET", "vote_logs?id=rps", None),
         ]
         return [
             self.plain(method, f"/v1/e/{path}", body, header=self.credentials.header(role, now, user=f"U{number % 3}"))
