@@ -25,6 +25,8 @@ VOLATILE = [
     (re.compile(r'("(?:slowest|lag_ms|uptime_ms|idle_ms|age_ms|age|idle)" ?: ?)[0-9.e-]+'), r"\1<ms>"),
 ]
 """What differs between two runs of one version, and what stands in its place."""
+_SUBSCRIPTIONS = re.compile(r'(?<="subscriptions":\[)[^\]]+')
+"""What a page listens to is a set: its order is by chance."""
 UNCOMPARED_HEADERS = {"date"}
 LEARNED = 4_096
 """Bytes of equal bodies whose ids are remembered. In a longer one there are many ids, of which other answers tell."""
@@ -60,6 +62,7 @@ class Side:
             text = text.replace(found, name)
         for pattern, shown in VOLATILE:
             text = pattern.sub(shown, text)
+        text = _SUBSCRIPTIONS.sub(lambda found: ",".join(sorted(found[0].split(","))), text)
         return self.names.replaced(text)
 
 

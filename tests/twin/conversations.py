@@ -152,7 +152,7 @@ class Conversation:
         if self._compared("socket handshake", self.comparison.responses(*talk.handshakes)) and talk.sockets[0].is_open:
             self.talks.append(talk)
             if is_page:
-                self._say(talk, _subscribing(self.name, self.channel))
+                self._say(talk, self._subscribing(self.channel))
                 return
             self._say(talk, self._login())
             for target, topic in self.random.sample(_TOPICS, 3):
@@ -169,15 +169,19 @@ class Conversation:
         return json.dumps({"action": "authenticate", "params": {"request_id": 1}, "data": data})
 
     def _subscription(self) -> str:
-        return _subscribing(self.name, self.random.choice([self.channel, self.channel, "all", "all", "4242"]))
+        return self._subscribing(self.random.choice([self.channel, self.channel, "all", "all", "4242"]))
+
+    def _subscribing(self, channel: str) -> str:
+        """Return a subscription, mostly with the token of the page's viewer, as the SDK sends it."""
+        auth, _ = self.calls.credentials.any(self.clock.now) if self.random.random() < 0.8 else ("", "")
+        data = {"auth": auth, "channel": f"twitch.pubsub.{self.name}.{channel}"}
+        return json.dumps({"event": "pusher:subscribe", "data": data})
 
     def _page_text(self) -> str:
         drawn = self.random.random()
         if drawn < 0.5:
             return self._subscription()
-        event = self.random.choice(
-            ["pusher:unsubscribe", "pusher:ping", "client-x", "pusher:subscribe", "", "pusher:pong"]
-        )
+        event = self.random.choice(["pusher:unsubscribe", "client-x", "pusher:subscribe", "", "pusher:pong"])
         data = self.random.choice(
             [{}, {"channel": f"twitch.pubsub.{self.name}.{self.channel}"}, {"channel": 5}, None, "x"]
         )
@@ -249,11 +253,6 @@ class Conversation:
 
     def _compared(self, place: str, found: list[str]) -> bool:
         return not found or self.report.found(self.part, place, found, self.steps[-10:], self.again)
-
-
-def _subscribing(name: str, channel: str) -> str:
-    data = {"auth": "", "channel": f"twitch.pubsub.{name}.{channel}"}
-    return json.dumps({"event": "pusher:subscribe", "data": data})
 
 
 def _place(talk: Talk, text: str) -> str:
