@@ -49,6 +49,7 @@ class Side:
 
     def __init__(self, host: Host | None, places: tuple[tuple[str, str], ...] = ()) -> None:
         self.names = Names()
+        self._first_mark: int | None = None
         self._places = list(places)
         if host:
             self._places += [(str(host.port), "<port>"), (str(host.folder), "<folder>")]
@@ -64,6 +65,13 @@ class Side:
             text = pattern.sub(shown, text)
         text = _SUBSCRIPTIONS.sub(lambda found: ",".join(sorted(found[0].split(","))), text)
         return self.names.replaced(text)
+
+    def mark(self, value: str) -> str:
+        """Return a position of the journal as its distance from the first one of the episode."""
+        if not value.isdecimal():
+            return value
+        self._first_mark = int(value) if self._first_mark is None else self._first_mark
+        return f"{int(value) - self._first_mark:+}"
 
 
 class Comparison:
@@ -87,7 +95,11 @@ class Comparison:
     def _headers(self, old: Response, new: Response) -> Iterator[str]:
         olds, news = old.headers, new.headers
         if [name for name, _ in olds] == [name for name, _ in news]:  # then only some values can differ
-            pairs = [(a, b) for a, b in zip(olds, news, strict=True) if a != b or a[0] == "x-request-id"]
+            pairs = [
+                (a, b)
+                for a, b in zip(olds, news, strict=True)
+                if a != b or a[0].lower() in ("x-request-id", "x-emulator-mark")
+            ]
             olds, news = [a for a, _ in pairs], [b for _, b in pairs]
         fields = (self._fields(each, side) for each, side in zip((olds, news), self.sides, strict=True))
         one, other = fields
@@ -102,7 +114,8 @@ class Comparison:
         fields: dict[str, list[str]] = {}
         for name, value in headers:
             if name.lower() not in UNCOMPARED_HEADERS:
-                fields.setdefault(name, []).append(side.comparable(value))
+                shown = side.mark(value) if name.lower() == "x-emulator-mark" else side.comparable(value)
+                fields.setdefault(name, []).append(shown)
         return fields
 
     def bodies(self, old: bytes, new: bytes, name: str = "body") -> list[str]:

@@ -123,12 +123,13 @@ class Conversation:
         self.steps: list[str] = []
         self.talks: list[Talk] = []
         self._marks = 0
+        self._differs = False
         clock.set(START + number * APART)
 
     def run(self) -> None:
         try:
             self._begin()
-            if all(self._step() for _ in range(STEPS)):
+            if not self._differs and all(self._step() and not self._differs for _ in range(STEPS)):
                 self._finish()
         finally:
             for talk in self.talks:
@@ -215,14 +216,15 @@ class Conversation:
     def _arrived(self, place: str = "frame") -> bool:
         """Wait for what every connection was sent, and compare the replies."""
         self._marks += 1
-        goes_on = True
         for index, talk in enumerate(self.talks):
             talk.arrive(self._marks)
             olds, news = talk.replies()
             self.report.step(f"{self.steps[-1]}\n{index} -> {olds}")
             if olds != news or olds:
-                goes_on = self._compared(place, self._texts(olds, news, f"reply of connection {index}")) and goes_on
-        return goes_on
+                found = self._texts(olds, news, f"reply of connection {index}")
+                self._compared("page event" if talk.is_page else place, found)
+                self._differs = self._differs or bool(found)  # the connections differ from here on
+        return not self._differs
 
     def _finish(self) -> None:
         """Compare what each connection was sent on its own."""
@@ -245,7 +247,11 @@ class Conversation:
     def _texts(self, olds: list[str], news: list[str], name: str) -> list[str]:
         found = []
         for number, (old, new) in enumerate(zip(olds, news, strict=False)):
-            found += self.comparison.texts(old, new, f"{name}, {number}")
+            kinds = _kind(old), _kind(new)
+            if kinds[0] != kinds[1]:  # then the rest differs, too
+                found.append(f"{name}, {number}: {kinds[0]} -> {kinds[1]} ({old:.300} -> {new:.300})")
+            else:
+                found += self.comparison.texts(old, new, f"{name}, {number}")
         if len(olds) != len(news):
             more = (olds if len(olds) > len(news) else news)[min(len(olds), len(news))]
             found.append(f"{name}: {len(olds)} frames -> {len(news)} frames; the first one more: {more:.300}")
@@ -255,15 +261,24 @@ class Conversation:
         return not found or self.report.found(self.part, place, found, self.steps[-10:], self.again)
 
 
+def _kind(text: str) -> str:
+    """Return what a frame is: the event of a page, a game's data or errors, a close."""
+    try:
+        frame = json.loads(text)
+        return str(frame.get("event") or ("errors" if "errors" in frame else "data"))
+    except (ValueError, AttributeError):
+        return text[:80]
+
+
 def _place(talk: Talk, text: str) -> str:
-    """Return how the report names a frame: by its action and target."""
+    """Return how the report names a frame of a game: by its action and target."""
+    if talk.is_page:
+        return "page event"
     try:
         request = json.loads(text)
-        if talk.is_page:
-            return f"page frame {request['event']}"[:80]
         return f"frame {request['action']} {request['params'].get('target', '')}".strip()[:80]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return "page frame" if talk.is_page else "frame"
+        return "frame"
 
 
 def run(

@@ -20,10 +20,9 @@ _KINDS = {
     "hex32": re.compile(r"[0-9a-f]{32}"),
     "id22": re.compile(r"(?=.*[A-Z])(?=.*[a-z])[0-9A-Za-z]{22}"),
     "anonymous": re.compile(r"A[0-9]{20}"),
-    "request": re.compile(r"([0-9a-f]{8})(-[0-9]+)"),
+    "request": re.compile(r"[0-9a-f]{8}-[0-9]+"),
     "hex16": re.compile(r"[0-9a-f]{16}"),
 }
-"""A request's id is a random part and a number, which stays."""
 _PIN = re.compile(r'("(?:pin|token)" ?: ?")([A-Z2-9]{6})(")')
 
 
@@ -51,11 +50,9 @@ class Names:
     def _name(self, found: re.Match[str]) -> str:
         text = found[0]
         for kind, pattern in _KINDS.items():
-            if match := pattern.fullmatch(text):
+            if pattern.fullmatch(text):
                 if kind == "token":
                     return self._token(text)
-                if kind == "request":
-                    return f"<request {self._number(match[1])}>{match[2]}"
                 return f"<{kind} {self._number(text)}>"
         return text
 

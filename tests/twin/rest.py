@@ -47,7 +47,7 @@ class Episode:
         self.again = f"make twin SEED={seed} ARGS='--only rest --setup \"{setup}\" --episode {number}'"
         chosen = self.random = random.Random(f"{seed} {setup} {number}")
         name, channel = client_id(number), str(1_000 + number)
-        in_namespace = not setup.production and chosen.random() < 0.2
+        in_namespace = not setup.production and chosen.random() < 0.7
         prefix = f"/_ns/episode-{number}" if in_namespace else ""
         self.calls = Calls(chosen, name, client_id(number + EXTENSIONS // 2), channel, prefix)
         self.control = None if setup.production else Control(chosen, self.calls, name, channel)
