@@ -27,7 +27,6 @@ VOLATILE = [
 """What differs between two runs of one version, and what stands in its place."""
 _SUBSCRIPTIONS = re.compile(r'(?<="subscriptions":\[)[^\]]+')
 """What a page listens to is a set: its order is by chance."""
-UNCOMPARED_HEADERS = {"date"}
 LEARNED = 4_096
 """Bytes of equal bodies whose ids are remembered. In a longer one there are many ids, of which other answers tell."""
 SHOWN = 160
@@ -81,6 +80,8 @@ class Comparison:
         """`places` has texts of each version, such as folders, and what stands in their place."""
         olds, news = places or ((), ())
         self.sides = (Side(old, olds), Side(new, news))
+        self.uncompared = {"date"}
+        """Names of headers, in small letters, that are not compared."""
 
     def responses(self, old: Response, new: Response) -> list[str]:
         """Return the differences between two responses."""
@@ -113,7 +114,7 @@ class Comparison:
     def _fields(self, headers: list[tuple[str, str]], side: Side) -> dict[str, list[str]]:
         fields: dict[str, list[str]] = {}
         for name, value in headers:
-            if name.lower() not in UNCOMPARED_HEADERS:
+            if name.lower() not in self.uncompared:
                 shown = side.mark(value) if name.lower() == "x-emulator-mark" else side.comparable(value)
                 fields.setdefault(name, []).append(shown)
         return fields
