@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from threading import Thread
 from urllib.parse import urlsplit
 
+import pytest
+
+from emulator.config.settings import Settings
 from emulator.server import http_protocol
+from emulator.web.front import HOT
 from support.service import LiveServer, live_server
 
 REQUEST = b"GET /_emulator/live HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -49,3 +54,35 @@ def test_pipelined_requests_are_not_read_far_ahead(monkeypatch):
         sending.join()
 
     assert 0 < longest < 1_000
+
+
+BROKEN = [
+    b"GARBAGE\r\n\r\n",
+    b"GET /v1/e/vote HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+    b"POST /v1/e/viewer_state HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    b"GET /v1/e/vote HTTP/1.1\r\nHost: a\r\nX: " + b"y" * 70_000,
+]
+
+
+@pytest.mark.parametrize("hot", [HOT, frozenset()], ids=["hot", "normal"])
+@pytest.mark.parametrize("broken", BROKEN, ids=["garbage", "header", "chunk", "head"])
+@pytest.mark.parametrize("path", ["vote", "viewer_state"])
+@pytest.mark.parametrize("count", [1, 3])
+def test_complete_requests_are_answered_before_an_error(hot, broken: bytes, path: str, count: int, tmp_path):
+    with live_server(Settings(data=f"sqlite:///{tmp_path}/data.db"), hot=hot) as live:
+        body = b'{"value":3}'
+        with live.client("viewer", user="5", channel="777") as viewer, connect(live) as connection:
+            request = (
+                f"POST /v1/e/{path} HTTP/1.1\r\nHost: x\r\nAuthorization: {viewer.headers['Authorization']}\r\n"
+                f"Content-Length: {len(body)}\r\n\r\n"
+            )
+            connection.sendall((request.encode() + body) * count + broken)
+            answers = b""
+            while piece := connection.recv(1 << 16):
+                answers += piece
+            stored = viewer.get(path).json()
+
+    statuses = re.findall(rb"HTTP/1\.1 (\d+) ", answers)
+    assert [b"200"] * count == statuses[:-1]
+    assert statuses[-1] in (b"400", b"431")
+    assert 3 == (stored["vote"] if path == "vote" else stored["value"])

@@ -67,6 +67,8 @@ class Protocol(HttpToolsProtocol):
     """When the last response was complete, in the loop's seconds."""
     _exchange: Exchange | None = None
     """The arriving request, if it takes the hot path."""
+    _refusal: bytes | None = None
+    """The error that ends the connection, while earlier requests are not answered yet. No more data is parsed."""
     _write_paused_since: float | None = None
     """Since when the client has stopped reading, in the loop's seconds."""
 
@@ -85,7 +87,7 @@ class Protocol(HttpToolsProtocol):
 
     def piece_received(self, data: bytes) -> None:
         """Parse a piece of what was received; refuse headers above `MAX_HEAD`."""
-        if self.transport.is_closing():
+        if self._refusal is not None or self.transport.is_closing():
             return
         self._complete = False
         if self._since is None:
@@ -169,6 +171,9 @@ class Protocol(HttpToolsProtocol):
         self.flow.resume_reading()
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
+        elif self._refusal is not None:
+            self.transport.write(self._refusal)
+            self.transport.close()
         if len(self.pipeline) > _MAX_PIPELINED:
             self.flow.pause_reading()
 
@@ -237,8 +242,14 @@ class Protocol(HttpToolsProtocol):
         is_queued = any(self.cycle is queued for queued, _ in self.pipeline)
         return not self._in_head and self._cycle_is_current and not is_queued
 
+    @property
+    def _awaits_answers(self) -> bool:
+        """Whether requests before the arriving one are not answered yet."""
+        is_arriving = not self._in_head and self._cycle_is_current
+        return bool(self.pipeline) or (self.cycle is not None and not self.cycle.response_complete and not is_arriving)
+
     def _refuse(self, error: ServiceError) -> None:
-        """Answer the arriving request with an error, log and count it once, and close."""
+        """Answer the arriving request with an error, after those before it; log and count it once, and close."""
         body = error_body(error)
         if self._is_in_application:
             if self.cycle.response_started:  # a request has one response
@@ -256,6 +267,12 @@ class Protocol(HttpToolsProtocol):
             f"x-request-id: {context.id}\r\n{_SECURITY_LINES}"
             f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
         )
+        if self._awaits_answers:
+            self._since = None
+            self._refusal = head.encode() + body
+            if not self._in_head and self._cycle_is_current:
+                self.pipeline.popleft()  # the arriving request, which is incomplete
+            return
         self.transport.write(head.encode() + body)
         self.transport.close()
 
