@@ -75,6 +75,7 @@ async def _write_and_die(path: Path) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.long
 def test_a_restore_that_is_killed_leaves_the_old_file_or_the_backup(tmp_path: Path):
     start = tmp_path / "start"
     start.mkdir()
