@@ -13,8 +13,8 @@ V = TypeVar("V")
 class BoundedCache(Generic[K, V]):
     """At most `size` entries: one more evicts the oldest. Reading or replacing an entry does not make it newer.
 
-    With `weigh`, which returns the weight of a key, the weights of all entries add up to at most `size` instead. A weight
-    never changes. So a cache can be bounded by the bytes that it takes.
+    With `weigh`, which returns the weight of a key, the weights of all entries add up to at most `size` instead. A
+    weight never changes. So a cache can be bounded by the bytes that it takes.
 
     Each operation takes constant time. A `dict` does not offer that: finding its oldest key with `next(iter(…))` skips
     every entry deleted before it, some 37 µs in a full cache of 65,536.
