@@ -98,7 +98,7 @@ async def open_service(
         await key.sync()
         service = Service(settings, extensions, engine, clock, key, name=namespace, shared=shared)
         background = [
-            asyncio.create_task(_sweep(service.control, service.metrics, at_once=namespace == DEFAULT_NAMESPACE)),
+            asyncio.create_task(_sweep(service.control, service.metrics, is_first=namespace == DEFAULT_NAMESPACE)),
             asyncio.create_task(service.gateway.keep_alive()),
             asyncio.create_task(service.metrics.outages.watch(service.control.check)),
         ]
@@ -163,13 +163,19 @@ async def _remove(settings: Settings, medium: Medium, namespace: str) -> None:
             await engine.drop()
 
 
-async def _sweep(control: Control, metrics: Metrics, *, at_once: bool) -> None:
-    """Do the housekeeping of a service, from time to time and also `at_once`: a kill may have left much to delete."""
-    wait = 0.0 if at_once else _SWEEP_INTERVAL
+async def _sweep(control: Control, metrics: Metrics, *, is_first: bool) -> None:
+    """Do the housekeeping of a service from time to time.
+
+    The first service of a process also does it at once, because a kill may have left much to delete, and compares the
+    clocks.
+    """
+    wait = 0.0 if is_first else _SWEEP_INTERVAL
     while True:
         await asyncio.sleep(wait)
         wait = _SWEEP_INTERVAL
         try:
+            if is_first:
+                await control.compare_clocks()
             await control.sweep()
             metrics.storage(ok=True)
         except EngineError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Coroutine, Mapping
@@ -13,11 +14,13 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import given, settings
 
+from emulator.clock import system_now
 from emulator.config.settings import Settings
 from emulator.engines import open_engine
 from emulator.engines.base import NEVER, CastRequest, Key
 from emulator.engines.engine import Engine
 from emulator.engines.redis import cast_batch
+from emulator.opening import open_app
 from engines.contract import EngineContract
 from engines.contract_dump import dumped, load
 from engines.contract_entries import VOTERS
@@ -291,3 +294,15 @@ def test_a_fork_on_redis_is_refused_with_exit_code_2_and_the_reason(redis_url: s
 
     assert 2 == ended.returncode
     assert "a copy needs SQLite" in ended.stderr
+
+
+@pytest.mark.parametrize(("apart", "words"), [(5_000, "ahead of"), (-5_000, "behind")])
+async def test_a_node_whose_clock_is_not_that_of_redis_says_so(redis_url: str, caplog, apart: int, words: str):
+    async with open_app(Settings(data=redis_url)) as (_, service):
+        await service.control.compare_clocks()
+        assert "the clock of this machine is" not in caplog.text
+
+        await service.control.compare_clocks(lambda: system_now() + apart)
+
+    [line] = [each for each in caplog.messages if each.startswith("the clock of this machine is")]
+    assert re.match(rf"the clock of this machine is [45]\.\d s {words} that of Redis at ", line)

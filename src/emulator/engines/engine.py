@@ -45,6 +45,9 @@ class Engine(Protocol):
     async def check(self) -> None:
         """Raise `EngineError` if a request sent now would fail."""
 
+    async def time(self) -> int | None:
+        """Return the time of the server that keeps the data, in Unix ms; `None` if it has no clock of its own."""
+
     async def purge(self, *, now: int) -> list[Expired]:
         """Remove everything that has expired at `now` and return it, earliest first. No other result depends on it."""
 

@@ -92,6 +92,13 @@ class RedisEngine:
         # slot; but of nothing, so it leaves no key.
         await self._pipeline.send(b"COPY", self._namespace + b":never", self._namespace + b":nothing")
 
+    async def time(self) -> int | None:
+        try:
+            seconds, microseconds = await self._pipeline.send(b"TIME")
+        except EngineError:  # the ACL may forbid it
+            return None
+        return int(seconds) * 1_000 + int(microseconds) // 1_000
+
     async def purge(self, *, now: int) -> list[Expired]:
         return await self._purge(now)
 

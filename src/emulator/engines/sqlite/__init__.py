@@ -107,6 +107,9 @@ class SqliteEngine:
         else:
             await self._group_commit.read(self._namespace.probe_read)
 
+    async def time(self) -> int | None:
+        return None  # this machine keeps the data
+
     async def purge(self, *, now: int) -> list[Expired]:
         return await self._purge(now)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -10,7 +11,7 @@ from functools import partial
 from msgspec import Struct
 
 from emulator.auth.signing_key import SigningKey
-from emulator.clock import Clock
+from emulator.clock import SECOND, Clock, system_now
 from emulator.config.settings import Settings
 from emulator.engines.base import Expired, Key
 from emulator.engines.engine import Engine
@@ -25,6 +26,8 @@ RESET = "reset"
 """The kind of the notice that another process may have deleted all data."""
 NO_FORK = "Cannot fork"
 """The reason of the refusal if storage cannot copy a namespace."""
+_log = logging.getLogger("emulator")
+_MAX_APART = 2 * SECOND
 _MAX_UNREPORTED = 10_000
 """Expiries that housekeeping keeps to report at the next move of the clock."""
 
@@ -84,6 +87,20 @@ class Control:
         """Raise `EngineError` if storage does not work."""
         await self._engine.check()
         await self._key.sync()
+
+    async def compare_clocks(self, now: Callable[[], int] = system_now) -> None:
+        """Log if the time of this machine is not that of the server of the data, which other nodes may use too."""
+        before = now()
+        found = await self._engine.time()
+        if found is None:
+            return
+        ahead = max(before - found, 0) or min(now() - found, 0)
+        if abs(ahead) > _MAX_APART:
+            message = (
+                "the clock of this machine is %.1f s %s that of %s: PINs, tokens and polls may end early or late; "
+                "synchronize the clocks of all nodes"
+            )
+            _log.warning(message, abs(ahead) / SECOND, "ahead of" if ahead > 0 else "behind", self._engine.location)
 
     async def readiness(self) -> Readiness:
         """Report that the service can handle requests; raises `Unavailable` if storage fails, or at the start."""
