@@ -22,6 +22,10 @@ VOLATILE = [
         "",
     ),  # process
     (re.compile(r'("frames" ?: ?)[0-9]+'), r"\1<frames>"),  # of a socket: updates of polls are at most one a second
+    (
+        re.compile(r'"at":[0-9]+,"system_at":[0-9]+'),
+        '"at":<ms>',
+    ),  # of the journal, which may be written after the answer
     (re.compile(r"\?v=[0-9a-f]+"), "?v=<hash>"),  # of the content of a file of the dashboard
     (re.compile(r'("(?:slowest|lag_ms|uptime_ms|idle_ms|age_ms|age|idle)" ?: ?)[0-9.e-]+'), r"\1<ms>"),
 ]
