@@ -84,6 +84,7 @@ def test_a_body_takes_precedence_over_the_query(admin, admin_game):
     assert [("body", 2)] == [each[:2] for each in events_of(admin_game)]
 
 
+@pytest.mark.ruling("B6")
 @pytest.mark.parametrize("data", [None, 0, False, "", [], {}, "text", 1.5, {"a": {"b": [None]}}])
 def test_data_is_any_json_and_arrives_unchanged(admin, admin_game, page, data):
     assert_ok(admin.post("broadcast", json={"data": data}))
@@ -161,6 +162,7 @@ def test_whisper_self_reaches_only_the_callers_clients_in_the_channel(live, page
         assert f"whisper-{target}" in [each.target for each in page.broadcasts()]
 
 
+@pytest.mark.ruling("B6")
 @pytest.mark.parametrize(
     "target", ["", "whisper", "whisper-", "Broadcast", "global", "whisper-a\nb", "whisper-" + "x" * 257]
 )

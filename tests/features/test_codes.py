@@ -24,6 +24,14 @@ def test_without_sets_all_responses_are_empty(backend: Client, viewer):
     assert {"distributed": []} == backend.delete("codes").json()
 
 
+@pytest.mark.ruling("C7")
+def test_an_empty_code_is_refused_with_its_place(backend: Client):
+    refused = backend.put("codes", json={"codes": [["A"], ["B", ""]], "names": ["Hat", "Sword"]})
+
+    assert (400, True) == (refused.status_code, "codes[1][1]: has 0 characters" in refused.json()["info"])
+    assert [] == backend.get("codes").json()["names"]
+
+
 def test_sets_are_listed_in_index_order(backend: Client):
     define(backend, ["b"], ["a"], names=["Sword", "Hat"], indices=[5, 2])
 

@@ -23,6 +23,7 @@ def list_ids(client: Client, cursor: str = "0") -> tuple[str, list[str]]:
     return page["next"], [each["twitch_id"] for each in page["results"]]
 
 
+@pytest.mark.ruling("A6")
 def test_user_info_returns_the_caller_and_the_time(live: LiveServer, viewer):
     now = live.freeze()
 
@@ -30,7 +31,7 @@ def test_user_info_returns_the_caller_and_the_time(live: LiveServer, viewer):
 
     assert {
         "server_time": now,
-        "ip_address": "127.0.0.1",
+        "ip_address": "127.0.0.0",
         "registered": False,
         "visualization_id": "",
         "role": "viewer",

@@ -186,7 +186,7 @@ def test_a_poll_id_is_1_to_64_letters_digits_dollars_hyphens_underscores(viewer,
     assert 3 == cast(viewer(), 3, f"?id={poll}")["vote"]
 
 
-@pytest.mark.ruling("W8")
+@pytest.mark.ruling("W8", "P6")
 @pytest.mark.parametrize(
     "poll",
     ["a" * 65, "global-" + "a" * 58, "global-", "a.b", "a b", "a+b", "a%20b%26c", "%00", "a%00", "a%0A", "%0Aa",

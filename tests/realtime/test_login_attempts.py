@@ -156,7 +156,7 @@ def test_valid_pins_are_not_counted(frozen_production):
 
 
 @pytest.mark.ruling("T4")
-def test_wrong_pins_of_validate_pin_count_per_channel(frozen_production):
+def test_wrong_pins_of_validate_pin_count_per_channel_and_user(frozen_production):
     assert [*[400] * 10, 429] == [validate(frozen_production, "ZZZZZZ") for _ in range(11)]
 
     assert 400 == validate(frozen_production, "ZZZZZZ", channel="888")
@@ -172,3 +172,12 @@ def test_a_refresh_token_is_valid_while_pins_are_refused(frozen_production):
         guess(frozen_production, 11)
 
         assert CHANNEL == authenticate(game, refresh=refresh)["twitch_id"]
+
+
+@pytest.mark.ruling("T4")
+def test_wrong_pins_of_one_broadcaster_leave_the_owner_theirs(frozen_production):
+    other = frozen_production.client("broadcaster", user="4711", channel=CHANNEL, exp=FAR_AWAY)
+    statuses = [other.post("validate_pin", json={"pin": "ZZZZZZ"}).status_code for _ in range(12)]
+
+    assert [*[400] * 10, 429, 429] == statuses
+    assert 200 == validate(frozen_production, bound_pin(frozen_production))

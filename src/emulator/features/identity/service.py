@@ -15,6 +15,7 @@ from emulator.errors import BadRequest, invalid_parameter
 from emulator.features.identity.directory import Directory
 from emulator.features.identity.rules import TOKEN_LIFETIME, AuthtokenBody, id_text, identities_of
 from emulator.ids import anonymous_id
+from emulator.limits.addresses import hidden_address
 from emulator.limits.pages import FIRST
 
 PAGE = 1_000
@@ -87,7 +88,7 @@ class Identities:
         """Return the caller's record, with the service's time in Unix ms. `peer` is the client's address."""
         return UserInfo(
             server_time=self._clock.now(),
-            ip_address=peer,
+            ip_address=hidden_address(peer),
             registered=False,
             visualization_id="",
             role=caller.role,

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import Final
 
+from emulator.callers import Caller
 from emulator.clock import HOUR, MINUTE, Clock
 from emulator.config.environment import AnonymousLimits
 from emulator.errors import BadRequest, TooManyRequests
@@ -56,9 +57,10 @@ class AttemptLimit:
         ):
             yield
 
-    def attempt_of_channel(self, client_id: str, channel_id: str) -> AbstractContextManager[None]:
-        """Count a PIN of a channel's broadcaster as `_attempt` does, apart from those of unauthenticated callers."""
-        return self._attempt(self._channels, (client_id, channel_id), "wrong PINs for this channel")
+    def attempt_of_caller(self, caller: Caller) -> AbstractContextManager[None]:
+        """Count a PIN of a broadcaster as `_attempt` does, by channel and user: others of the channel keep theirs."""
+        key = (caller.client_id, f"{caller.channel_id}\0{caller.opaque_id}")
+        return self._attempt(self._channels, key, "wrong PINs of this user for this channel")
 
     @contextmanager
     def _attempt(self, limit: RateLimit | None, key: tuple[str, str], what: str) -> Iterator[None]:
@@ -109,9 +111,9 @@ class ComparedAttempts(AttemptLimit):
             yield
 
     @contextmanager
-    def attempt_of_channel(self, client_id: str, channel_id: str) -> Iterator[None]:
-        there = self._there.attempt_of_channel(client_id, channel_id)
-        with _compared(there), super().attempt_of_channel(client_id, channel_id):
+    def attempt_of_caller(self, caller: Caller) -> Iterator[None]:
+        there = self._there.attempt_of_caller(caller)
+        with _compared(there), super().attempt_of_caller(caller):
             yield
 
     def clear(self) -> None:

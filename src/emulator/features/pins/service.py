@@ -115,7 +115,7 @@ class Pins:
         channel_id = caller.channel_id
         if not channel_id:
             raise BadRequest("Invalid channel", "the token needs a channel_id: the channel to link")
-        with self.attempt_limit.attempt_of_channel(caller.client_id, channel_id):
+        with self.attempt_limit.attempt_of_caller(caller):
             await self._validate(caller, channel_id, pin)
 
     async def _validate(self, caller: Caller, channel_id: str, pin: str) -> None:

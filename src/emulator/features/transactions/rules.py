@@ -20,6 +20,8 @@ from emulator.wire.text import checked_text
 LIFETIME: Final = 30 * DAY
 """How long a purchase stays outstanding, and a second receipt for it is ignored, in ms."""
 MAX_LISTED: Final = 10
+UNKNOWN: Final = "unknown"
+"""The product of a purchase that names none."""
 _MAX_LENGTH: Final = 256
 
 
@@ -59,6 +61,10 @@ class TransactionBody(Struct, rename="camel"):
     transaction_receipt: str
     display_name: str = ""
     """The buyer's name."""
+    transaction_id: str = ""
+    user_id: str = ""
+    sku: str = ""
+    """What a receipt that cannot be read does not say; the sandbox accepts any text (ruling T6)."""
 
 
 class Claim(Struct):
@@ -100,6 +106,12 @@ def receipt_of(token: str) -> Receipt:
         return msgspec.json.decode(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)), type=Receipt)
     except (msgspec.MsgspecError, binascii.Error, ValueError, RecursionError):
         raise _bad("the payload is not that of a receipt") from None
+
+
+def stated_receipt(body: TransactionBody, *, own_id: str, user_id: str) -> Receipt:
+    """Return the purchase that a body describes, in place of a receipt that cannot be read (ruling T6)."""
+    product = Product(body.sku or UNKNOWN, cost=Cost(0))
+    return Receipt(ReceiptData(body.transaction_id or own_id, body.user_id or user_id, product))
 
 
 def transaction_of(receipt: Receipt, body: TransactionBody, *, own_id: str, now: int) -> Transaction:

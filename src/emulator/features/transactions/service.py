@@ -25,6 +25,7 @@ from emulator.features.transactions.rules import (
     is_other_poster,
     outstanding_key,
     receipt_of,
+    stated_receipt,
     transaction_key,
     transaction_of,
     transaction_topic,
@@ -76,10 +77,10 @@ class Transactions:
         """
         channel_id = required_channel(channel, "a purchase")
         self._tokens.check_receipt(caller.client_id, body.transaction_receipt)
-        now, receipt = self._clock.now(), receipt_of(body.transaction_receipt)
+        now = self._clock.now()
+        receipt, transaction = self._read(caller, body, now)
         if caller.role not in EXTENSION_WRITERS:
             await self._check_buyer(receipt, caller)
-        transaction = transaction_of(receipt, body, own_id=new_id(), now=now)
         poster = "" if self._environment.verifies_tokens else caller.opaque_id
         claim = Claim(channel_id, transaction.user_id, poster)
         key = transaction_key(caller.client_id, transaction.id)
@@ -101,6 +102,19 @@ class Transactions:
         if written:
             topic = transaction_topic(caller.client_id, channel_id, transaction.sku)
             await self._publisher.try_publish(topic, TARGET, transaction)
+
+    def _read(self, caller: Caller, body: TransactionBody, now: int) -> tuple[Receipt, Transaction]:
+        """Return the receipt and its purchase. The sandbox takes what it cannot read from the body (ruling T6)."""
+        own_id = new_id()
+        try:
+            receipt = receipt_of(body.transaction_receipt)
+            return receipt, transaction_of(receipt, body, own_id=own_id, now=now)
+        except BadRequest:
+            if self._environment.verifies_tokens:
+                raise
+            note(RECEIPT)
+        receipt = stated_receipt(body, own_id=own_id, user_id=caller.user_id or caller.opaque_id)
+        return receipt, transaction_of(receipt, body, own_id=own_id, now=now)
 
     async def _check_buyer(self, receipt: Receipt, caller: Caller) -> None:
         """Raise `BadRequest` unless the caller is the buyer. The sandbox only notes it."""
