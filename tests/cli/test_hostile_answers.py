@@ -131,3 +131,28 @@ def test_a_token_that_no_header_can_carry_is_not_sent(extcli, answering, token):
 
     assert 5 == result.exit_code
     assert "a token must be printable ASCII without spaces" in result.stderr
+
+
+def test_a_cursor_that_is_not_unicode_is_one_error(extcli, answering):
+    page = http_response("200 OK", '{"polls": [], "next": "\\ud800"}')
+
+    result = extcli("vote", "list", "--url", answering(page, page), env=SIGNED)
+
+    assert 2 == result.exit_code
+    assert "cannot build this request" in result.stderr
+
+
+def test_a_deep_stream_is_one_error(extcli, answering):
+    result = extcli("vote", "logs", "--url", answering(http_response("200 OK", "[" * 100_000)), env=SIGNED)
+
+    assert 5 == result.exit_code
+    assert "returned an unexpected answer" in result.stderr
+
+
+def test_options_of_a_question_that_are_none_are_one_error(extcli, answering):
+    url = answering(http_response("200 OK", '{"options": 5}'), http_response("200 OK"))
+
+    result = extcli("trivia", "define-option", "q1", "red", "--name", "Red", "--url", url, env=SIGNED)
+
+    assert 5 == result.exit_code
+    assert "options must be an array, not a whole number" in result.stderr

@@ -14,6 +14,8 @@ PROBE: Final = 16 << 20
 """Bytes of the answer to a probe. It may also be that of another program, which never ends."""
 ANSWER: Final = 64 << 20
 """Bytes of an answer that is read as a whole."""
+CROWD: Final = 1 << 20
+"""Bytes of an answer to a request of a crowd. Those are short, and there are many at a time."""
 ENCODINGS: Final = "gzip"
 """The content encodings that extcli accepts, as a header names them."""
 _PIECE: Final = 1 << 20

@@ -290,7 +290,7 @@ def explained(url: str) -> Iterator[None]:
     """Turn httpx errors into `CliError`. Most of their texts are dropped, because they may quote a token."""
     try:
         yield
-    except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError):
+    except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError, UnicodeEncodeError):
         raise UsageError(f"cannot build this request to {url}", fix="check the path, ids and client id") from None
     except httpx.HTTPError as error:
         raise unreachable(url, error) from None

@@ -12,6 +12,7 @@ from extcli.api.call import SERVICE, encoded
 from extcli.api.http import Http
 from extcli.conform.pacing import Pace
 from extcli.conform.rule import Rule
+from extcli.reading.shapes import document_of
 
 OMIT: Any = object()
 """Leaves a claim out of a token."""
@@ -84,7 +85,7 @@ class Target:
             claims = {"exp": (self.now() + tokens.LIFETIME) // 1000, **claims}
             return tokens.sign({name: value for name, value in claims.items() if value is not OMIT}, self.secret)
         answer = self.http.send("POST", f"{SERVICE}authtoken", body=encoded({"app_id": client_id, **claims}))
-        return str(answer.json().get("token", "")) if answer.status_code == 200 else ""
+        return str(document_of(answer, {"token": str})["token"]) if answer.status_code == 200 else ""
 
 
 def fresh(kind: str = "") -> str:

@@ -12,6 +12,7 @@ from extcli.api.call import CONTROL, SERVICE
 from extcli.api.http import Answer, Http
 from extcli.doctor.service_rules import EmulatorClock
 from extcli.errors import CliError, TooLarge, is_from_service, reason_of, status_line
+from extcli.reading.shapes import problem_of
 
 
 class Kind(Enum):
@@ -98,7 +99,7 @@ def _clock(http: Http) -> tuple[EmulatorClock | None, bool]:
     """Return the emulator's clock, and whether it refuses to show it to this host name."""
     answer = http.send("GET", f"{CONTROL}clock")
     document = _object(answer)
-    if answer.status_code != 200 or not isinstance(document.get("now"), int):
+    if answer.status_code != 200 or problem_of(document, {"now": int, "offset?": int}):
         return None, answer.status_code == 403
     return EmulatorClock(document["now"], int(document.get("offset", 0)), bool(document.get("frozen"))), False
 

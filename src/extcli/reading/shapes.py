@@ -16,7 +16,8 @@ LARGEST_INTEGER = (1 << 53) - 1
 """The largest whole number that every program reads alike from JSON."""
 
 Shape = Any
-"""A type, such as `int`; several of them as a tuple; `[shape]` for an array; or the shape of each member by name.
+"""A type, such as `int`, or `object` for any value; several of them as a tuple; `[shape]` for an array; or the shape of
+each member by name.
 
 A name that ends with `?` may be absent. Other members are not checked. `None` is null.
 """
@@ -83,11 +84,15 @@ def problem_of(value: object, shape: Shape, path: str = "") -> str:
             return _wrong(path, "an array", value)
         found = (problem_of(each, shape[0], f"{path}[{index}]") for index, each in enumerate(value))
         return next(filter(None, found), "")
+    if isinstance(shape, tuple) and not isinstance(shape[0], type):  # an array or object, or null
+        return "" if value is None else problem_of(value, shape[0], path)
     kinds = shape if isinstance(shape, tuple) else (shape,)
     return "" if any(_is_a(value, kind) for kind in kinds) else _wrong(path, _either(kinds), value)
 
 
 def _is_a(value: object, kind: Any) -> bool:
+    if kind is object:
+        return True
     if kind is None:
         return value is None
     if isinstance(value, bool):

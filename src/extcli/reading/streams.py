@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from extcli.bounded_json import DEEPEST
 from extcli.errors import TooLarge
 
 LARGEST_ITEM = 16 << 20
 """Bytes of one line or item. The largest record of an extension service is far smaller."""
+
+_TEXT = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_OTHERS = re.compile(rb"[^\[\]{}]++")
+_PAIR = re.compile(rb"\[\]|\{\}")
 
 LARGEST_WHOLE = 256 << 20
 """Bytes of a streamed answer, or of all pages of a list, that are held in memory for a table or a query."""
@@ -65,11 +71,12 @@ def limited(pieces: Iterable[bytes], source: str) -> Iterator[bytes]:
 
 
 class _Counted:
-    """Pieces, and how many bytes of them came since `size` was set to 0."""
+    """Pieces of JSON, and how many bytes of them came since `size` was set to 0."""
 
     def __init__(self, pieces: Iterable[bytes], source: str) -> None:
         self._pieces = pieces
         self._source = source
+        self._depth = _Depth()
         self.size = 0
 
     def __iter__(self) -> Iterator[bytes]:
@@ -77,4 +84,31 @@ class _Counted:
             self.size += len(piece)
             if self.size > LARGEST_ITEM:
                 raise TooLarge(f"an item of {self._source}", LARGEST_ITEM)
+            self._depth.check(piece)
             yield piece
+
+
+class _Depth:
+    """Finds out that JSON is nested too deeply before ijson does: its memory grows with the square of the depth."""
+
+    def __init__(self) -> None:
+        self._open = 0
+        """Arrays and objects that are open."""
+        self._text = b""
+        """The beginning of a text that goes on in the next piece."""
+
+    def check(self, piece: bytes) -> None:
+        """Read the next piece. Raises `ValueError`."""
+        structure = _TEXT.sub(b"", self._text + piece)
+        structure, quote, rest = structure.partition(b'"')
+        self._text = quote + rest
+        structure = _OTHERS.sub(b"", structure)
+        for _ in range(DEEPEST):
+            if not (flatter := _PAIR.sub(b"", structure)) or len(flatter) == len(structure):
+                structure = flatter
+                break
+            structure = flatter
+        opened = structure.count(b"[") + structure.count(b"{")
+        self._open += 2 * opened - len(structure)
+        if max(self._open, opened) > DEEPEST:
+            raise ValueError("nested too deeply")

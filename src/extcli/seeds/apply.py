@@ -29,7 +29,7 @@ def apply(seed: Seed, service: Target) -> dict[str, Any]:
             raise seed.refused(details) from None
         raise
     try:
-        result: dict[str, Any] = document_of(answer)
+        result: dict[str, Any] = document_of(answer, {"counts": dict, "links": [{"refresh": str}]})
         seed.save_tokens([link.pop("refresh") for link in result["links"]])
     except SHAPE_ERRORS as error:
         raise UnexpectedAnswer(answer) from error

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from extcli.api.bodies import CROWD
 from extcli.api.retry import RATE_LIMITED, UNAVAILABLE
 
 _END = b"\r\n\r\n"
 _LENGTH = b"\r\ncontent-length:"
 _LARGEST_HEAD = 1 << 16
-_LARGEST = 1 << 20
-"""Bytes of an answer. Those to a crowd are short."""
 _LAST_CHUNK = b"\r\n0\r\n\r\n"
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[^\r\n]*\r\n")
 
@@ -63,7 +62,7 @@ def is_complete(data: bytes, head: Head, *, ended: bool = False) -> bool:
 
     Raises `ValueError` for an answer that is too large.
     """
-    if max(len(data), head.size) > _LARGEST:
+    if max(len(data), head.size) > CROWD:
         raise ValueError("the answer is too large")
     if head.size == -1:
         return data.endswith(_LAST_CHUNK) or data[head.body_at :] == _LAST_CHUNK[2:]

@@ -9,7 +9,7 @@ import typer
 
 from extcli.cli.option_groups import with_options
 from extcli.cli.shared_options import command, noun
-from extcli.errors import Refused, UnexpectedAnswer, UsageError
+from extcli.errors import Refused, UsageError
 from extcli.output import game_views, views
 from extcli.output.printer import View
 from extcli.output.sanitize import visible
@@ -212,7 +212,4 @@ def _question(service: Service, question: str) -> dict[str, Any]:
         if error.status != 404:
             raise
         return {}
-    try:
-        return dict(document_of(answer))
-    except (TypeError, ValueError):
-        raise UnexpectedAnswer(answer) from None
+    return dict(document_of(answer, {"options?": ([{"id": str}], None)}))

@@ -1,0 +1,50 @@
+"""Items of a JSON text that comes in pieces: bounded in size and depth, however the pieces are cut."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from extcli.reading import streams
+from extcli.reading.shapes import problem_of
+
+TEXTS = ["plain", 'a\\\\" [[', "\\\\", '[[[ "quoted" ]]]', "\\", '\\"', "{" * 300, "ü€\U0001f600", "", "]" * 300]
+DOCUMENT = {"result": [{"text": text, "nested": [[{"a": [number]}]]} for number, text in enumerate(TEXTS)]}
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 64, 10_000])
+def test_pieces_of_any_size_give_the_same_items(size: int):
+    text = json.dumps(DOCUMENT, ensure_ascii=False).encode()
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+
+    assert DOCUMENT["result"] == list(streams.items(pieces, "result.item", "a test"))
+
+
+@pytest.mark.parametrize("size", [1, 1_000, 1_000_000])
+@pytest.mark.parametrize("text", [b"[" * 100_000, b'{"a":' * 100_000, b"[" * 100_000 + b"]" * 100_000])
+def test_deep_nesting_is_refused_before_it_takes_memory(text: bytes, size: int):
+    pieces = (text[at : at + size] for at in range(0, len(text), size))
+
+    with pytest.raises(ValueError, match="nested too deeply"):
+        list(streams.items(pieces, "result.item", "a test"))
+
+
+def test_many_items_are_not_deep():
+    text = json.dumps({"result": [{"a": [1, {}], "b": "["}] * 5_000}).encode()
+
+    assert 5_000 == len(list(streams.items([text], "result.item", "a test")))
+
+
+@pytest.mark.parametrize("value", [None, True, 5, 10**30, 0.5, "x", [], {}])
+def test_every_value_has_the_shape_object(value: object):
+    assert "" == problem_of(value, object)
+    assert "" == problem_of({"a": [value]}, {"a": [object]})
+
+
+def test_a_shape_may_be_absent_or_null():
+    shape = {"options?": ([{"id": str}], None)}
+
+    assert ["", "", ""] == [problem_of(each, shape) for each in ({}, {"options": None}, {"options": [{"id": "a"}]})]
+    assert "options[0].id must be a text, not a whole number" == problem_of({"options": [{"id": 1}]}, shape)
+    assert "options must be an array, not a whole number" == problem_of({"options": 5}, shape)
