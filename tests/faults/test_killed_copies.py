@@ -26,7 +26,7 @@ VOTES = 600
 OTHER_VOTES = 300
 FORK = f"sandbox/{FORKED}"
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 Content = Mapping[str, Sequence[Record]]
 
