@@ -11,7 +11,7 @@ from emulator.engines.sqlite.connection import connect
 from emulator.engines.sqlite.group_commit import GroupCommit
 
 INTERVAL = 0.25
-"""Seconds between two checks for new commits."""
+"""Seconds between two checks for new commits, and of the files."""
 AUTOCHECKPOINT = 400_000
 """Pages in the log at which SQLite copies it during a commit, in case the thread has not."""
 _log = logging.getLogger("emulator.engines")
@@ -41,6 +41,8 @@ class Checkpoints:
         self._task.cancel()
         with suppress(asyncio.CancelledError):
             await self._task
+        if self._group_commit.check_files():
+            await self._rescue(self._connection)
         self._connection.close()
         self._task = self._connection = None
 
@@ -59,6 +61,9 @@ class Checkpoints:
         while True:
             await asyncio.sleep(INTERVAL)
             self._group_commit.corruption.check_marker()
+            if self._group_commit.check_files():
+                await self._rescue(connection)
+                continue
             if seen == self._group_commit.commits:
                 continue
             seen = self._group_commit.commits
@@ -67,6 +72,15 @@ class Checkpoints:
             if error and not is_failing:
                 _log.warning("cannot copy the write-ahead log into the file: %s", error)
             is_failing = error is not None
+
+    async def _rescue(self, connection: sqlite3.Connection) -> None:
+        async with self._copying:
+            rescuing = asyncio.ensure_future(asyncio.to_thread(self._group_commit.corruption.rescue_with, connection))
+            try:
+                await asyncio.shield(rescuing)
+            except asyncio.CancelledError:
+                await rescuing
+                raise
 
     async def _copy(self, connection: sqlite3.Connection) -> sqlite3.Error | None:
         """Copy the log in a thread; return the error, if there was one."""

@@ -124,6 +124,27 @@ def check_space(path: str | None) -> None:
         raise EngineError(f"cannot find the disk of {path}: {error.strerror}") from error
     if free < LEAST_SPACE:
         raise EngineError(f"the disk of {path} is full: {free} bytes are free, {LEAST_SPACE} are needed")
+    limit = size_limit()
+    for file in (path, f"{path}-wal"):
+        if limit is not None and (size := _size(file)) + LEAST_SPACE > limit:
+            raise EngineError(f"{file} has {size} bytes, and this process may write {limit} to a file (ulimit -f)")
+
+
+def size_limit() -> int | None:
+    """Return the bytes that this process may write to a file, if they are limited (`ulimit -f`)."""
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def _size(file: str) -> int:
+    try:
+        return os.path.getsize(file)
+    except OSError:
+        return 0
 
 
 @contextmanager
@@ -156,7 +177,11 @@ def describe(error: BaseException) -> str:
     """Return the error's message, unless that may quote stored data."""
     if _quotes_data(error):
         return "it contains text that is not UTF-8"
-    return str(error) if isinstance(error, sqlite3.Error) else type(error).__name__
+    if not isinstance(error, sqlite3.Error):
+        return type(error).__name__
+    if _code(error) in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL) and (limit := size_limit()) is not None:
+        return f"{error}; this process may write {limit} bytes to a file (ulimit -f)"
+    return str(error)
 
 
 def corruption_message(found: str, path: str | None) -> str:
@@ -164,10 +189,10 @@ def corruption_message(found: str, path: str | None) -> str:
     return f"it is corrupt ({' '.join(found.split())}); {remedy(path)}"
 
 
-def remedy(path: str | None) -> str:
-    """Return what the operator can do about corruption."""
+def remedy(path: str | None, backup: str = "") -> str:
+    """Return what the operator can do about a corrupt or lost file."""
     url = f"sqlite://{os.path.abspath(path or '')}"
-    return f"restore a backup: extcli data restore BACKUP --data {url}"
+    return f"restore {'it' if backup else 'a backup'}: extcli data restore {backup or 'BACKUP'} --data {url}"
 
 
 def _quotes_data(error: BaseException) -> bool:
@@ -177,6 +202,6 @@ def _quotes_data(error: BaseException) -> bool:
     return isinstance(error, UnicodeDecodeError)
 
 
-def _code(error: Exception) -> int | None:
+def _code(error: BaseException) -> int | None:
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF  # the primary code, without the extension

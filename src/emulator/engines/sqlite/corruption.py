@@ -1,4 +1,4 @@
-"""Detects a corrupt database file, and stops all use of it.
+"""Stops all use of a database file that is corrupt, or that was deleted or replaced while it was open.
 
 SQLite goes on using a file that is corrupt in part, and may then overwrite intact data. So at the first sign of
 corruption every process stops using the file, and a marker file beside it makes the next start check all of it.
@@ -22,6 +22,7 @@ from emulator.engines.sqlite.connection import (
     is_corruption,
     remedy,
 )
+from emulator.engines.sqlite.file_watch import rescue
 from emulator.errors import EngineError
 
 MAX_CHECKED_SIZE = 1 << 30
@@ -57,13 +58,16 @@ class _Watch:
 
 
 class Corruption:
-    """Whether one database file is known to be corrupt. Data in memory never is."""
+    """Whether one database file is known to be corrupt or lost. Data in memory never is."""
 
     def __init__(self, path: str | None) -> None:
         self._path = path
         self._message = ""
         self._is_open = False
         self._watch = _Watch(self)
+        self.is_lost = False
+        """Whether the files were deleted or replaced while they were open."""
+        self._is_rescued = False
 
     @contextmanager
     def opening(self) -> Iterator[None]:
@@ -100,6 +104,29 @@ class Corruption:
         self._stop_using(describe(error))
         with suppress(OSError), open(marker_path(self._path), "w") as marker:
             marker.write(f"{describe(error)}\n")
+
+    def lose(self, what: str) -> None:
+        """Stop using files of which `what` has become: `rescue_with` saves what they hold."""
+        if not self._message:
+            self._message = f"{what} while the service was using it"
+            self.is_lost = True
+
+    def rescue_with(self, connection: sqlite3.Connection) -> None:
+        """Save what the open files hold, if they are lost, and log what to do. Only once."""
+        if self._path is None or not self.is_lost or self._is_rescued:
+            return
+        self._is_rescued = True
+        try:
+            saved = rescue(connection, self._path)
+        except (OSError, sqlite3.Error) as error:
+            _log.critical("%s, and what it held cannot be saved (%s); nothing more is written", self._message, error)
+            return
+        _log.critical(
+            "%s; nothing more is written. All that was acknowledged is in %s. Stop the service, then %s",
+            self._message,
+            saved,
+            remedy(self._path, saved),
+        )
 
     def check_marker(self) -> None:
         """Stop using the file if another process has marked it."""

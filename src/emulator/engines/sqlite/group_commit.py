@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 
 from emulator.engines.sqlite.connection import PAUSES, connect, describe, is_busy
 from emulator.engines.sqlite.corruption import Corruption, examine
+from emulator.engines.sqlite.file_watch import FileWatch
 from emulator.engines.upgrades import UPGRADES, Upgrades
 from emulator.errors import EngineError
 
@@ -47,6 +48,7 @@ class GroupCommit:
         self._awaits_disk = awaits_disk
         self._upgrades = upgrades
         self.corruption = Corruption(path)
+        self._files = FileWatch(path)
         self.unwritten: set[WriteCache] = set()
         """The caches that may hold what is not written yet: each adds itself."""
         self._caches: dict[int, WriteCache] = {}
@@ -83,6 +85,9 @@ class GroupCommit:
         self._connection = await connect(self.path, upgrades=self._upgrades)
         if self._awaits_disk:
             self._connection.execute("PRAGMA synchronous = FULL")
+        with self.corruption.watch():
+            self._connection.execute("SELECT next FROM numbers").fetchone()  # opens the log
+        self._files.begin()
 
     def close(self) -> None:
         if self._connection is None:
@@ -145,6 +150,13 @@ class GroupCommit:
         if self._group is None:
             with self.corruption.watch():
                 self._check_version()
+
+    def check_files(self) -> bool:
+        """Stop using the files if they were deleted or replaced; return whether they were."""
+        loss = self._files.loss()
+        if loss is not None:
+            self.corruption.lose(loss)
+        return loss is not None
 
     def version(self) -> int:
         """Return a number that changes whenever another connection has written."""
@@ -279,6 +291,9 @@ class GroupCommit:
     def _commit(self, group: list[asyncio.Future[None]]) -> None:
         if group is not self._group:
             return  # rolled back, or committed by `close`
+        if self.check_files():
+            self._roll_back(sqlite3.OperationalError("the database file was deleted or replaced"))
+            return
         try:
             while self.unwritten:
                 self.unwritten.pop().flush()

@@ -1,0 +1,70 @@
+"""Notices that the files of an open database were deleted or replaced, and saves what the open ones hold."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from itertools import count
+
+
+class FileWatch:
+    """The database at `path` and its log, as they were when it was opened. Data in memory has none."""
+
+    def __init__(self, path: str | None) -> None:
+        self._file = None if path is None else os.path.abspath(path)
+        self._opened: dict[str, tuple[int, int]] = {}
+        """Device and inode. A system gives no other file the same while this one is open."""
+
+    def begin(self) -> None:
+        """Note the files, which the database has just opened."""
+        if self._file is not None:
+            self._opened = {file: _identity(file) for file in _files(self._file)}
+
+    def loss(self) -> str | None:
+        """Return what has become of the files, if they are no longer those that are open."""
+        for file, opened in self._opened.items():
+            try:
+                found = _identity(file)
+            except OSError:
+                return f"{file} was deleted or moved"
+            if found != opened:
+                return f"{file} was replaced by another file"
+        return None
+
+
+def rescue(connection: sqlite3.Connection, path: str) -> str:
+    """Save what a connection reads beside the database, for its owner alone; return the name of the new file.
+
+    Raises `OSError` and `sqlite3.Error`, and leaves no file then.
+    """
+    for name in _names(os.path.abspath(path)):
+        with suppress(FileExistsError):
+            os.close(os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            break
+    try:
+        with closing(sqlite3.connect(name)) as copy:
+            connection.backup(copy)
+    except BaseException:
+        with suppress(OSError):
+            os.remove(name)
+        raise
+    return name
+
+
+def _identity(file: str) -> tuple[int, int]:
+    found = os.stat(file)
+    return found.st_dev, found.st_ino
+
+
+def _files(file: str) -> Iterator[str]:
+    yield file
+    if os.path.exists(f"{file}-wal"):
+        yield f"{file}-wal"
+
+
+def _names(file: str) -> Iterator[str]:
+    yield f"{file}.rescued"
+    for number in count(2):
+        yield f"{file}.rescued-{number}"
