@@ -16,7 +16,7 @@ from hypothesis import given, settings
 
 from emulator.clock import system_now
 from emulator.config.settings import Settings
-from emulator.engines import open_engine
+from emulator.engines import open_engine, open_medium
 from emulator.engines.base import NEVER, CastRequest, Key
 from emulator.engines.engine import Engine
 from emulator.engines.redis import cast_batch
@@ -306,3 +306,14 @@ async def test_a_node_whose_clock_is_not_that_of_redis_says_so(redis_url: str, c
 
     [line] = [each for each in caplog.messages if each.startswith("the clock of this machine is")]
     assert re.match(rf"the clock of this machine is [45]\.\d s {words} that of Redis at ", line)
+
+
+async def test_the_namespaces_with_data_are_listed(redis_url: str) -> None:
+    medium = open_medium(redis_url)
+    async with medium, medium.engine("b{|%}") as one, medium.engine("a") as two, medium.engine("empty"):
+        await write(one, b"1")
+        await write(two, b"1")
+        assert ["a", "b{|%}"] == await medium.namespaces()
+
+        await two.drop()
+        assert ["b{|%}"] == await medium.namespaces()

@@ -13,7 +13,7 @@ from typing import Final
 
 from emulator.engines.base import NEVER, Key
 
-_NAMESPACE: Final = re.compile(rb"\{emulator\|([^{}]*)\}")
+_NAMESPACE: Final = re.compile(rb"\{emulator\|([^{}]*)\}:\d+:ends")
 FOREVER = (1 << 53) - 1
 """Lua's numbers are doubles, so an expiry from here on is never reached."""
 
@@ -24,7 +24,7 @@ def namespace_key(namespace: str) -> bytes:
 
 
 def parse_namespace(key: bytes) -> str | None:
-    """Return the namespace whose generation this key holds; `None` for any other key."""
+    """Return the namespace of whose things this key holds the expiries; `None` for any other key."""
     found = _NAMESPACE.fullmatch(key)
     if found is None:
         return None

@@ -12,7 +12,7 @@ from emulator.engines.redis.keys import namespace_key, parse_namespace
 from emulator.engines.redis.nodes import LIST_NODES, Address, Nodes
 from emulator.engines.upgrades import UPGRADES, Upgrades
 
-_PATTERN: Final = b"{emulator|*}"
+_PATTERN: Final = b"{emulator|*}:*:ends"
 _KEYS_AT_ONCE: Final = b"5000"
 
 

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 
 from emulator.engines.sqlite.checkpoints import Checkpoints
 from emulator.engines.sqlite.group_commit import GroupCommit
+from emulator.engines.sqlite.namespace_ids import Numbers
 from emulator.engines.sqlite.relay import Messages
-from emulator.engines.sqlite.row_numbers import Numbers
 from emulator.engines.upgrades import Upgrades
 from emulator.errors import EngineError
 
