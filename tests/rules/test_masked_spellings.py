@@ -1,0 +1,57 @@
+"""Secrets stay out of the journal under every spelling of their names, and as credentials inside texts."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from emulator.observability import masking
+from emulator.observability.masking import masked, masked_text
+
+VALUE = "s3cr3t-Value"
+NAMES = [
+    *("pin", "authorization", "access_token", "clientSecret", "password", "passWord", "PaSsWoRd", "new-passwords"),
+    *("api_key", "apiKey", "API-KEY", "x-api-key", "passwd", "pwd", "userPwd", "credential", "credentials", "auth"),
+    *("private_key", "privateKey", "passphrase", "keyPassPhrase", "TOKEN", "sEcReT"),
+]
+TEXTS = [
+    "Basic dXNlcjpzM2NyM3QtVmFsdWU=",
+    "basic dXNlcjpzM2NyM3QtVmFsdWU=",
+    "see https://user:s3cr3t-Value@host.example/x",
+    "REDIS://:s3cr3t-Value@host",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("long", [False, True])
+def test_a_member_is_hidden_under_every_spelling_of_its_name(name: str, long: bool):
+    for spelled in (name, name.upper(), name.lower(), name.title()):
+        body = {"a": "x" * 80 * long, spelled: VALUE, "data": {spelled: [VALUE]}, "text": json.dumps({spelled: VALUE})}
+
+        assert VALUE.encode() not in masked(json.dumps(body).encode())
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_credential_inside_a_text_is_hidden(text: str):
+    for body in (text.encode(), json.dumps({"message": text, "more": "x" * 80}).encode()):
+        assert b"s3cr3t" not in masked(body)
+        assert b"dXNlcjpz" not in masked(body)
+    assert "s3cr3t" not in masked_text(text)
+    assert "dXNlcjpz" not in masked_text(text)
+
+
+@pytest.mark.parametrize("word", masking.WORDS)
+def test_the_fast_check_finds_every_word_of_the_pattern(word: bytes):
+    body = b'{"%b": "%b"}' % (word.replace(rb"[_-]?", b"_"), VALUE.encode())
+
+    assert VALUE.encode() not in masked(body)
+
+
+@pytest.mark.parametrize(
+    "text", ["basic income", "see https://host:8282/a@b", "tokenize this", "a key", "the pinnacle"]
+)
+def test_ordinary_texts_stay(text: str):
+    body = json.dumps({"message": text}, separators=(",", ":")).encode()
+
+    assert (body, text) == (masked(body), masked_text(text))
