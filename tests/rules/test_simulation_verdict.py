@@ -126,9 +126,9 @@ def test_an_answer_without_a_length_ends_with_its_connection():
     assert is_complete(data, head, ended=True)
 
 
-@pytest.mark.parametrize(("value", "seconds"), [("1", 1), (" 60 ", 60), ("soon", -1), ("", -1), ("99999", -1)])
-def test_retry_after_is_a_number_of_seconds(value: str, seconds: int):
-    for status, expected in ((429, seconds), (503, seconds), (200, -1)):
+@pytest.mark.parametrize("value", ["1", "60", "soon", ""])
+def test_an_answer_keeps_retry_after_if_the_request_may_be_repeated(value: str):
+    for status, expected in ((429, value.encode()), (503, value.encode()), (200, None)):
         head = head_of(f"HTTP/1.1 {status} X\r\nRetry-After: {value}\r\ncontent-length: 0\r\n\r\n".encode())
         assert head is not None
         assert expected == head.retry_after

@@ -27,10 +27,6 @@ from emulator.web.front import Front
 NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _STEP: Final = 25
 """Namespaces that a listing counts before other requests run."""
-_NOT_CREATED: Final = (
-    "a web page of another origin uses namespaces, but creates none; create it first: POST /_ns/%(name)s, "
-    "`extcli ns new %(name)s`, or any call from a program"
-)
 _log = logging.getLogger("emulator")
 
 
@@ -160,7 +156,11 @@ class Registry:
         """
         while True:
             if not creates and not await self.exists(checked(name)):
-                raise NotFound("No such namespace", f"{name}: {_NOT_CREATED % {'name': name}}")
+                raise NotFound(
+                    "No such namespace",
+                    f"{name}: a web page of another origin uses namespaces, but creates none; create it first: "
+                    f"POST /_ns/{name}, `extcli ns new {name}`, or any call from a program",
+                )
             tenant = self._tenant(name)
             tenant.used_at = monotonic()
             if tenant is self._home:

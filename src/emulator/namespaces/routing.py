@@ -152,7 +152,9 @@ class Namespaces:
         name, source = _name_in(scope), _source_in(scope)
         if wanted.drop:
             if wanted.name or wanted.source:
-                raise invalid_member("drop", "a call creates or drops a namespace; leave out name and from")
+                raise invalid_member(
+                    "drop", "must be absent if name or from is given: a call creates or drops a namespace"
+                )
             await self._registry.drop(_agreed("drop", wanted.drop, name, "name in the path"))
             return {}
         name = _agreed("name", wanted.name, name, "name in the path")

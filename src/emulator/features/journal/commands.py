@@ -100,7 +100,7 @@ def _filled(words: list[str], parameters: dict[str, str], members: dict[str, Any
         last, word = word.endswith("]"), word.removesuffix("]")
         if not is_left_out:
             value = _value(word, parameters, members, body)
-            if value.startswith("-") and "{" in word and not words[at - 1].lstrip("[").startswith("-"):
+            if value.startswith("-") and not word.startswith("-") and not words[at - 1].lstrip("[").startswith("-"):
                 raise KeyError(word)  # an argument that the command would take for an option
             yield value
         is_left_out = is_left_out and not last

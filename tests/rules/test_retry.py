@@ -1,0 +1,36 @@
+"""When a refused request is sent again: what `Retry-After` asks for, and the pauses without it."""
+
+from __future__ import annotations
+
+from email.utils import formatdate
+
+import pytest
+
+from extcli import clock
+from extcli.api.retry import FLOOR, pause, retry_after
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [("1", 1), (" 60 ", 60), ("99999", 99_999), ("0", 0), ("soon", None), ("-1", None), ("", None), (None, None)],
+)
+def test_retry_after_is_a_number_of_seconds(header: str | None, seconds: float | None):
+    assert seconds == retry_after(header)
+
+
+def test_retry_after_may_be_a_date():
+    asked = retry_after(formatdate(clock.now() / 1000 + 30, usegmt=True))
+
+    assert asked is not None
+    assert 0 < asked <= 30
+    assert 0 == retry_after(formatdate(clock.now() / 1000 - 30, usegmt=True))
+
+
+def test_a_pause_is_never_shorter_than_the_floor():
+    assert all(FLOOR <= pause("0") <= 2 * FLOOR for _ in range(100))
+    assert all(60 <= pause("60") <= 60 + FLOOR for _ in range(100))
+
+
+@pytest.mark.parametrize(("attempts", "middle"), [(0, 0.5), (1, 1.0), (3, 4.0), (9, 8.0), (10_000, 8.0)])
+def test_pauses_without_retry_after_double_up_to_eight_seconds(attempts: int, middle: float):
+    assert all(0.75 * middle <= pause(None, attempts) <= 1.25 * middle for _ in range(100))
