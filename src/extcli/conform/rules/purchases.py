@@ -27,9 +27,9 @@ def outstanding(game: Any) -> list[Any]:
     return [each.get("id") for each in game.data("get", "transaction", {"sku": "conform"})["transactions"]]
 
 
-@rule(SOURCE, "A receipt that is not a token is refused with 400.", "viewer", writes=True)
+@rule(SOURCE, "A receipt that is no text is refused with 400.", "viewer", writes=True)
 def malformed_receipt(at: Deployment) -> None:
-    for receipt in ("", "x", "a.b.c", 5):
+    for receipt in (5, [], {}):  # the sandbox accepts any text (ruling T6)
         reply = at.viewer.post("bits/transactions", {"transactionReceipt": receipt})
         expect(f"the status of the receipt {receipt!r}", 400, reply.status)
 
