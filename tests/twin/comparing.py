@@ -26,6 +26,11 @@ VOLATILE = [
         re.compile(r'"at":[0-9]+,"system_at":[0-9]+'),
         '"at":<ms>',
     ),  # of the journal, which may be written after the answer
+    (
+        re.compile(r'"size":[0-9]+(?=,"is_cut":true)'),
+        '"size":<size>',
+    ),  # of a page in the journal, of which a part is left
+    (re.compile(r"(?<=expire-)[0-9a-f]{16}"), "<hex16>"),  # of a PIN, in the dashboard
     (re.compile(r"\?v=[0-9a-f]+"), "?v=<hash>"),  # of the content of a file of the dashboard
     (re.compile(r'("(?:slowest|lag_ms|uptime_ms|idle_ms|age_ms|age|idle)" ?: ?)[0-9.e-]+'), r"\1<ms>"),
 ]

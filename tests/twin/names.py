@@ -17,6 +17,7 @@ _KINDS = {
     "token": re.compile(r"eyJ[\w-]{10,}\.[\w-]*\.[\w-]*"),
     "uuid": re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
     "hex64": re.compile(r"[0-9a-f]{64}"),
+    "cursor": re.compile(r"(?:[0-9a-f]{2}){33,}"),
     "hex32": re.compile(r"[0-9a-f]{32}"),
     "id22": re.compile(r"(?=.*[A-Z])(?=.*[a-z])[0-9A-Za-z]{22}"),
     "anonymous": re.compile(r"A[0-9]{20}"),
