@@ -142,6 +142,7 @@ def test_a_lower_limit_does_not_reduce_eligibility(backend: Client, viewer):
         ([0, 4, 4], [5], 1),  # no such entry: 1
         ([4, 4], [], 1),
         ([4], [9, 9, 9, 9, 0], 0),
+        ([4], [1, 0, 0, 0], 1),  # the array ends right before the set
     ],
 )
 @pytest.mark.ruling("C3")

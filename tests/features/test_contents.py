@@ -7,6 +7,12 @@ from typing import Any
 import httpx
 import pytest
 
+from emulator.clock import Clock
+from emulator.config.environment import SANDBOX
+from emulator.content_list import contents_of
+from emulator.engines import open_engine
+from emulator.engines.base import NEVER, CastRequest, Key
+from emulator.features.contents.rules import Filter
 from support.service import CHANNEL, CLIENT_ID, OTHER_ID, Client, LiveServer
 
 DAY = 86_400_000
@@ -231,3 +237,13 @@ def test_a_namespace_lists_its_own_things(live: LiveServer):
     fill(live)
 
     assert {"rows": [], "next": "0"} == httpx.get(f"{live.url}/_ns/blue/_emulator/contents/polls").json()
+
+
+async def test_a_thing_that_never_expires_is_listed_without_an_end():
+    key = Key("rank", CLIENT_ID, "color", CHANNEL)
+    async with open_engine("sqlite://", namespace="main") as engine:
+        await engine.ballots.cast(key, CastRequest("U1", "blue"), now=0, expires_at=NEVER)
+
+        page = await contents_of(engine, Clock(), SANDBOX).page("rankings", Filter(client_id=CLIENT_ID), limit=10)
+
+    assert [("color", None)] == [(row.id, row.expires_at) for row in page.rows]

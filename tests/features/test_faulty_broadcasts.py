@@ -92,6 +92,15 @@ def test_a_delayed_broadcast_arrives_later_than_its_answer(live: LiveServer, aud
     assert "late" == next_of(audience)
 
 
+def test_a_fault_in_the_place_of_another_releases_what_that_one_holds(live: LiveServer, audience: Audience, send: Send):
+    add_fault(live, "BROADCAST late", "delay", id="slow", delay=60_000)
+    send("late")
+
+    add_fault(live, "BROADCAST other", "lose", id="slow")
+
+    assert "late" == next_of(audience)
+
+
 @pytest.mark.parametrize("effect", [{"effect": "reorder"}, {"effect": "delay", "delay": 60_000}])
 def test_a_reset_forgets_the_broadcasts_that_a_fault_holds(live: LiveServer, send: Send, broadcaster: Client, effect):
     add_fault(live, "BROADCAST old", **effect)

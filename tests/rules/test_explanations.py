@@ -215,6 +215,7 @@ def test_what_was_sent_is_shown_if_it_is_known(detail: str, path: str, body: byt
     [
         (1013, "over 16384 bytes unread", "The client does not read its messages"),
         (1002, "incorrect masking", "The service closed the connection"),
+        (1000, "bye", "The service closed the connection"),
     ],
 )
 def test_the_close_of_a_socket_is_explained_by_its_reason(code: int, reason: str, title: str):
@@ -236,6 +237,33 @@ def test_a_long_value_is_shortened():
 
     assert found is not None
     assert len(found.held) == 200
+
+
+def test_a_value_of_the_greatest_length_is_shown_whole():
+    body = b'{"x":"' + b"y" * 196 + b'"}'
+    found = explain(Refusal(400, "Invalid body", "x: must be short", body=body))
+
+    assert found is not None
+    assert f'x "{"y" * 196}"' == found.held
+
+
+@pytest.mark.parametrize(("length", "is_shown"), [(60, True), (61, False)])
+def test_a_body_that_is_wrong_as_a_whole_is_shown_if_it_is_short(length: int, is_shown: bool):
+    body = "y" * length
+    found = explain(Refusal(400, "Invalid body", "must be an object", body=body.encode()))
+
+    assert found is not None
+    assert is_shown == (f"the body {body}" == found.held)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "ago"), [(59, "59 s"), (60, "1 min"), (3_599, "59 min"), (3_600, "1 h"), (86_400, "1 days")]
+)
+def test_how_long_ago_a_token_expired_is_shown_in_the_largest_unit(seconds: int, ago: str):
+    found = explain(Refusal(401, ROLES, f"token expired: exp 1000 is not after {1000 + seconds}", "POST /v1/e/vote"))
+
+    assert found is not None
+    assert f"exp 1970-01-01T00:16:40Z, {ago} ago" == found.held
 
 
 def test_an_unknown_refusal_has_no_explanation():

@@ -99,6 +99,15 @@ def test_an_invalid_fault_is_refused_and_the_member_named(fault: dict[str, Any],
 
 
 @pytest.mark.parametrize(
+    "members", [{"user": "x" * 256}, {"share": 1}, {"effect": "delay", "delay": 5, "delay_max": 5}]
+)
+def test_members_at_their_limits_are_valid(members: dict[str, Any]):
+    fault = Fault(**{"match": "POST /v1/e/vote", "effect": "drop"} | members)
+
+    assert checked(fault, KNOWN).matches(subject(REQUEST, "POST", "/v1/e/vote"))
+
+
+@pytest.mark.parametrize(
     ("conditions", "changed"),
     [
         ({"role": "viewer"}, {"caller": None}),

@@ -1,0 +1,69 @@
+"""A value at a limit is accepted, and the next one is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from emulator.errors import BadRequest
+from emulator.features.calls.rules import CallBody
+from emulator.features.calls.rules import checked as checked_call
+from emulator.features.codes.rules import (
+    MAX_CODE_LENGTH,
+    MAX_CODES,
+    ValidationErrors,
+    check_codes,
+)
+from emulator.features.transactions.rules import (
+    Product,
+    Receipt,
+    ReceiptData,
+    TransactionBody,
+    transaction_of,
+)
+
+
+@pytest.mark.parametrize("name", ["client_id", "user_id", "channel_id", "opaque_user_id"])
+def test_an_id_of_a_call_has_at_most_256_characters(name: str):
+    def call(length: int) -> CallBody:
+        return CallBody(**{"path": "/v1/e/vote", "client_id": "ext"} | {name: "x" * length})  # type: ignore[arg-type]
+
+    assert call(256) == checked_call(call(256))
+    with pytest.raises(BadRequest):
+        checked_call(call(257))
+
+
+def errors_of(array: int, at: int, codes: list[str]) -> list[str]:
+    errors = ValidationErrors()
+    check_codes(errors, array, at, codes)
+    try:
+        errors.check()
+    except BadRequest as refused:
+        return list(refused.details)
+    return []
+
+
+def test_a_code_of_the_greatest_length_is_right_beside_a_wrong_one():
+    wrong = f"codes[0][1]: has {MAX_CODE_LENGTH + 1} characters; a code has 1 to {MAX_CODE_LENGTH}"
+
+    assert [wrong] == errors_of(0, 0, ["x" * MAX_CODE_LENGTH, "x" * (MAX_CODE_LENGTH + 1)])
+
+
+def test_too_many_codes_in_a_set_are_reported_once():
+    too_many = [f"codes[2]: has more than {MAX_CODES} codes"]
+
+    assert [] == errors_of(2, MAX_CODES - 2, ["a", "b"])
+    assert too_many == errors_of(2, MAX_CODES - 1, ["a", "b"]) == errors_of(2, MAX_CODES, ["a"])
+    assert [] == errors_of(2, MAX_CODES + 1, ["a"])
+
+
+@pytest.mark.parametrize("name", ["transactionId", "sku", "userId"])
+def test_the_texts_of_a_receipt_have_1_to_256_characters(name: str):
+    def post(text: str) -> None:
+        texts = {"transactionId": "t1", "sku": "hat", "userId": "5551"} | {name: text}
+        data = ReceiptData(texts["transactionId"], texts["userId"], Product(texts["sku"]))
+        transaction_of(Receipt(data), TransactionBody(""), own_id="own", now=1)
+
+    post("x" * 256)
+    for wrong in ("", "x" * 257):
+        with pytest.raises(BadRequest, match=f"transactionReceipt: {name}: must be 1 to 256 printable characters"):
+            post(wrong)
