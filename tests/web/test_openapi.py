@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -11,6 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+from emulator.web.openapi import Document
 from support.pins import validated_pin_token
 from support.service import CHANNEL, SECRET, Client, LiveServer
 
@@ -320,3 +323,20 @@ def test_json_under_schema_has_the_json_content_type(stranger: Client, path: str
     answer = stranger.get(path)
 
     assert (status, "application/json") == (answer.status_code, answer.headers["content-type"].partition(";")[0])
+
+
+def test_the_document_is_built_beside_the_loop(live: LiveServer, stranger: Client, monkeypatch: pytest.MonkeyPatch):
+    threads, read = [], Document.read
+
+    def noted_read(document: Document, serves: Callable[[str, str], bool]) -> bytes:
+        threads.append(threading.get_ident())
+        return read(document, serves)
+
+    async def thread_of_the_loop() -> int:
+        return threading.get_ident()
+
+    monkeypatch.setattr(Document, "read", noted_read)
+    stranger.get("/schema/openapi.json").raise_for_status()
+
+    assert 1 == len(threads)
+    assert live.run(thread_of_the_loop()) not in threads

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from emulator.dashboard.pages import Pages
 
 _SEE_OTHER: Final = 303
+_prepared: Final = set[str]()
+"""The pages that have been prepared."""
 _TOKEN: Final = Parameter("token", "The control token.")
 
 
@@ -44,7 +47,8 @@ async def read_root(service: Any, call: Call) -> Links | Page:
 @endpoint("GET", "/_emulator", audience=Audience.PAGE)
 async def read_overview(service: Any, call: Call) -> Page:
     """Show the overview."""
-    return await _pages(service, call).page("overview", call.query)
+    pages = await _pages(service, call, "overview")
+    return await pages.page("overview", call.query)
 
 
 @endpoint("GET", ENTER, audience=Audience.PAGE, query=(_TOKEN,))
@@ -61,19 +65,23 @@ async def enter(service: Any, call: Call) -> Page:
 @endpoint("GET", "/_emulator/ui/{screen}", audience=Audience.PAGE)
 async def read_screen(service: Any, call: Call) -> Page:
     """Show a screen."""
-    return await _pages(service, call).page(call.text("screen"), call.query)
+    pages = await _pages(service, call, call.text("screen"))
+    return await pages.page(call.text("screen"), call.query)
 
 
 @endpoint("POST", "/_emulator/ui/{screen}", audience=Audience.PAGE, limit="frame")
 async def submit_form(service: Any, call: Call) -> Page:
     """Show a screen with what the fields of a form bring about."""
-    return await _pages(service, call).page(call.text("screen"), call.query, query_of(call.raw))
+    return await (await _pages(service, call, call.text("screen"))).page(
+        call.text("screen"), call.query, query_of(call.raw)
+    )
 
 
 @endpoint("GET", "/_emulator/ui/{screen}/events", audience=Audience.PAGE, held=True)
 async def follow_screen(service: Any, call: Call) -> Page:
     """Send a screen again whenever it changes, as server-sent events."""
-    return _pages(service, call).events(call.text("screen"), call.query, call.headers)
+    pages = await _pages(service, call, call.text("screen"))
+    return pages.events(call.text("screen"), call.query, call.headers)
 
 
 @endpoint("GET", "/_emulator/rig", audience=Audience.PAGE)
@@ -81,7 +89,9 @@ async def read_rig(service: Any, call: Call) -> Page:
     """Show pages of an extension side by side."""
     from emulator.dashboard.rig.page import rig_page
 
-    return await rig_page(_pages(service, call), call.query, call.headers.get(b"host", b"").decode("latin-1"))
+    return await rig_page(
+        await _pages(service, call, "rig"), call.query, call.headers.get(b"host", b"").decode("latin-1")
+    )
 
 
 @endpoint("GET", "/_emulator/ui/static/{file}", audience=Audience.PAGE)
@@ -98,11 +108,24 @@ def _prefix_of(service: Any) -> str:
     return f"/_ns/{name}" if name else ""
 
 
-def _pages(service: Any, call: Call) -> Pages:
+async def _pages(service: Any, call: Call, name: str) -> Pages:
+    """Return the pages of a service, ready to show the one with this name."""
+    if name not in _prepared:
+        await asyncio.to_thread(_prepare, name)
     from emulator.dashboard.pages import Pages
 
     host, accepted = (call.headers.get(name, b"").decode("latin-1") for name in (b"host", b"accept-encoding"))
     return Pages(service, _prefix_of(service), host, compresses="gzip" in accepted)
+
+
+def _prepare(name: str) -> None:
+    """Import all screens, and compile the template of a page. In a thread, because both take tens of milliseconds."""
+    from emulator.dashboard import pages
+
+    if name in pages.screens() or name in pages.PATHS:
+        for template in ("layout.html", f"{name}.html"):
+            pages.environment().get_template(template)
+        _prepared.add(name)
 
 
 endpoints: Final = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -53,10 +54,11 @@ _PAGE: Final = b"""<!DOCTYPE html>
 def schema_routes(document: Document) -> list[HTTPRouteHandler]:
     """Return the routes of the document, the page and its files."""
 
-    @get("/schema/openapi.json", media_type=MediaType.JSON, sync_to_thread=False, response_headers=HEADERS)
-    def read_document(request: Request[Any, Any, Any]) -> bytes:
+    @get("/schema/openapi.json", media_type=MediaType.JSON, response_headers=HEADERS)
+    async def read_document(request: Request[Any, Any, Any]) -> bytes:
         dispatcher: Dispatcher = request.scope["state"][DISPATCHER]
-        return document.read(dispatcher.serves)
+        # The first call builds the document, which takes 150 to 250 ms. Other requests go on meanwhile.
+        return await asyncio.to_thread(document.read, dispatcher.serves)
 
     return [read_document, _read_page, _read_file]
 
