@@ -185,7 +185,7 @@ class Calls:
             )
             lines += more
             note += " odd"
-        place = f"{method} /v1/e/{path}"
+        place = f"{method} /v1/e/{endpoint.path}"
         head = f"{method} {self.prefix}/v1/e/{path}{query} HTTP/1.1\r\nHost: localhost\r\n"
         head += "".join(f"{line}\r\n" for line in lines)
         if body and odd and chosen.random() < 0.3:
