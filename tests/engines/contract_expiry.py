@@ -10,7 +10,7 @@ import pytest
 from emulator.engines.base import NEVER, CastRequest, Terms
 from emulator.engines.engine import Engine
 from emulator.engines.records import ListRecord
-from engines.pool_shorthand import add_members, assign, fill, listing, source
+from engines.pool_shorthand import add_members, assign, draw, fill, held, listing, source
 from engines.shorthand import NOW, append, key, read, write
 
 DAY = 24 * 3_600_000
@@ -118,6 +118,25 @@ class ExpiryContract:
                 await change(engine, now, end)
                 latest = max(latest, end)
             assert (await is_alive(engine, latest - 1), await is_alive(engine, latest)) == (True, False), seed
+
+    async def test_a_pool_and_what_it_handed_out_live_as_long_as_its_list(self, engine: Engine) -> None:
+        await fill(engine, ["a"], expires_at=NOW + 20)
+        await assign(engine, expires_at=NOW + 5)
+        await draw(engine)
+
+        for now, lives in ((NOW + 19, True), (NOW + 20, False)):
+            await engine.purge(now=now)
+            assert lives == bool(await engine.pools.stocks([key()], now=now)), now
+            assert lives == (await held(engine, now=now) is not None), now
+
+    async def test_a_pool_with_another_list_ends_no_earlier(self, engine: Engine) -> None:
+        await assign(engine, expires_at=NOW + 20)
+        await assign(engine, {key(): source("other")}, expires_at=NOW + 5)
+
+        await engine.purge(now=NOW + 19)
+
+        assert {key(): (source("other"), b"")} == await engine.pools.stocks([key()], now=NOW + 19)
+        assert {} == await engine.pools.stocks([key()], now=NOW + 20)
 
     async def test_a_write_may_let_a_document_end_earlier(self, engine: Engine) -> None:
         await write(engine, b"1", expires_at=NEVER)

@@ -30,6 +30,7 @@ class Pool:
     key: Key
     end: int
     source: Key
+    note: bytes = b""
     position: int = 0
     handed: list[tuple[str, str]] = field(default_factory=list)
     is_open: bool = True
@@ -56,10 +57,11 @@ class Model:
             return False
         filled = self.lists.setdefault(of, List())
         filled.items += items
-        filled.end = end
+        filled.end = max(filled.end, end)
         return True
 
     def assign(self, wanted: dict[Key, Key], end: int) -> bool:
+        """Assign lists to pools. A pool and its list live until the latest of `end` and both their ends."""
         taken = [self.lists[of].pool not in (None, self.live(pool)) for pool, of in wanted.items() if of in self.lists]
         if any(taken) or len(set(wanted.values())) < len(wanted):
             return False
@@ -72,7 +74,8 @@ class Model:
                 del self.lists[pool.source]
                 pool.source, pool.position = of, 0
             given = self.lists.setdefault(of, List())
-            given.pool, given.end, pool.end = pool, end, end
+            given.pool, pool.note = pool, b"%d" % end
+            given.end = pool.end = max(end, given.end, pool.end)
         return True
 
     def draw(self, where: Key, user: str, most: int) -> str | None:
@@ -160,6 +163,6 @@ class PoolsPropertyContract:
 
             live = {where: model.live(where) for where in POOLS}
             stocks = await engine.pools.stocks(POOLS, now=now)
-            assert stocks == {where: Stock(pool.source, b"%d" % pool.end) for where, pool in live.items() if pool}
+            assert stocks == {where: Stock(pool.source, pool.note) for where, pool in live.items() if pool}
             for user in USERS:
                 assert model.held(user) == await engine.pools.held(POOLS, user, now=now)

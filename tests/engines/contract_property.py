@@ -34,7 +34,7 @@ class Model:
         self.begin(now)
         self.terms = terms
         if not self.rows:
-            self.end = end
+            self.end = max(self.end, end)
 
     def cast(self, request: CastRequest, now: int, end: int) -> Cast:
         kept = self.terms, self.rows, self.ranking
@@ -52,7 +52,7 @@ class Model:
         chosen = [row[1] for row in self.rows]
         self.ranking = [choice for choice in self.ranking if choice in chosen]
         self.ranking += [] if request.choice in self.ranking else [request.choice]
-        self.end = end
+        self.end = max(self.end, end)
         return Cast(None, previous, self.tally(request.choice))
 
     def refusal(self, request: CastRequest, mine: list[tuple[str, str, int, int]], now: int) -> str | None:
