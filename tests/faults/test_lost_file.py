@@ -62,5 +62,5 @@ def test_what_was_acknowledged_before_a_file_is_lost_is_rescued(tmp_path: Path, 
         done = subprocess.run([sys.executable, "-m", "extcli", "data", *command], check=False, capture_output=True)
         assert 0 == done.returncode, done
     with server_process("--data", f"sqlite://{file}") as served:
-        account = crowd.account(served)
+        account = crowd.account(served).show(f"file lost by {lose.__name__}")
     assert [] == account.lost + account.wrong, account  # what was refused may be done in part, before the loss
