@@ -19,8 +19,8 @@ from emulator.engines.records import (
     Record,
     RosterRecord,
 )
-from engines.contract_dump import dumped, fill_all, load
-from engines.pool_shorthand import source
+from engines.contract_dump import dumped, fill_all, load, reload
+from engines.pool_shorthand import draw, source, stocked
 from engines.shorthand import END, NOW, Open, append, cast, counts, items, key, read, write
 
 BALLOT = BallotRecord(key(), END, None, Terms())
@@ -38,6 +38,14 @@ class LoadContract:
             assert await dumped(copy) == await dumped(engine)
         await engine.tidy()
         assert [("z", 1)] == await counts(engine)
+
+    async def test_a_user_has_no_more_items_of_a_pool_after_a_load(self, engine: Engine) -> None:
+        await stocked(engine, "abcdef")
+        assert ["a", "b", "c"] == [await draw(engine, user, most=2) for user in ("U1", "U2", "U1")]
+
+        await reload(engine)
+
+        assert [None, "d", None] == [await draw(engine, user, most=2) for user in ("U1", "U2", "U2")]
 
     async def test_a_load_without_replacing_leaves_other_keys_alone(self, engine: Engine) -> None:
         await write(engine, b"1", key("other"))

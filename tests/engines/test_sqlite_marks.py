@@ -14,7 +14,7 @@ import pytest
 from emulator.engines import open_engine
 from emulator.engines.base import CastRequest
 from emulator.engines.engine import Engine
-from emulator.engines.sqlite import marks
+from emulator.engines.sqlite import ballot_cache, marks
 from emulator.engines.sqlite.marks import VoterFilter
 from engines.database_files import opened
 from engines.shorthand import END, EVERYWHERE, NOW, cast, choice_of, counts, entries, key
@@ -82,6 +82,15 @@ async def test_full_caches_and_filters_change_no_count(path: Path, url: str, mon
 
         assert dict(await counts(engine)) == Counter(held.values())
         assert {entry.voter: entry.choice for entry in await entries(engine)} == held
+
+
+async def test_a_full_cache_of_ballots_loses_no_cast(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ballot_cache, "MAX_BALLOTS", 2)
+    ballots = [key(name) for name in "abcde"]
+    async with open_engine("sqlite://", namespace="main") as engine:
+        await asyncio.gather(*(cast(engine, f"U{number}", "x", at) for number in range(3) for at in ballots))
+
+        assert [[("x", 3)]] * 5 == [await counts(engine, at) for at in ballots]
 
 
 async def test_unsaved_casts_count_in_the_tally_of_all_channels() -> None:

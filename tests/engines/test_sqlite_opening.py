@@ -6,6 +6,7 @@ import asyncio
 import os
 import random
 import sqlite3
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,10 @@ import pytest
 from emulator.engines import open_engine
 from emulator.engines.sqlite import SqliteEngine, corruption
 from emulator.engines.sqlite.corruption import marker_path
+from emulator.engines.sqlite.files.copying import timestamp
+from emulator.engines.sqlite.files.facts import described
 from emulator.engines.sqlite.schema import VERSION
+from emulator.engines.upgrades import Upgrades
 from emulator.errors import EngineError
 from engines.database_files import opened
 from engines.shorthand import cast
@@ -33,6 +37,22 @@ def use(url: str | Path, casts: int = 1) -> None:
             await asyncio.gather(*(cast(engine, f"U{number}", "a") for number in range(casts)))
 
     asyncio.run(work())
+
+
+async def test_a_file_of_the_current_format_opens_without_upgrades(path: Path) -> None:
+    for _ in range(2):
+        async with open_engine(f"sqlite://{path}", namespace="main", upgrades=Upgrades(allowed=False)) as engine:
+            await engine.check()
+
+
+def test_a_file_names_the_version_that_wrote_it(path: Path) -> None:
+    use(path)
+
+    assert version("extcli") == described(str(path)).version
+
+
+def test_the_names_of_files_have_the_time_in_utc() -> None:
+    assert "20261122T222306Z" == timestamp(1_795_386_186_999)
 
 
 def test_a_missing_directory_is_reported(tmp_path: Path) -> None:
