@@ -36,6 +36,7 @@ class Control:
 
     def __init__(self, chosen: random.Random, calls: Calls, name: str, channel: str) -> None:
         self.random, self._calls, self._name, self._channel = chosen, calls, name, channel
+        self.namespaces = [f"red-{channel}", f"blue-{channel}"]
         self.snapshots: list[bytes] = []
         """Of the reference version; both versions load the same."""
         self._made: list[tuple[int, Callable[[int], Call]]] = [
@@ -197,7 +198,7 @@ class Control:
         return call | self._one({}, {"body": {"value": 2}}, {"body": {"key": "red"}}, {"body": "{"})
 
     def _namespace(self) -> Call:
-        name = self._one("red", "blue", "Red Team", quote("é"), "x" * 80, "default")
+        name = self._one(*self.namespaces, "Red Team", quote("é"), "x" * 80, "default")
         kind = self.random.randrange(5)
         if kind == 0:
             return self._get("/_ns")

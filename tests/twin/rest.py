@@ -69,12 +69,21 @@ class Episode:
             complete = all([self._send(call, self.wires[0]) for call in self.calls.prepared(self.clock.now)])
             complete = complete and all(self._step() for _ in range(CALLS)) and self.compare_contents()
         finally:
+            self._drop_namespaces()
             for wires in self.wires:
                 for wire in wires:
                     wire.close()
         self.report.counts["episodes"] += 1
         if not complete:
             self.report.counts["episodes that ended early, at a difference"] += 1
+
+    def _drop_namespaces(self) -> None:
+        """Drop what the episode opened, without comparing, so that other episodes do not list it."""
+        for name in self.control.namespaces if self.control else []:
+            for wire in self.wires[0]:
+                wire.send(b"DELETE /_ns/%b HTTP/1.1\r\nHost: localhost\r\n\r\n" % name.encode())
+            for wire in self.wires[0]:
+                wire.receive()
 
     def _step(self) -> bool:
         self.clock.advance(self.random.choice([0, 0, 1, 3, 20, 200, 2_000]))
