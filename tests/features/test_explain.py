@@ -23,6 +23,14 @@ def test_a_request_that_was_not_refused_has_no_explanation(live: LiveServer, vie
     )
 
 
+def test_the_answer_about_a_refusal_has_its_rule(live: LiveServer, stranger: Client, viewer):
+    answer = viewer().delete("vote")
+
+    found = stranger.get("/_emulator/explain", params={"id": id_of(answer)}).json()
+
+    assert "spec: Authentication" == found["rule"]["id"] == found["explanation"]["rule"]
+
+
 def test_an_entry_is_also_explained_by_its_number(live: LiveServer, stranger: Client, viewer):
     answer = viewer().delete("vote")
     (entry,) = stranger.get("/_emulator/journal", params={"id": id_of(answer)}).json()["entries"]

@@ -115,9 +115,11 @@ def test_the_list_is_read_in_pages_and_by_client_id_and_channel(live: LiveServer
         assert [] == sockets(client_id="another")
         first = stranger.get("/_emulator/sockets", params={"channel_id": "778", "limit": 1}).json()
         second = sockets(channel_id="778", limit=1, cursor=first["next"])
+        both = stranger.get("/_emulator/sockets", params={"channel_id": "778", "limit": 2}).json()
 
         assert (2, str(first["sockets"][0]["number"])) == (first["total"], first["next"])
         assert [first["sockets"][0]["number"] + 1] == [each["number"] for each in second]
+        assert (2, "0") == (len(both["sockets"]), both["next"])
 
 
 @pytest.mark.parametrize("query", ["cursor=x", "cursor=-1", "limit=0", "limit=1001"])

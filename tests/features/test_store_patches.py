@@ -78,3 +78,11 @@ def test_a_path_of_10_000_segments_is_refused(admin: Client, operation: str):
     answer = admin.patch("channel_state", json=[{"op": operation, "path": "/a" * 10_000, "value": 1}])
 
     assert (400, {"b": 1}) == (answer.status_code, admin.get("channel_state").json())
+
+
+@pytest.mark.parametrize("patch", [[{"op": "add", "path": "/a", "value": "x" * 70_000}], {"a": "x" * 70_000}])
+def test_a_patch_of_one_record_is_refused_above_64_kib(admin: Client, patch: Any):
+    answer = admin.patch("extension_viewer_state", json=patch)
+
+    assert 413 == answer.status_code
+    assert answer.json()["info"].startswith("a patch of one record has 70")

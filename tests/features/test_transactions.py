@@ -106,6 +106,14 @@ def test_up_to_10_outstanding_purchases_are_listed_oldest_first(live: LiveServer
     assert ["t1", "t3", "t5", "t7", "t9", "t11"] == [each["id"] for each in hats]
 
 
+def test_a_purchase_is_found_among_more_than_100(game: SocketClient, viewer):
+    buyer = viewer()
+    for number in range(101):
+        post(buyer, receipt(f"t{number}", sku="sword" if number < 100 else "hat")).raise_for_status()
+
+    assert ["t100"] == [each["id"] for each in game.data("get", "transaction", {"sku": "hat"})["transactions"]]
+
+
 @pytest.mark.parametrize("action", ["validate", "refund"])
 @pytest.mark.parametrize(
     "which",
