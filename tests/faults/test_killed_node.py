@@ -10,7 +10,7 @@ import pytest
 
 from faults.crowd import ACKNOWLEDGED, Crowd
 from faults.rounds import ROUNDS
-from support.process import server_process, wait_until, worker_pids
+from support.process import server_process, unexpected_log_lines, wait_until, worker_pids
 
 ENOUGH = 150
 """Acknowledged writes before each kill."""
@@ -70,6 +70,22 @@ def test_a_worker_killed_before_it_serves_is_replaced(tmp_path: Path):
         assert 0 == served.stop(signal.SIGTERM)
 
 
+def test_a_stop_does_not_wait_for_a_replacement_that_is_starting(tmp_path: Path):
+    with server_process("--data", f"sqlite:///{tmp_path}/data.db", "--workers", "2") as served:
+        first = worker_pids(served)
+        os.kill(max(first), signal.SIGKILL)
+        starting = wait_until(lambda: worker_pids(served) - first).pop()
+        wait_until(lambda: _has(starting, "SigCgt", signal.SIGTERM))
+        os.kill(starting, signal.SIGSTOP)  # so that it does not serve before the stop
+        try:
+            served.process.send_signal(signal.SIGTERM)
+            wait_until(lambda: _has(starting, "ShdPnd", signal.SIGTERM))
+        finally:
+            os.kill(starting, signal.SIGCONT)
+        assert 0 == served.stop()
+        assert ["is replaced"] == [line.strip()[-11:] for line in unexpected_log_lines(served)]
+
+
 def test_all_workers_stop_if_no_replacement_starts(tmp_path: Path):
     with server_process("--data", f"sqlite:///{tmp_path}/data.db", "--workers", "2") as served:
         (tmp_path / "data.db-damaged").touch()  # makes every start fail
@@ -79,3 +95,10 @@ def test_all_workers_stop_if_no_replacement_starts(tmp_path: Path):
     assert 2 == served.process.returncode
     assert "no replacement started in 5 tries; stopping" in log
     assert 5 == log.count("it is corrupt (found by the process that has it open)")
+
+
+def _has(pid: int, field: str, number: signal.Signals) -> bool:
+    """Whether a process has a signal in this set: `SigCgt`, those it handles; `ShdPnd`, those it has yet to take."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    (signals,) = (line.split()[1] for line in status.splitlines() if line.startswith(field))
+    return bool(int(signals, 16) >> (number - 1) & 1)

@@ -33,7 +33,7 @@ from emulator.server.middleware import AccessLog, Application
 from emulator.server.reload import reload_extensions, reload_on_hangup, warn_of_short_secrets
 from emulator.server.signals import HANGUPS, STOPS, SignalHandler, ignore_signals
 from emulator.server.startup_log import is_beyond_loopback, log_admitted, log_serving, log_warnings, settings_warnings
-from emulator.server.workers import Work, Workers, exit_with_parent
+from emulator.server.workers import Work, Workers, exit_with_parent, report_serving
 
 if TYPE_CHECKING:
     from emulator.server.tracing import Tracing
@@ -236,7 +236,7 @@ def _work(settings: Settings, listener: socket.socket, ready: Connection) -> Non
     warnings.simplefilter("ignore", InsecureKeyLengthWarning)
     exit_with_parent()
     try:
-        _run_loop(settings, listener, partial(ready.send, True), hangups)
+        _run_loop(settings, listener, partial(report_serving, ready), hangups)
     except EngineError as error:
         _log.error("%s", error)
     except Exception:

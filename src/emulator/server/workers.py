@@ -20,6 +20,8 @@ from emulator.server.signals import HANGUPS, STOPS, SignalHandler, hangups_block
 _log = logging.getLogger("emulator")
 _STOP_TIMEOUT = 4.5
 """Seconds until workers that have not stopped are killed."""
+_PAUSE = 0.2
+"""Seconds after which a wait looks whether to stop: Python resumes a wait that a signal interrupts."""
 _MAX_TRIES = 5
 """Attempts to replace a worker. The machine may be short of memory for a while."""
 
@@ -69,15 +71,18 @@ class Workers:
         return receiver
 
     def _wait_until_serving(self, pipe: Connection) -> bool:
-        """Wait until the worker at the pipe serves; return False if it ended before."""
+        """Wait until the worker at the pipe serves; return False if it ended before, or at a stop."""
         try:
-            return bool(pipe.recv())
+            while not self._stopping:
+                if pipe.poll(_PAUSE):
+                    return bool(pipe.recv())
         except EOFError:
-            return False
+            pass
+        return False
 
     def _supervise(self, on_hangup: Callable[[], bool]) -> bool:
         while not self._stopping:
-            wait([self._hangup_reader, *(process.sentinel for process in self._processes)], timeout=0.5)
+            wait([self._hangup_reader, *(process.sentinel for process in self._processes)], timeout=_PAUSE)
             if self._take_hangup() and on_hangup():
                 self._forward_hangup()
             for process in self._dead():
@@ -132,6 +137,12 @@ class Workers:
     def _kill(self) -> None:
         for process in self._processes:
             process.kill()
+
+
+def report_serving(parent: Connection) -> None:
+    """Tell the parent that this worker serves."""
+    with suppress(BrokenPipeError):  # the parent is stopping or gone
+        parent.send(True)
 
 
 def exit_with_parent() -> None:
