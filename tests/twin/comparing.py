@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
@@ -68,14 +68,14 @@ class Side:
             if host.redis:
                 self._places.append((str(host.redis.port), "<redis port>"))
 
-    def comparable(self, text: str) -> str:
-        """Return a text without what differs between two runs of one version."""
+    def comparable(self, text: str, named: Callable[[str], str] | None = None) -> str:
+        """Return a text without what differs between two runs of one version; `named` replaces ids."""
         for found, name in self._places:
             text = text.replace(found, name)
         for pattern, shown in VOLATILE:
             text = pattern.sub(shown, text)
         text = _SUBSCRIPTIONS.sub(lambda found: ",".join(sorted(found[0].split(","))), text)
-        return self.names.replaced(text)
+        return (named or self.names.replaced)(text)
 
     def mark(self, value: str) -> str:
         """Return a position of the journal as its distance from the first one of the episode."""
@@ -95,12 +95,12 @@ class Comparison:
         self.uncompared = {"date"}
         """Names of headers, in small letters, that are not compared."""
 
-    def responses(self, old: Response, new: Response) -> list[str]:
-        """Return the differences between two responses."""
+    def responses(self, old: Response, new: Response, *, is_sorted: bool = True) -> list[str]:
+        """Return the differences between two responses; unless `is_sorted`, the order of rows does not count."""
         if old.status != new.status:  # then the rest differs, too
             return [f"status: {old.status} -> {new.status}{_reasons(old, new)}"]
         found = list(self._headers(old, new))
-        found += self.bodies(old.body, new.body)
+        found += self.bodies(old.body, new.body, is_sorted=is_sorted)
         if old.closed != new.closed:
             found.append(f"connection: {_ended(old)} -> {_ended(new)}")
         return found
@@ -131,13 +131,14 @@ class Comparison:
                 fields.setdefault(name, []).append(shown)
         return fields
 
-    def bodies(self, old: bytes, new: bytes, name: str = "body") -> list[str]:
+    def bodies(self, old: bytes, new: bytes, name: str = "body", *, is_sorted: bool = True) -> list[str]:
         """Return the differences between two bodies. In snapshots, which random ids sort, order does not count."""
         if old == new and len(old) > LEARNED:
             return []
         olds, news = (each.decode("utf-8", "backslashreplace") for each in (old, new))
-        if old.startswith(_SNAPSHOT) and new.startswith(_SNAPSHOT):
-            olds, news = (_sorted_lines(kinds(text)) for text in (olds, news))
+        if not is_sorted or (old.startswith(_SNAPSHOT) and new.startswith(_SNAPSHOT)):
+            shown = (side.comparable(text, kinds) for text, side in zip((olds, news), self.sides, strict=True))
+            olds, news = map(_sorted_lines, shown)
         return self.texts(olds, news, name)
 
     def texts(self, old: str, new: str, name: str) -> list[str]:
@@ -158,8 +159,9 @@ _SNAPSHOT = b'{"extcli_snapshot"'
 
 
 def _sorted_lines(text: str) -> str:
-    """Return a snapshot, which has one record on each line, with its lines in order."""
-    return "\n".join(sorted(line.rstrip(",") for line in text.split("\n")))
+    """Return records or rows, one on each line, in order."""
+    lines = text.replace("},{", "}\n{").replace("[{", "[\n{").replace("}]", "}\n]").split("\n")
+    return "\n".join(sorted(line.rstrip(",") for line in lines))
 
 
 def _values(old: Any, new: Any, at: str) -> Iterator[str]:
