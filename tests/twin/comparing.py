@@ -71,7 +71,7 @@ class Side:
     def comparable(self, text: str, named: Callable[[str], str] | None = None) -> str:
         """Return a text without what differs between two runs of one version; `named` replaces ids."""
         for found, name in self._places:
-            text = text.replace(found, name)
+            text = re.sub(rf"(?<![0-9]){re.escape(found)}(?![0-9])", name, text) if found in text else text
         for pattern, shown in VOLATILE:
             text = pattern.sub(shown, text)
         text = _SUBSCRIPTIONS.sub(lambda found: ",".join(sorted(found[0].split(","))), text)
