@@ -98,7 +98,7 @@ class Comparison:
     def responses(self, old: Response, new: Response, *, is_sorted: bool = True) -> list[str]:
         """Return the differences between two responses; unless `is_sorted`, the order of rows does not count."""
         if old.status != new.status:  # then the rest differs, too
-            return [f"status: {old.status} -> {new.status}{_reasons(old, new)}"]
+            return [f"status: {_code(old)} -> {_code(new)}{_reasons(old, new)}"]
         found = list(self._headers(old, new))
         found += self.bodies(old.body, new.body, is_sorted=is_sorted)
         if old.closed != new.closed:
@@ -217,6 +217,11 @@ def _shown(value: object) -> str:
 def _json(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+def _code(response: Response) -> str:
+    """Return the number of a status, or what happened in its place."""
+    return response.status[:3] if response.status[:3].isdecimal() else response.status
 
 
 def _reasons(old: Response, new: Response) -> str:

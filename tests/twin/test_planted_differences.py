@@ -29,7 +29,7 @@ PLANTS = {
     "a status": Plant(
         [("class BadRequest(ServiceError, status=400", "class BadRequest(ServiceError, status=422")],
         f"{REST} memory_sandbox --episode 0",
-        "status: 400 Bad Request -> 422",
+        "status: 400 -> 422",
     ),
     "a header": Plant(
         [('("X-Content-Type-Options", "nosniff")', '("X-Content-Type-Options", "sniff")')],
