@@ -83,7 +83,8 @@ def test_an_expired_token_is_renewed_and_the_body_sent_again(upload, lines, answ
 
 def test_sets_listed_without_indices_have_their_positions(upload, file, answering):
     token = http_response("200 OK", json.dumps({"token": "t.o.k"}))
-    url = answering(token, http_response("200 OK", '{"names":["Old","Older"]}'))
+    ready = http_response("200 OK", '{"status":"ready","environment":"production","version":"1","data":"sqlite"}')
+    url = answering(token, http_response("200 OK", '{"names":["Old","Older"]}'), ready)
 
     result = upload("--set", f"New={file('A')}", "--index", "1", "--url", url)
 

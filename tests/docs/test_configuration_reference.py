@@ -10,6 +10,7 @@ import pytest
 from blocks import ROOT
 
 from emulator.config.environment import PRODUCTION, SANDBOX
+from emulator.config.settings import NAMESPACE_IDLE
 from extcli.app import load_noun
 from extcli.config import settings
 
@@ -69,6 +70,9 @@ def _default(parameter: Any) -> str:
     if hasattr(PRODUCTION.anonymous, parameter.name):
         assert not getattr(SANDBOX.anonymous, parameter.name)
         return f"production: {getattr(PRODUCTION.anonymous, parameter.name)}; sandbox: none"
+    if parameter.name == "namespace_idle":
+        assert NAMESPACE_IDLE == 24 * 60 * 60
+        return "24h"
     if parameter.is_flag:
         return "on, with `exec` off" if parameter.name == "log_audit" else "off"
     return "" if parameter.default is None else str(parameter.default)

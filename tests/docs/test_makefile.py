@@ -112,7 +112,7 @@ def missing(target: str, place: Path, *programs: str, ci: str = "") -> tuple[int
     return result.returncode, result.stdout + result.stderr
 
 
-FOR_TESTS = ("node", "npm", "google-chrome", "valkey-server", "curl", "zsh", "fish")
+FOR_TESTS = ("node", "npm", "google-chrome", "valkey-server", "curl", "zsh", "fish", "ip")
 
 
 @pytest.mark.parametrize("target", ["serve", "test", "list"])
@@ -125,14 +125,14 @@ def test_a_complete_system_misses_nothing(tmp_path: Path, target: str):
 def test_packages_for_some_tests_are_optional(tmp_path: Path):
     line = "missing Debian packages: npm redis-server (tests that need them are skipped)\n"
 
-    assert (0, line) == missing("test", tmp_path, "make", "python3", "node", "chromium", "curl", "zsh", "fish")
+    assert (0, line) == missing("test", tmp_path, "make", "python3", "node", "chromium", "curl", "zsh", "fish", "ip")
 
 
 def test_packages_for_some_tests_are_required_in_ci(tmp_path: Path):
     line = "missing Debian packages: npm (required)\n"
 
     assert (1, line) == missing(
-        "test", tmp_path, "make", "python3", "node", "chromium", "curl", "zsh", "fish", "redis-server", ci="true"
+        "test", tmp_path, "make", "python3", "node", "chromium", "curl", "zsh", "fish", "ip", "redis-server", ci="true"
     )
 
 

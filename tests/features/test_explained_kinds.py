@@ -135,8 +135,8 @@ KINDS: dict[str, tuple[Call, int, str, str, str]] = {
         403, "B1", "role broadcaster", "role admin or backend",
     ),
     "a receipt": (
-        call("POST", "bits/transactions", {"transactionReceipt": "x"}),
-        400, "gaps: Purchases", "three parts", "a receipt",
+        call("POST", "bits/transactions", {"transactionReceipt": 5}),
+        400, "gaps: Purchases", "transactionReceipt", "a receipt",
     ),
     "a locked question": (
         filled(

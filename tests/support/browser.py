@@ -17,6 +17,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from filelock import FileLock
 
@@ -106,5 +107,7 @@ def browse_pages(
         copy_pages(folder, live.url)
         copy_pages(folder / "namespaced", f"{live.url}/_ns/browser")
     live.reset()
+    # Pages use a namespace that exists; they create none.
+    httpx.post(f"{live.url}/_ns/browser").raise_for_status()
     with serve_folder(folder) as pages:
         return run_browser(script, pages, live.url, *args)
