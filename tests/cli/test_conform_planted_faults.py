@@ -17,7 +17,7 @@ from support.planted_faults import FAULTS, Patch, PlantedFault
 from support.program import SECRET_BASE64
 from support.service import CLIENT_ID, SECRET, live_server
 
-CONFORM = ("conform", "--writes", "--whole-extension", "-o", "json")
+CONFORM = ("conform", "--writes", "--yes", "--whole-extension", "-o", "json")
 SERVICE = Settings(PRODUCTION, extensions={CLIENT_ID: Extension(CLIENT_ID, (SECRET,))})
 SAMPLE_FIRST = [pytest.param(each, marks=() if at % 6 == 0 else pytest.mark.long) for at, each in enumerate(FAULTS)]
 """All faults. Every sixth is in `make test`."""

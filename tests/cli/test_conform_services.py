@@ -43,7 +43,7 @@ def test_every_engine_keeps_all_rules_in_both_modes(extcli, data: str, environme
     if environment == "production":
         settings = Settings(PRODUCTION, data=f"{data}.production" if ".db" in data else data, extensions=extensions)
     with live_server(settings) as live:
-        options = ("--writes", "--whole-extension", "--url", live.url, "-o", "json")
+        options = ("--writes", "--yes", "--whole-extension", "--url", live.url, "-o", "json")
         result = extcli("conform", *options, env={"EXTCLI_SECRET": SECRET_BASE64})
 
     assert [] == [each for each in result.json["rules"] if each["status"] not in ("pass", "skipped")]

@@ -136,7 +136,7 @@ KINDS: dict[str, tuple[Call, int, str, str, str]] = {
     ),
     "a receipt": (
         call("POST", "bits/transactions", {"transactionReceipt": 5}),
-        400, "gaps: Purchases", "transactionReceipt", "a receipt",
+        400, "gaps: Purchases", "transactionReceipt", "str",
     ),
     "a locked question": (
         filled(

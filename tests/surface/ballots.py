@@ -122,7 +122,7 @@ class Polls:
         self._sequence += 1
         poll.votes = [vote for vote in poll.votes if vote not in replaced]
         poll.votes.append(Vote(voter, call.caller.user or "", value, times, now, self._sequence))
-        poll.expires_at, self.polls.items[key] = now + WEEK, poll
+        poll.expires_at, self.polls.items[key] = max(poll.expires_at, now + WEEK), poll
         return self.get_vote(call)
 
     def delete_vote(self, call: Call) -> dict[str, Any]:
@@ -166,7 +166,7 @@ class Polls:
         poll = self.polls.items.setdefault(self.polls.key(call, poll_id), Poll(0))
         poll.definition = definition
         if not poll.votes:
-            poll.expires_at = self.clock.now + WEEK
+            poll.expires_at = max(poll.expires_at, self.clock.now + WEEK)
         return {}
 
     def get_vote_config(self, call: Call) -> dict[str, Any]:
@@ -182,7 +182,7 @@ class Polls:
                 **place,
                 "count": sum(vote.times for vote in poll.votes),
                 "status": self._status(poll),
-                "latest": poll.votes[-1].at if poll.votes else 0,
+                "latest": poll.expires_at - WEEK if poll.votes else 0,
             }
             for place, poll in self.polls.listed(call)
         ]
@@ -220,7 +220,7 @@ class Rankings:
         answer, caller = call.body["key"], call.caller.opaque_id
         buffer = self.buffers.items.setdefault(self.buffers.key(call), Ranking(0))
         original = {"original": buffer.answers[caller]} if caller in buffer.answers else {}
-        buffer.answers[caller], buffer.expires_at = answer, self.clock.now + DAY
+        buffer.answers[caller], buffer.expires_at = answer, max(buffer.expires_at, self.clock.now + DAY)
         self._sequence += 1
         held = set(buffer.answers.values())
         buffer.first_submitted = {text: sequence for text, sequence in buffer.first_submitted.items() if text in held}

@@ -80,7 +80,8 @@ class Codes:
         for index, name, these in zip(indices, names, codes, strict=True):
             expires_at = self.clock.now + LIFETIME
             if index in sets:
-                sets[index].name, sets[index].codes, sets[index].expires_at = name, these, expires_at
+                sets[index].name, sets[index].codes = name, these
+                sets[index].expires_at = max(sets[index].expires_at, expires_at)
             else:
                 self.sets.append(CodeSet(call.caller.client_id, index, name, these, expires_at))
         for each in (self.active(call)[index] for index in indices):

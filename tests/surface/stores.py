@@ -142,7 +142,10 @@ class Stores:
 
     def _write(self, records: dict[Key, Any], lifetime: int, *, largest: int = 64 * KIB) -> dict[str, Any]:
         expires_at = self.clock.now + lifetime
-        self.records |= {key: (_fitting(record, largest), expires_at) for key, record in records.items()}
+        self.records |= {
+            key: (_fitting(record, largest), max(expires_at, self.records[key][1] if key in self.records else 0))
+            for key, record in records.items()
+        }
         return {}
 
 

@@ -11,6 +11,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from filelock import FileLock
+
 ROOT = Path(__file__).parents[2]
 REFERENCE = "824e090c435cf5af9e0546bc75a15cb3733fa4d7"
 """The commit that the working tree is compared with: the last one before the present work. Written here only."""
@@ -48,19 +50,24 @@ def reference() -> Version:
     constraints = _installed_versions()
     digest = hashlib.sha256(constraints.encode()).hexdigest()[:8]
     folder = Path(sys.prefix) / "twin" / f"{REFERENCE[:12]}-{digest}"
-    python = folder / "bin" / "python"
-    if not (folder / "complete").exists():
-        _require_commit()
-        sys.stderr.write(f"building {REFERENCE[:12]} into {folder} (about a minute)\n")
-        shutil.rmtree(folder.parent, ignore_errors=True)  # of earlier dependencies
-        _run(sys.executable, "-m", "venv", str(folder))
-        with tempfile.TemporaryDirectory() as scratch:
-            wheel = _wheel(Path(scratch))
-            limits = Path(scratch, "constraints.txt")
-            limits.write_text(constraints)
-            _run(str(python), *_PIP, "install", "--constraint", str(limits), str(wheel))
-        (folder / "complete").touch()
-    return Version("reference", python)
+    # Two tests may need it at once.
+    with FileLock(Path(sys.prefix) / "twin.lock"):
+        if not (folder / "complete").exists():
+            _build(folder, constraints)
+    return Version("reference", folder / "bin" / "python")
+
+
+def _build(folder: Path, constraints: str) -> None:
+    _require_commit()
+    sys.stderr.write(f"building {REFERENCE[:12]} into {folder} (about a minute)\n")
+    shutil.rmtree(folder.parent, ignore_errors=True)  # of earlier dependencies
+    _run(sys.executable, "-m", "venv", str(folder))
+    with tempfile.TemporaryDirectory() as scratch:
+        wheel = _wheel(Path(scratch))
+        limits = Path(scratch, "constraints.txt")
+        limits.write_text(constraints)
+        _run(str(folder / "bin" / "python"), *_PIP, "install", "--constraint", str(limits), str(wheel))
+    (folder / "complete").touch()
 
 
 _PIP = ("-m", "pip", "--quiet", "--disable-pip-version-check")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,6 +18,7 @@ _CHUNK = 1 << 18
 _MAX_LINE = 1 << 20
 _BATCH = 5_000
 _BOM = b"\xef\xbb\xbf"
+_LONG_NUMBER = re.compile(rb"[0-9]{4301}")
 
 
 class FileFormat(StrEnum):
@@ -113,7 +115,7 @@ def read_json_array(stream: IO[bytes], name: str, text_of: TextOf) -> Iterator[B
 
     depth, position, items = 0, 0, list[Any]()
     try:
-        for event, value in ijson.basic_parse(stream):
+        for event, value in ijson.basic_parse(ijson.from_iter(_without_long_numbers(stream))):
             if event == "string" and depth == 1:
                 items.append(value.strip())
             elif event in ("end_array", "end_map"):
@@ -139,6 +141,19 @@ def read_json_array(stream: IO[bytes], name: str, text_of: TextOf) -> Iterator[B
         # The parser's own message quotes the entries around the error.
         raise UsageError(f"{name} is not JSON", why=f"after item {position + len(items)}") from None
     yield Batch(range(position + 1, position + 1 + len(items)), items)
+
+
+def _without_long_numbers(stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield the pieces of a JSON text. Raises `ValueError` for over 4,300 digits in a row.
+
+    Python refuses to convert them, and an error inside ijson's compiled parser may end the process.
+    """
+    before = b""
+    while piece := stream.read(_CHUNK):
+        if _LONG_NUMBER.search(before + piece):
+            raise ValueError("a number of over 4,300 digits")
+        before = piece[-4_300:]
+        yield piece
 
 
 def read_json_lines(stream: IO[bytes], name: str, text_of: TextOf) -> Iterator[Batch]:
