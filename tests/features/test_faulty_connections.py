@@ -88,9 +88,7 @@ def test_answers_before_a_dropped_request_arrive(live: LiveServer, raw: RawClien
     add_fault(live, VOTE, "drop")
 
     before = live.run(_tasks())
-    raw.send(viewer(), "GET", PATH)
-    raw.send(viewer(), "POST", PATH, BODY)
-    raw.send(viewer(), "GET", PATH)
+    raw.send_together(viewer(), PATH, ("GET", None), ("POST", BODY), ("GET", None))
 
     assert 1 == raw.rest().count(b"HTTP/1.1 200 OK")
     assert wait_until(lambda: live.run(_tasks()) <= before), "nothing waits for requests after it"
