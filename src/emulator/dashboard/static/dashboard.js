@@ -32,7 +32,53 @@ htmx.registerExtension("dashboard", {
   htmx_before_morph_attr: (element, { attrName }) => !(attrName === "open" && element.tagName === "DETAILS"),
 });
 
-document.addEventListener("htmx:sse:after:connection", () => { reload.hidden = true; });
+// A browser opens at most six connections to a host, and each event stream holds one. Only a few pages follow the service:
+// the visible ones that the reader has turned to last. The others leave the connections to the extension under test.
+const MOST_STREAMS = 3;
+const main = document.getElementById("main");
+const pages = new BroadcastChannel("extcli");
+const own = `${performance.timeOrigin}-${Math.random()}`;
+const newer = new Set(); // the pages that were turned to after this one
+const isFollowing = () => !document.hidden && newer.size < MOST_STREAMS;
+let stream = null;
+
+/** Open the event stream, or close it. */
+function follow() {
+  if (!isFollowing()) stream?.reader?.cancel();
+  else if (!stream) htmx.trigger(main, "follow");
+}
+
+/** Tell the other pages that the reader has turned to this one. */
+function turnTo() {
+  if (document.hidden) return;
+  newer.clear();
+  pages.postMessage({ id: own, isOpen: true });
+  follow();
+}
+
+if (main.hasAttribute("hx-sse:connect")) {
+  pages.addEventListener("message", ({ data: { id, isOpen } }) => {
+    if (isOpen) newer.add(id);
+    else newer.delete(id);
+    follow();
+  });
+  const leave = () => pages.postMessage({ id: own, isOpen: false });
+  addEventListener("load", turnTo);
+  addEventListener("focus", turnTo);
+  addEventListener("pagehide", leave);
+  document.addEventListener("pointerdown", turnTo);
+  document.addEventListener("pointerenter", turnTo);
+  document.addEventListener("visibilitychange", () => { document.hidden ? leave() : turnTo(); follow(); });
+}
+
+document.addEventListener("htmx:sse:before:connection", (event) => {
+  if (!isFollowing()) event.preventDefault();
+});
+document.addEventListener("htmx:sse:after:connection", ({ detail }) => {
+  stream = detail.connection;
+  reload.hidden = true;
+});
+document.addEventListener("htmx:sse:close", () => { stream = null; });
 for (const name of ["htmx:sse:error", "htmx:sse:close"]) {
   document.addEventListener(name, () => { reload.hidden = document.hidden; });
 }
