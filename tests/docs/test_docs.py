@@ -9,6 +9,8 @@ from pathlib import Path
 
 from blocks import ROOT, documents, name_of
 
+from support import decision_index
+
 TESTS = ROOT / "tests"
 
 
@@ -84,6 +86,10 @@ def test_every_link_and_anchor_resolves():
                 broken.append((name_of(document), f"{target}#{anchor}"))
 
     assert [] == broken
+
+
+def test_every_decision_has_a_status_and_a_date_and_is_in_the_list():
+    assert decision_index.page() == decision_index.PAGE.read_text()
 
 
 def test_every_loop_that_waits_for_a_program_ends_with_that_program():

@@ -1,1 +1,3 @@
-"""The operator's configuration: settings, the environment, and the registered extensions."""
+"""The operator's configuration: settings of `extcli serve`, sandbox and production as values (`environment`), and the
+registered extensions.
+"""

@@ -1,4 +1,7 @@
-"""Opens the medium that a data URL names. The module of an engine is imported on first use."""
+"""Storage: the shapes of data (`base`, `pools`, `catalog`), the interfaces of a medium and of one namespace on it
+(`engine`), a dump of a namespace (`records`), and the engines. `sqlite/files` works on a file as a whole. Opens the
+medium that a data URL names.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Logs, request ids, metrics and redaction."""
+"""Logs, request ids, the access log, audit lines, and masking of secrets."""

@@ -1,1 +1,3 @@
-"""HTTP: routing, dispatch to the features' endpoints, and replies. Independent of the features."""
+"""HTTP: paths and aliases (`front`), checks of the caller (`access`), the call of an endpoint (`dispatch`),
+declarations (`endpoint`), journal entries (`recording`), responses, OpenAPI. Independent of the features.
+"""

@@ -1,1 +1,3 @@
-"""How extcli speaks to a service: REST, the WebSocket, and the tokens that both need."""
+"""How extcli speaks to a service: REST (`client`), the control API (`control`), what sends them (`call`,
+`signed_calls`, `http`), the WebSocket (`websocket`, `envelope`), and the tokens that all need.
+"""

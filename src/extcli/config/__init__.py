@@ -1,1 +1,3 @@
-"""What the user has configured: settings, profiles, secrets and stored links."""
+"""What the user has configured: settings and where each comes from (`resolver`), profiles, secrets (`secret_lookup`)
+and stored links.
+"""

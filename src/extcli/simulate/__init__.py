@@ -1,1 +1,3 @@
-"""Crowds with exact results: planning requests, sending them at planned instants, and checking the outcome."""
+"""Crowds with exact results: what will be sent and must come out (`plan`), sending it at planned instants (`pool`),
+comparing (`verdict`), and reports.
+"""

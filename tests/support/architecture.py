@@ -1,0 +1,271 @@
+"""The rules for imports of `src`, as data and as functions of the graph of imports. `docs/layout.md` shows the data."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Mapping
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+SRC = Path(__file__).parent.parent.parent / "src"
+
+Graph = Mapping[str, frozenset[str]]
+"""The modules of this project that each module imports, by dotted name."""
+
+ROOMS = ("features",)
+"""The folders of `emulator` whose folders are features."""
+BASICS = {
+    "errors",
+    "clock",
+    "callers",
+    "bounded_cache",
+    "changes",
+    "faults",
+    "journal",
+    "started",
+    "stored",
+    "wire",
+    "engines.base",
+    "engines.catalog",
+    "engines.pools",
+    "engines.records",
+    "engines.record_checks",
+}
+"""Modules of `emulator` that every part of a feature may import."""
+SERVICES = {"service", "attempt_limit", "grants", "json_stores", "links", "live_pins", "metrics", "page_events"}
+SERVICES |= {"subscribers", "undo", "updates", "uploads"}
+"""Modules of features that import what services may. All but these, `http`, `actions` and `gate` are rules."""
+GATES = {"gate"}
+"""Modules of features that `dashboard` and `namespaces` ask who may enter. No rule limits what they import."""
+FEATURE_IMPORTS: Mapping[str, Collection[str]] = {
+    "rules": BASICS,
+    "service": BASICS
+    | {"auth", "config", "engines.engine", "ids", "limits", "observability.audit", "observability.recorder", "parity"}
+    | {"realtime.hub", "realtime.page_access", "realtime.publisher", "realtime.pusher", "scheduling"},
+    "http": BASICS | {"ids", "parity.service", "parity.tally", "web.call", "web.endpoint", "web.streaming_json"},
+    "actions": BASICS | {"parity.service", "realtime.action", "realtime.session"},
+}
+"""What each kind of module of a feature may import besides its own folder."""
+
+EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
+    "wire": {"errors"},
+    "engines": {"errors", "bounded_cache"},
+    "observability": {"errors", "callers", "clock", "faults", "journal"},
+    "scheduling": {"errors", "clock"},
+    "config": {"errors", "clock", "engines", "observability"},
+    "auth": {
+        "errors",
+        "clock",
+        "callers",
+        "ids",
+        "bounded_cache",
+        "config",
+        "engines.base",
+        "engines.records",
+        "parity.rules",
+        "parity.service",
+        "stored",
+    },
+    "parity": {"errors", "clock", "callers", "bounded_cache", "engines.base", "limits", "observability"},
+    "limits": {"errors", "clock", "callers", "bounded_cache", "engines.base", "engines.records", "stored", "wire"},
+    "realtime": {
+        "errors",
+        "clock",
+        "changes",
+        "faults",
+        "journal",
+        "callers",
+        "engines.base",
+        "wire",
+        "config",
+        "limits",
+        "observability",
+        "parity",
+        "scheduling",
+    },
+    "dashboard": {
+        "errors",
+        "clock",
+        "changes",
+        "journal",
+        "callers",
+        "wire",
+        "config",
+        "engines",
+        "features",
+        "limits",
+        "namespaces",
+        "observability",
+        "parity",
+        "realtime",
+        "web",
+    },
+    "web": {
+        "errors",
+        "clock",
+        "changes",
+        "faults",
+        "journal",
+        "callers",
+        "wire",
+        "config",
+        "limits",
+        "observability",
+        "parity",
+        "realtime",
+    },
+}
+"""What each folder of the service may import besides itself. `namespaces` and `server` may import all."""
+UNLIMITED = {"namespaces", "server", *ROOMS}
+"""The other folders of the service. `FEATURE_IMPORTS` has the rules for features."""
+
+EXTCLI_BASICS = {"errors", "bounded_json", "reading"}
+"""What every folder of the command line may import. `reading` and `errors` import no other folder."""
+EXTCLI_IMPORTS: Mapping[str, Collection[str]] = {
+    "reading": set(),
+    "output": {"errors", "clock"},
+    "config": {"errors", "clock", "output", "atomic_file", "toml_edit"},
+    "extensions": {"errors", "output", "atomic_file", "toml_edit"},
+    "snapshots": {"errors", "output", "api", "atomic_file"},
+    "api": {"errors", "clock", "output", "config"},
+    "cli": {"errors", "output", "config", "session"},
+    "codes": {"errors", "clock", "output", "config", "api", "session", "cli"},
+    "tables": {"errors"},
+    "faults": {"errors", "output", "tables"},
+    "seeds": {"errors", "output", "config", "codes", "faults", "tables", "atomic_file"},
+    "simulate": {"errors", "clock", "output", "config", "api", "session", "atomic_file"},
+    "bulk": {"errors", "clock", "output", "config", "api", "session"},
+    "realtime": {"errors", "clock", "output", "config", "api", "session"},
+    "running": {"api.local_http", "journal.har", "errors", "clock", "output", "config", "extensions", "parity"},
+    "journal": {"errors", "clock", "output", "api", "session"},
+    "testing": {"journal.views", "errors", "clock", "output", "config", "api", "session", "faults", "seeds"},
+    "doctor": {"errors", "clock", "output", "config", "api", "session"},
+    "conform": {"errors", "clock", "output", "config", "api", "session", "doctor", "atomic_file"},
+}
+"""What each folder of the command line may import besides itself. `commands` and `completion` may import all."""
+
+
+@cache
+def trees() -> Mapping[str, ast.Module]:
+    """Return the syntax trees of all modules in `src` by dotted name."""
+    return {_name(path): ast.parse(path.read_text()) for path in sorted(SRC.rglob("*.py"))}
+
+
+def _name(path: Path) -> str:
+    return ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__")
+
+
+@cache
+def graph() -> Graph:
+    """Return what each module imports anywhere, for type checking too."""
+    return {name: _imports(name) for name in trees()}
+
+
+def _imports(name: str) -> frozenset[str]:
+    found: set[str] = set()
+    for node in ast.walk(trees()[name]):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {_imported(node.module or "", alias.name) for alias in node.names}
+    return frozenset(each for each in found if each.startswith(("emulator.", "extcli.")) and each != name)
+
+
+def _imported(package: str, name: str) -> str:
+    inside = f"{package}.{name}"
+    return inside if inside in trees() else package
+
+
+def is_in(name: str, parents: Iterable[str]) -> bool:
+    """Whether a module is one of these modules, or in one of these folders."""
+    return any(name == parent or name.startswith(f"{parent}.") for parent in parents)
+
+
+def feature_of(name: str) -> str:
+    """Return the folder of the feature that a module belongs to, such as `emulator.features.votes`; else nothing."""
+    parts = name.split(".")
+    return ".".join(parts[:3]) if parts[0] == "emulator" and parts[1:2] and parts[1] in ROOMS and parts[2:] else ""
+
+
+def kind_of(name: str) -> str:
+    """Return the key of `FEATURE_IMPORTS` for a module of a feature; nothing for its package and for gates."""
+    file = name.removeprefix(feature_of(name)).strip(".").partition(".")[0]
+    if not file or file in GATES:
+        return ""
+    return "service" if file in SERVICES else file if file in ("http", "actions") else "rules"
+
+
+def folder_of(name: str) -> str:
+    """Return `extcli.bulk` for `extcli.bulk.report`; each feature, and each file at a root, counts as a folder."""
+    return feature_of(name) or ".".join(name.split(".")[:2])
+
+
+def folder_violations(graph: Graph) -> list[str]:
+    """Return the imports between folders that are not allowed."""
+    allowed = {f"emulator.{name}": {f"emulator.{each}" for each in names} for name, names in EMULATOR_IMPORTS.items()}
+    for name, names in EXTCLI_IMPORTS.items():
+        allowed[f"extcli.{name}"] = {f"extcli.{each}" for each in EXTCLI_BASICS | set(names)}
+    return [
+        f"{name} imports {imported}"
+        for name, found in graph.items()
+        for imported in sorted(found)
+        if (folder := ".".join(name.split(".")[:2])) in allowed and not is_in(imported, (folder, *allowed[folder]))
+    ]
+
+
+def feature_violations(graph: Graph) -> list[str]:
+    """Return the imports of rules, services, endpoints and actions that are not allowed, and between features."""
+    return [
+        f"{name} imports {imported}"
+        for name, found in graph.items()
+        for imported in sorted(found)
+        if (feature := feature_of(name)) and not _may_import(feature, kind_of(name), imported)
+    ]
+
+
+def _may_import(feature: str, kind: str, imported: str) -> bool:
+    if is_in(imported, [feature]):
+        return True
+    if feature_of(imported):
+        return False
+    return not kind or is_in(imported, {f"emulator.{each}" for each in FEATURE_IMPORTS[kind]})
+
+
+def root_violations(graph: Graph) -> list[str]:
+    """Return imports of what wires the service, and of the service by the command line, at other places."""
+    importers = {
+        "emulator.app": {"emulator.opening", "emulator.server.run"},
+        "emulator.opening": {"emulator.server.run"},
+        "emulator.feature_list": {"emulator.app", "emulator.opening"},
+        "emulator.dashboard": {"emulator.dashboard", "emulator.feature_list"},
+        "emulator": {"emulator", "extcli.commands.emulator.data", "extcli.commands.emulator.serve"},
+        "extcli": {"extcli"},
+    }
+    return [
+        f"{name} imports {imported}"
+        for name, found in graph.items()
+        for imported in sorted(found)
+        for target, allowed in importers.items()
+        if is_in(imported, [target]) and not is_in(name, allowed)
+    ]
+
+
+def circles(graph: Graph) -> list[str]:
+    """Return a circle of modules, or else of folders, in order; or an empty list."""
+    folders: dict[str, set[str]] = {}
+    for name, found in graph.items():
+        folders.setdefault(folder_of(name), set()).update(folder_of(each) for each in found)
+    return _circle(graph) or _circle({folder: found - {folder} for folder, found in folders.items()})
+
+
+def _circle(graph: Mapping[str, Collection[str]]) -> list[str]:
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+RULES = (folder_violations, feature_violations, root_violations, circles)
+"""Each returns what breaks it; an empty list if nothing does."""
