@@ -379,7 +379,6 @@ def test_a_backup_removes_what_killed_ones_left_under_any_name(extcli, served, d
     for each in (dead, dead.with_name(f"{dead.name}-journal"), live, *locks):
         each.touch()
     os.utime(live, (1_000_000_000, 1_000_000_000))
-
     with open(locks[1]) as held:  # as the process that writes the copy holds it
         fcntl.flock(held, fcntl.LOCK_EX)
         assert 0 == extcli("data", "backup", str(tmp_path / "copy.db"), "--data", f"sqlite://{data}").exit_code

@@ -49,11 +49,12 @@ class TestProduction:
 
 @pytest.mark.slow
 def test_production_waits_as_retry_after_says(extcli, monkeypatch, environment):
-    with live_server(Settings(limits=Limits(client_rate=10))) as live:
+    """The result is read when the rate allows it: at one request per second, that is a second after the last vote."""
+    with live_server(Settings(limits=Limits(client_rate=1))) as live:
         monkeypatch.setenv("EXTCLI_SECRET", SECRET_BASE64)
         monkeypatch.setenv("EXTCLI_URL", live.url)
         write_profiles(live={"url": live.url, "production": True})
-        ran = extcli("simulate", "crowd", "--viewers", "60", *MIX, "--yes", "-o", "json", "--rate", "500/s")
+        ran = extcli("simulate", "crowd", "--viewers", "7", *MIX, "--yes", "-o", "json", "--rate", "300/s")
 
     assert 0 == ran.exit_code
     assert 0 < ran.json["figures"]["repeated"] == ran.json["figures"]["refused"]

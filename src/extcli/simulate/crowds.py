@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
+from extcli import clock
 from extcli.api.http import proxy_of
+from extcli.api.retry import RATE_LIMITED, Deadline, pause
 from extcli.api.token_sources import Credentials, SelfSigned
-from extcli.errors import CliError, UsageError, Withheld
+from extcli.errors import CliError, Refused, UsageError, Withheld
 from extcli.output.sanitize import visible
 from extcli.session import Session
 from extcli.simulate import run
@@ -107,8 +109,17 @@ def _compared(
     session: Session, subject: Subject, plan: Plan, before: Mapping[str, int], outcome: Outcome
 ) -> Comparison:
     """Read the result and compare it with the plan. If it cannot be read, report what was sent."""
+    deadline, attempts = Deadline(session.resolver.timeout()), 0
     try:
-        return subject.compare(plan, outcome.measured.status, before, outcome.faults)
+        while True:
+            try:
+                return subject.compare(plan, outcome.measured.status, before, outcome.faults)
+            except Refused as error:  # the crowd itself may have used up the rate of its client id
+                wait = pause(None, attempts)
+                if error.status != RATE_LIMITED or not deadline.allows(wait):
+                    raise
+            clock.sleep(wait)
+            attempts += 1
     except CliError:
         tally = outcome.tally
         done = f"{tally.sent:,} sent, {tally.answered:,} answered, {tally.refused:,} refused, {tally.failed:,} failed"
