@@ -31,9 +31,18 @@ def ballots(extcli) -> dict[str, int]:
 def test_each_line_votes_as_its_user(extcli, file, content):
     result = extcli("vote", "cast", "--from", file(content))
 
-    assert (0, "") == (result.exit_code, result.stdout)
+    assert (0, [["3", "1"], ["4", "1"]]) == (result.exit_code, result.rows)
     assert "2 sent, 2 accepted, 0 refused" in result.stderr
     assert {"U1": 3, "U2": 4} == ballots(extcli)
+
+
+def test_the_result_of_the_poll_is_printed_after_refused_lines_too(extcli, file):
+    extcli("vote", "cast", "lunch", "--value", "7", "--as", "viewer:U9")
+
+    result = extcli("vote", "cast", "lunch", "--from", file("U1,3\nU2,100\n"), "-o", "table")
+
+    assert 4 == result.exit_code
+    assert "2 votes, mean 5" in result.stdout
 
 
 def test_lines_can_come_from_standard_input(extcli):
@@ -68,7 +77,7 @@ def test_tokens_for_many_users_take_several_requests(extcli, file):
 def test_refused_lines_are_named_by_number_and_exit_4(extcli, file):
     result = extcli("vote", "cast", "--from", file('U1,3\nU2,300\nU3\nU4,x\n,5\nU5,"7"\n\nU6,-5\n'))
 
-    assert (4, "") == (result.exit_code, result.stdout)
+    assert (4, [["-5", "1"], ["3", "1"], ["7", "1"]]) == (result.exit_code, result.rows)
     assert [
         "  line 2: 400 Bad Request: Value out of bounds: value: 300 is not within -99 to 99",
         "  line 3: invalid: 1 column; user and value are needed",
@@ -291,3 +300,15 @@ def test_an_interrupt_exits_130_and_reports_the_progress(shell):
     assert 130 == process.returncode
     assert b"interrupted; all lines up to 2 are processed" in stderr
     assert b"Traceback" not in stderr
+
+
+def test_concurrency_without_a_user_field_is_said_to_have_no_effect(extcli, file):
+    documents = file('{"user": "U1"}\n{"user": "U2"}\n')
+    note = "--concurrency has no effect without --user-field: the documents are added in order\n"
+
+    alone = extcli("accumulate", "add", "--from", documents)
+    chosen = extcli("accumulate", "add", "--from", documents, "--concurrency", "8")
+    by_user = extcli("accumulate", "add", "--from", documents, "--concurrency", "8", "--user-field", "user")
+
+    assert [0, 0, 0] == [each.exit_code for each in (alone, chosen, by_user)]
+    assert [False, True, False] == [note in each.stderr for each in (alone, chosen, by_user)]

@@ -35,7 +35,7 @@ def test_sets_and_codes_keep_their_order(upload, lines, backend, viewer):
     result = upload("--set", f"Hat={lines('H1', 'H2', name='h')}", "--set", f"Pistol skin={lines('P1', 'P2')}")
 
     assert (0, "") == (result.exit_code, result.stdout)
-    assert result.stderr.startswith("2 sets of 4 codes sent (")
+    assert result.stderr.startswith("2 sets with 4 codes in all sent (")
     assert {0: "Hat", 1: "Pistol skin"} == sets_of(backend)
     assert ["P1", "P2"] == redeemed_by(backend, viewer, 1, 3)
 

@@ -62,8 +62,9 @@ def test_all_pages_are_printed(extcli, live):
 
     assert expected == [row[0] for row in extcli("vote", "list").rows]
     assert expected == [each["id"] for each in extcli("vote", "list", "-o", "jsonl").jsonl]
-    pages = extcli("vote", "list", "-o", "json").jsonl
-    assert [100, 20] == [len(page["polls"]) for page in pages]
+    listed = extcli("vote", "list", "-o", "json").json
+    assert (expected, "0") == ([each["id"] for each in listed["polls"]], listed["next"])
+    assert expected == [each["id"] for each in extcli("contents", "polls", "-o", "json").json["rows"]]
     table = extcli("vote", "list", "-o", "table").stdout.splitlines()
     assert ["id", *expected] == [line.split()[0] for line in table]
 

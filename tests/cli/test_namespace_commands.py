@@ -93,3 +93,11 @@ def test_an_unusable_namespace_idle_ends_serve_with_exit_code_2(extcli, idle):
 
     assert 2 == refused.exit_code
     assert "--namespace-idle" in refused.stderr
+
+
+def test_a_namespace_that_was_not_in_use_is_not_called_deleted(extcli):
+    extcli("ns", "new", "green")
+
+    notes = [extcli("ns", "rm", "green", "-o", "table").stderr for _ in range(2)]
+
+    assert ["namespace green is deleted\n", "namespace green was not in use\n"] == notes

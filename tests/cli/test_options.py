@@ -12,6 +12,7 @@ import pytest
 from typer.main import get_command
 
 from extcli.app import NOUNS, app
+from support.cli_reference import commands
 from support.program import PROGRAM
 
 INFO = ("user", "info", "-o", "json")
@@ -182,8 +183,19 @@ def test_a_negative_number_gets_the_suggestion_value(extcli):
     assert "--value -15" in extcli("vote", "cast", "lunch", "-15").stderr
 
 
-def test_a_negative_time_gets_the_suggestion_two_dashes(extcli):
-    assert "No such option: -1 (Possible options: -- -1h)" in extcli("clock", "set", "-1h").stderr
+def test_no_option_looks_like_a_number():
+    """Words such as -1h are arguments."""
+    names = {name for _, each in commands() for option in each.params for name in option.opts if name[0] == "-"}
+
+    assert [] == [name for name in names if any(letter.isdigit() for letter in name)]
+
+
+@pytest.mark.parametrize(
+    "form", [("-5",), ("-qo", "plain", "-5"), ("--as=viewer:U1", "-5"), ("--", "-5")], ids=" ".join
+)
+def test_a_negative_number_can_be_an_argument(extcli, form):
+    assert 0 == extcli("accumulate", "add", "numbers", *form).exit_code
+    assert ["-5"] == [row[-1] for row in extcli("accumulate", "get", "numbers").rows]
 
 
 @pytest.mark.parametrize(

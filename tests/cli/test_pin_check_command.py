@@ -19,11 +19,12 @@ def test_a_token_counts_as_linked_once_its_pin_was_entered(extcli, game):
     before = extcli("pin", "check", input=token)
     extcli("pin", "validate", input=pin)
 
-    assert (0, "false\n") == (before.exit_code, before.stdout)
-    assert before.stderr.startswith("not valid yet: ")
+    assert (7, "false\n") == (before.exit_code, before.stdout)
+    assert before.stderr.startswith("extcli: the token is not valid yet\n")
     assert "a broadcaster must validate its PIN first" in before.stderr
     assert "unauthorized" not in before.stderr
-    assert "true\n" == extcli("pin", "check", input=f"{token}\n").stdout
+    after = extcli("pin", "check", input=f"{token}\n")
+    assert (0, "true\n") == (after.exit_code, after.stdout)
 
 
 def test_the_token_can_come_from_a_file(extcli, file, game):

@@ -56,3 +56,11 @@ def test_submit_needs_either_key_or_from(extcli, args):
 
 def test_the_service_refuses_an_empty_answer(extcli):
     assert extcli("rank", "submit", "--key", "").exit_code in (0, 4)
+
+
+def test_a_ranking_that_never_was_is_not_called_deleted(extcli):
+    extcli("rank", "submit", "colour", "--key", "blue")
+
+    notes = [extcli("rank", "rm", "colour", "-o", "table").stderr for _ in range(2)]
+
+    assert ["ranking colour is deleted\n", "there was no ranking colour\n"] == notes

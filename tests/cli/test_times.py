@@ -67,3 +67,31 @@ def test_an_invalid_time_has_the_same_error_everywhere(extcli, command):
         "extcli: 'tomorrow' is not a point in time",
         '  write local time ("2026-11-22 18:00"), RFC 3339 (2026-11-22T18:00:00Z), a duration (5m) or Unix time',
     ] == result.stderr.splitlines()
+
+
+@pytest.mark.parametrize("digits", [9, 300, 320])
+@pytest.mark.parametrize(
+    "command", [("vote", "get", "--timeout"), ("clock", "advance"), ("vote", "define", "p", "--ends-in")], ids=" ".join
+)
+def test_a_duration_over_ten_thousand_years_is_a_usage_error(extcli, command, digits):
+    result = extcli(*command, "9" * digits + "d")
+
+    assert 2 == result.exit_code
+    assert "is longer than 3652500d, ten thousand years" in result.stderr
+
+
+def test_a_timeout_is_at_most_what_a_socket_can_wait(extcli):
+    assert 0 == extcli("vote", "get", "--timeout", "24d").exit_code
+
+    refused = extcli("vote", "get", "--timeout", "25d")
+
+    assert (2, "extcli: '25d' (--timeout) is longer than 24d") == (refused.exit_code, refused.stderr.splitlines()[0])
+
+
+@pytest.mark.parametrize("form", [("-1h",), ("-1h", "-o", "json"), ("-o", "json", "-1h"), ("--", "-1h")], ids=" ".join)
+def test_the_clock_is_set_back_by_a_duration(extcli, live, form):
+    live.set(NOW)
+    live.freeze()
+
+    assert 0 == extcli("clock", "set", *form).exit_code
+    assert [[str(NOW - 3_600_000)]] == extcli("clock", "now").rows

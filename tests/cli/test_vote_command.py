@@ -173,11 +173,11 @@ def test_a_vote_in_a_closed_poll_is_refused_with_a_hint(extcli):
 
 @pytest.mark.parametrize("command", [("vote", "rm", "x"), ("rank", "rm", "x"), ("ns", "rm", "x")], ids=" ".join)
 def test_deleting_what_does_not_exist_is_not_reported_as_a_deletion(extcli, command):
-    kind = {"vote": "poll", "rank": "ranking", "ns": "namespace"}[command[0]]
+    note = {"vote": "there was no poll x", "rank": "there was no ranking x", "ns": "namespace x was not in use"}
 
     result = extcli(*command, "-o", "table")
 
-    assert (0, f"{kind} x is deleted\n") == (result.exit_code, result.stderr)
+    assert (0, f"{note[command[0]]}\n") == (result.exit_code, result.stderr)
 
 
 def test_control_characters_of_options_cannot_reach_the_terminal(extcli):
@@ -258,3 +258,20 @@ def test_a_viewer_cannot_delete_a_poll_and_sees_which_role_can(extcli):
     assert (4, "") == (result.exit_code, result.stdout)
     assert "403 Forbidden" in result.stderr
     assert "act in another role: --as admin or --as backend or --as broadcaster" in result.stderr
+
+
+def test_a_poll_with_votes_or_a_definition_is_deleted_once(extcli):
+    extcli("vote", "cast", "voted", "--value", "1")
+    extcli("vote", "define", "defined", "--prompt", "Which?")
+    for poll in ("voted", "defined"):
+        assert (0, f"poll {poll} is deleted\n") == _deleting(extcli, "vote", "rm", poll)
+        assert (0, f"there was no poll {poll}\n") == _deleting(extcli, "vote", "rm", poll)
+
+
+def test_a_poll_in_no_channel_is_not_called_deleted(extcli):
+    assert (0, "there was no poll never in any channel\n") == _deleting(extcli, "vote", "rm", "never", "--all-channels")
+
+
+def _deleting(extcli, *args):
+    result = extcli(*args, "-o", "table")
+    return result.exit_code, result.stderr

@@ -36,6 +36,15 @@ def test_every_command_has_an_example() -> None:
     assert [] == [name for name, each in KNOWN.items() if not hasattr(each, "commands") and not examples(each)]
 
 
+def test_the_help_of_a_command_shows_the_command_itself() -> None:
+    """Not that of another one which shares its function; a group that is a command shows its verbs, too."""
+    lines = {name: examples(each) for name, each in KNOWN.items()}
+
+    assert [] == [
+        name for name, shown in lines.items() if shown and not any(f"extcli {name}" in each for each in shown)
+    ]
+
+
 def test_every_command_named_in_a_sentence_exists() -> None:
     texts = {name_of(each): re.sub(FENCED, "", each.read_text()) for each in documents()}
     named = {

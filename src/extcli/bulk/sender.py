@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from extcli import bounded_json
@@ -30,8 +30,16 @@ _QUEUE_SIZE = 4
 """Lists of jobs that may wait for each connection."""
 
 
-def send(session: Session, batches: Batches, operation: Operation, *, acts_as: str, concurrency: int) -> None:
-    """Send every line and report the outcome. Raises `LinesRefused`, or the error that ended the run."""
+def send(
+    session: Session,
+    batches: Batches,
+    operation: Operation,
+    *,
+    acts_as: str,
+    concurrency: int,
+    then: Callable[[], None] = lambda: None,
+) -> None:
+    """Send every line, report the outcome, and call `then`. Raises `LinesRefused`, or the error that ended the run."""
     if batches.name_users:
         _check_identity(session)
     run = Run(session, batches, operation, session.credentials(acts_as))
@@ -48,6 +56,7 @@ def send(session: Session, batches: Batches, operation: Operation, *, acts_as: s
     finally:
         batches.input.close()
     report.finish()
+    then()
     report.raise_if_refused()
 
 

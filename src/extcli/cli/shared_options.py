@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -111,14 +111,39 @@ class Command(TyperCommand):
         parse_fast(self.get_params(ctx))
         args = with_forms(args)
         typed = list(args)
+        options = {name: each for each in self.get_params(ctx) for name in each.opts}
+        if ctx.allow_interspersed_args and not options.keys() & set(_UNNAMED):
+            args = _with_negative_arguments(args, options)
         try:
             return super().parse_args(ctx, args)
         except typer.TyperException as error:
-            _suggest(error, typed, {name for parameter in self.get_params(ctx) for name in parameter.opts})
+            _suggest(error, typed, options)
             raise
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         _write_parameters(self, ctx, formatter)
+
+
+def _with_negative_arguments(args: list[str], options: Mapping[str, Any]) -> list[str]:
+    """Move the arguments behind `--` if one is below zero, such as -1h. No option has a digit."""
+    end = args.index("--") if "--" in args else len(args)
+    named, arguments = list[str](), list[str]()
+    words = iter(args[:end])
+    for word in words:
+        if word[:1] != "-" or word == "-" or word[1:2].isdigit():
+            arguments.append(word)
+            continue
+        named.append(word)
+        # Of `-qo json`, only the last letter may take the next word.
+        last = word if word[:2] == "--" else f"-{word[-1]}"
+        if last in options and not options[last].is_flag and (word[:2] == "--" or _are_flags(word[1:-1], options)):
+            named += [each for _, each in zip("1", words, strict=False)]
+    is_needed = any(word[:1] == "-" and word != "-" for word in arguments)
+    return [*named, "--", *arguments, *args[end + 1 :]] if is_needed else args
+
+
+def _are_flags(letters: str, options: Mapping[str, Any]) -> bool:
+    return all(f"-{each}" in options and options[f"-{each}"].is_flag for each in letters)
 
 
 def _suggest(error: Any, typed: Sequence[str], options: Container[str]) -> None:
@@ -126,7 +151,7 @@ def _suggest(error: Any, typed: Sequence[str], options: Container[str]) -> None:
     number = getattr(error, "option_name", "")
     if number[1:2].isdigit():
         meant = next((arg for arg in typed if arg.startswith(number)), number)
-        error.possibilities = [f"--value {meant}" if "--value" in options else f"-- {meant}"]
+        error.possibilities = [f"--value {meant}"]
     elif extra := _EXTRA.fullmatch(error.message):
         option = next((name for name in _UNNAMED if name in options), None)
         error.message += f". Did you mean {option} {extra[1]}?" if option else ""

@@ -64,8 +64,8 @@ class UploadPlan:
             others["indices"] = [each.index for each in self.sets]
         sources, sizes = [each.entries for each in self.sets], [each.encoded_size for each in self.sets]
         body = StreamedBody("codes", sources, sizes, nested=True, others=others)
-        codes = sum(each.count for each in self.sets)
-        what = f"{counted(len(self.sets), 'set')} of {counted(codes, 'code')}"
+        codes = counted(sum(each.count for each in self.sets), "code")
+        what = f"1 set of {codes}" if len(self.sets) == 1 else f"{len(self.sets)} sets with {codes} in all"
         return streamed_body.send(self.session, body, self.service.define_codes, what)
 
 

@@ -21,6 +21,8 @@ DEFAULT_CHANNEL = "1001"
 DEFAULT_USER = "U1"
 DEFAULT_PIN_PATH = "link/pin"
 DEFAULT_TIMEOUT = 30.0
+_LONGEST_TIMEOUT = 24 * 86_400_000
+"""In ms; a socket of the operating system waits at most 24.8 days."""
 DEFAULT_BROADCAST_METHOD = "GET"
 
 T_co = TypeVar("T_co", covariant=True)
@@ -87,9 +89,12 @@ def _not_empty(text: str, origin: str) -> str:
 
 def _seconds(text: str, origin: str) -> float:
     try:
-        return max(times.duration(text, bare="s"), 1) / 1000
+        length = times.duration(text, bare="s")
     except UsageError as error:
         raise UsageError(f"{error.what} ({origin})", fix=error.fix) from None
+    if length > _LONGEST_TIMEOUT:
+        raise UsageError(f"{text!r} ({origin}) is longer than {times.span(_LONGEST_TIMEOUT)}")
+    return max(length, 1) / 1000
 
 
 def _format(text: str, origin: str) -> Format:

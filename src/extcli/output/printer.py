@@ -127,9 +127,14 @@ class Output:
         """Print one line of data, with unsafe characters escaped."""
         _write(printable(text).encode() + b"\n")
 
+    @property
+    def shows_notes(self) -> bool:
+        """Whether the format is for people, without --quiet."""
+        return self.format is Format.TABLE and not self.quiet
+
     def note(self, text: str) -> None:
         """Print a note, only if the format is for people."""
-        if self.format is Format.TABLE:
+        if self.shows_notes:
             self.report(text)
 
     def report(self, text: str) -> None:

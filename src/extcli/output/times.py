@@ -18,17 +18,26 @@ FORMS = 'RFC 3339, local time ("2026-11-22 18:00"), a duration from now, or Unix
 """What `instant` accepts, for the help of options."""
 FORMS_AGO = 'RFC 3339, local time ("2026-11-22 18:00"), a duration ago, or Unix time'
 """The same for an option that looks back."""
+LONGEST = 3_652_500 * _UNITS["d"]
+"""The longest duration: ten thousand years, in ms. Clocks end with the year 9999."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def duration(text: str, *, bare: str | None = None) -> int:
-    """Parse `500ms`, `5m`, `1h30m`, `8d` to ms. A number without a unit is in the unit `bare`, or is an error."""
+    """Parse `500ms`, `5m`, `1h30m`, `8d` to ms. A number without a unit is in the unit `bare`, or is an error.
+
+    Raises `UsageError`, also above `LONGEST`.
+    """
     compact = text.strip().lower()
     if bare and re.fullmatch(r"\d+(\.\d+)?", compact):
         compact += bare
     if not compact or _PART.sub("", compact):
-        raise UsageError(f"{text!r} is not a duration", fix="write it like 500ms, 30s, 5m, 1h30m, 8d or 2w")
-    return round(sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(compact)))
+        raise UsageError(f"{shortened(text)!r} is not a duration", fix="write it like 500ms, 30s, 5m, 1h30m, 8d or 2w")
+    length = sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(compact))
+    if length > LONGEST:
+        days = LONGEST // _UNITS["d"]
+        raise UsageError(f"the duration {shortened(text, 40)!r} is longer than {days}d, ten thousand years")
+    return round(length)
 
 
 def instant(text: str, now: Callable[[], int], *, ago: bool = False) -> int:

@@ -9,7 +9,7 @@ import typer
 from extcli.cli.json_input import read_bytes
 from extcli.cli.shared_options import command, noun
 from extcli.config.settings import header_word
-from extcli.errors import Refused, UsageError
+from extcli.errors import ExpectationFailed, Refused, UsageError
 from extcli.output import times, views
 from extcli.output.format import Format
 from extcli.output.sanitize import visible
@@ -121,23 +121,25 @@ def check(
     """Print whether the broadcaster has entered the PIN of a game.
 
     Reads the token of `pin request --game` from standard input, or from a file. Needs no
-    credentials. Plain output is `true` or `false`; standard error says why not. Exits 0
-    in both cases.
+    credentials. Plain output is `true` or `false`. Exits 7 if it is false; standard error
+    says why.
 
     Example: echo "$game" | cut -f2 | extcli pin check
     """
     text = read_bytes(source if source == "-" else f"@{source}").decode(errors="replace")
     token = header_word(text.strip(), "the input" if source == "-" else source, "token")
-    is_linked = True
+    failure = None
     try:
         session.anonymous_service().check_pin_token(session.resolver.client_id(), token)
     except Refused as error:
         if error.status != 401:
             raise
-        is_linked = False
         reason = error.why.removeprefix("User was unauthorized to access this resource: ")
-        session.output.report(f"not valid yet: {reason}" if "validate" in reason else f"not valid: {reason}")
-    session.output.show_value({"exists": is_linked}, link_views.LINKED)
+        yet = " yet" if "validate" in reason else ""
+        failure = ExpectationFailed(f"the token is not valid{yet}", why=reason)
+    session.output.show_value({"exists": failure is None}, link_views.LINKED)
+    if failure:
+        raise failure
 
 
 @command(app, loses="the clock moves by five minutes, and every PIN expires", is_control=True)

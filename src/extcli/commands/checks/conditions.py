@@ -14,7 +14,7 @@ import typer
 from extcli.cli.journal_filters import filtered
 from extcli.cli.json_input import json_or_text
 from extcli.cli.shared_options import command
-from extcli.commands.data.stores import CONFIG, STATE, StoreNoun, scope_argument
+from extcli.commands.data.stores import CONFIG, STATE, scope_argument
 from extcli.config.settings import DEFAULT_USER
 from extcli.output.sanitize import compact
 from extcli.session import VIEWER, Session
@@ -102,26 +102,38 @@ Equals = Annotated[
 ]
 
 
-def _store(noun: StoreNoun) -> Callable[..., Condition]:
-    scope = scope_argument(noun.scopes)
+def state(
+    session: Session,
+    scope: str = scope_argument(STATE.scopes),
+    path: Path = None,
+    equals: Equals = None,
+    user: Annotated[str, typer.Option("--user", metavar="ID", help="The user of a viewer store.")] = DEFAULT_USER,
+    since: Since = None,
+) -> Condition:
+    """$verb a state store to have a value. With --since, it must also be written after that.
 
-    def store(
-        session: Session,
-        scope: str = scope,
-        path: Path = None,
-        equals: Equals = None,
-        user: Annotated[str, typer.Option("--user", metavar="ID", help="The user of a viewer store.")] = DEFAULT_USER,
-        since: Since = None,
-    ) -> Condition:
-        """$verb a store to have a value. With --since, it must also be written after that.
+    Example: extcli $name state channel --path /round --equals 4
+    """
+    users = {"user": user} if "viewer" in scope else {}
+    return _store(STATE.scopes[scope].path, path, equals, since, **users)
 
-        Example: extcli $name state channel --path /round --equals 4
-        """
-        name = noun.scopes[scope].path
-        wanted = _given(path=path, equals=_json(equals, "--equals"), since=since)
-        return Condition("store", name, name, wanted | ({"user": user} if "viewer" in scope else {}))
 
-    return store
+def store_config(
+    session: Session,
+    scope: str = scope_argument(CONFIG.scopes),
+    path: Path = None,
+    equals: Equals = None,
+    since: Since = None,
+) -> Condition:
+    """$verb a config store to have a value. With --since, it must also be written after that.
+
+    Example: extcli $name store-config channel --path /theme --equals dark
+    """
+    return _store(CONFIG.scopes[scope].path, path, equals, since)
+
+
+def _store(name: str, path: str | None, equals: str | None, since: int | None, **users: str) -> Condition:
+    return Condition("store", name, name, {**_given(path=path, equals=_json(equals, "--equals"), since=since), **users})
 
 
 def json_store(
@@ -216,8 +228,8 @@ CONDITIONS: Mapping[str, Callable[..., Condition]] = {
     "poll": poll,
     "rank": rank,
     "accumulate": accumulate,
-    "state": _store(STATE),
-    "store-config": _store(CONFIG),
+    "state": state,
+    "store-config": store_config,
     "json-store": json_store,
     "pin": pin,
     "sockets": sockets,

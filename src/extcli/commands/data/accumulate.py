@@ -11,7 +11,7 @@ import typer
 
 from extcli.api.call import encoded
 from extcli.cli.json_input import read_bytes, read_pairs
-from extcli.cli.shared_options import Concurrency, Skip, command, noun
+from extcli.cli.shared_options import Skip, command, noun
 from extcli.errors import UsageError
 from extcli.output import times, views
 from extcli.session import BACKEND, BROADCASTER, VIEWER, Session
@@ -20,6 +20,7 @@ app = noun("Buffers: users add small JSON documents, a backend reads them.")
 
 
 DEFAULT = "default"
+_PARALLEL = 32
 _USAGE = """give [ID] and JSON such as '{"stars": 5}', or members such as stars=5, or --from FILE"""
 
 
@@ -43,7 +44,10 @@ def add(
         ),
     ] = None,
     skip: Skip = 0,
-    concurrency: Concurrency = 32,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, max=1024, help="With --user-field: parallel requests. [default: 32]"),
+    ] = None,
 ) -> None:
     """Add a JSON document of less than 256 bytes to a buffer. Acts as viewer:U1.
 
@@ -68,7 +72,10 @@ def add(
 
     documents = input_lines.documents(source, user_field, skip=skip)
     buffer = given[0] if given else DEFAULT
-    sender.send(session, documents, operations.additions(buffer), acts_as=VIEWER, concurrency=concurrency)
+    if concurrency and user_field is None:
+        session.output.report("--concurrency has no effect without --user-field: the documents are added in order")
+    parallel = 1 if user_field is None else concurrency or _PARALLEL
+    sender.send(session, documents, operations.additions(buffer), acts_as=VIEWER, concurrency=parallel)
 
 
 def _document(given: list[str]) -> tuple[str, bytes]:

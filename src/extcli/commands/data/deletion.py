@@ -9,7 +9,7 @@ import typer
 
 from extcli.cli import confirm
 from extcli.commands.data.listing import END
-from extcli.errors import ErrorAnswer, UsageError
+from extcli.errors import CliError, ErrorAnswer, UsageError
 from extcli.output import views
 from extcli.output.printer import Answer
 from extcli.output.sanitize import visible
@@ -32,13 +32,15 @@ def delete(
     *,
     with_it: str,
     clear: Callable[[Service], Answer],
+    exists: Callable[[Service], bool],
     pages: Callable[[Service], Pages],
     all_channels: bool,
     yes: bool,
 ) -> None:
     """Delete a poll or ranking with `clear`, after a confirmation in production. `what` is the kind, such as "poll".
 
-    `pages` lists all of that kind. Raises `UsageError` for a deletion in all channels without --all-channels.
+    `exists` is asked before, to say so if there was none, and `pages` lists all of that kind. Raises `UsageError` for a
+    deletion in all channels without --all-channels.
     """
     acts_as = BACKEND if all_channels else BROADCASTER
     deleted, spans = f"{what} {visible(name)}", session.spans_channels(acts_as)
@@ -47,7 +49,8 @@ def delete(
             "--all-channels needs the role backend or admin, and no channel",
             fix="leave out --as and --channel, and unset EXTCLI_AS and EXTCLI_CHANNEL",
         )
-    if spans and not is_global(name):
+    count, is_counted = None, spans and not is_global(name)
+    if is_counted:
         count = _channels(pages(session.service(acts_as).probing()), f"{what}s", name)
         deleted += " in all channels" if count is None else f" in all channels that have it ({count:,})"
         if not all_channels:
@@ -56,8 +59,19 @@ def delete(
                 fix="choose one with --channel ID, or add --all-channels",
             )
     confirm.guard(session, f"{deleted} is deleted, with {with_it}", yes=yes)
-    session.output.show(clear(session.service(acts_as)), views.NOTHING)
-    session.output.note(f"{deleted} is deleted")
+    service = session.service(acts_as)
+    was_there = count != 0 if is_counted else not session.output.shows_notes or _was(exists, service)
+    session.output.show(clear(service), views.NOTHING)
+    nowhere = f"there was no {what} {visible(name)}{' in any channel' if is_counted else ''}"
+    session.output.note(f"{deleted} is deleted" if was_there else nowhere)
+
+
+def _was(exists: Callable[[Service], bool], service: Service) -> bool:
+    """Return whether it exists; true if the service does not say."""
+    try:
+        return exists(service.probing())
+    except (CliError, *SHAPE_ERRORS):
+        return True
 
 
 def _channels(read: Pages, member: str, name: str) -> int | None:

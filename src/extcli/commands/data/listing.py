@@ -17,29 +17,33 @@ END = "0"
 
 
 def show_all(session: Session, read: Callable[[str], Answer], member: str, view: View | None = None) -> None:
-    """Print all pages: as one table, or else each as it arrives. `read` returns the page at a cursor."""
+    """Print all pages: as one table or JSON document, or else each as it arrives. `read` returns the page at a cursor.
+
+    A list of one page is printed as JSON byte for byte.
+    """
     view = view or VIEWS[member]
     cursor, found = END, []
     size = 0
-    as_one = session.output.format is Format.TABLE or session.output.query is not None
+    as_one = session.output.format in (Format.TABLE, Format.JSON) or session.output.query is not None
     while True:
         answer = read(cursor)
         document = document_of(answer, {member: [dict], "next": str})
         size += len(answer.content)
         _check_progress(cursor, document["next"], size if as_one else 0, answer)
+        is_whole = cursor == document["next"] == END
         cursor = document["next"]
         found += document[member]
-        if not as_one:
+        if not as_one or is_whole:
             session.output.show(answer, view)
             found.clear()
         if cursor == END:
             break
-    if as_one:
-        session.output.show_value({member: found}, view, of=answer)
+    if as_one and not is_whole:
+        session.output.show_value({**document, member: found}, view, of=answer)
 
 
 def _check_progress(cursor: str, following: str, size: int, answer: Answer) -> None:
-    """Raise an error for a page that leads to itself, or for pages of more bytes than one table may have."""
+    """Raise an error for a page that leads to itself, or for more bytes than one table or document may have."""
     if following == cursor != END:
         raise UnexpectedAnswer(answer, f"next must be another cursor, not {shortened(cursor, 40)!r}")
     if size > LARGEST_WHOLE:

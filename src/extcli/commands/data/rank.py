@@ -13,6 +13,7 @@ from extcli.commands.data.deletion import AllChannels, delete
 from extcli.commands.watching import Watch, repeat
 from extcli.errors import UsageError
 from extcli.output import views
+from extcli.reading.shapes import document_of
 from extcli.session import BACKEND, BROADCASTER, VIEWER, Session
 
 app = noun("Rankings: one answer per user, counted by text.")
@@ -88,6 +89,7 @@ def rm(session: Session, ranking: Ranking = "default", all_channels: AllChannels
         ranking,
         with_it="its answers",
         clear=lambda service: service.clear_ranking(ranking),
+        exists=lambda service: bool(document_of(service.read_ranking(ranking))["data"]),
         pages=lambda service: service.list_rankings,
         all_channels=all_channels,
         yes=yes,

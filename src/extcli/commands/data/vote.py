@@ -58,6 +58,8 @@ def cast(
 ) -> None:
     """Cast a vote, and print the result of the poll. Acts as viewer:U1.
 
+    With --from, -o json prints the counts of the lines instead, and jsonl the refused lines.
+
     \b
     Examples:
       extcli vote cast --value 3
@@ -79,7 +81,17 @@ def cast(
     from extcli.bulk import input_lines, operations, sender
 
     ballots = input_lines.records(source, "value", columns=columns, skip=skip)
-    sender.send(session, ballots, operations.votes(poll), acts_as=VIEWER, concurrency=concurrency)
+
+    def show_result() -> None:
+        # As JSON, the counts of the lines and the refused lines are the output.
+        if session.output.format not in (Format.JSON, Format.JSONL):
+            service = session.service(VIEWER)
+            try:
+                _show(session, service, poll, service.read_poll(poll))
+            except CliError as error:  # the votes are in
+                session.output.report(f"the result of poll {visible(poll)} is not shown: {error.what}")
+
+    sender.send(session, ballots, operations.votes(poll), acts_as=VIEWER, concurrency=concurrency, then=show_result)
 
 
 def _number(value: str, poll: str) -> int:
@@ -188,6 +200,7 @@ def rm(session: Session, poll: Poll = "default", all_channels: AllChannels = Fal
         poll,
         with_it="its votes, log and definition",
         clear=lambda service: service.clear_poll(poll),
+        exists=lambda service: vote_definition.exists(service, poll),
         pages=lambda service: service.list_polls,
         all_channels=all_channels,
         yes=yes,

@@ -238,6 +238,11 @@ def _definition_if_any(service: Service, poll: str, *, only_if: Callable[[], boo
         return {}
 
 
+def exists(service: Service, poll: str) -> bool:
+    """Return whether the poll has votes or a definition."""
+    return _has_votes(service, poll) or bool(_definition_if_any(service, poll))
+
+
 def _has_votes(service: Service, poll: str) -> bool:
     return bool(document_of(service.probing().read_poll(poll), {"stats": {"count": int}})["stats"]["count"])
 

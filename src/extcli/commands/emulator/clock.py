@@ -47,7 +47,7 @@ def set_clock(
     \b
     Examples:
       extcli clock set 2026-12-24T18:00:00Z
-      extcli clock set -- -1h
+      extcli clock set -1h
       extcli clock set system
     """
     _move(session, set=to if to == "system" else times.instant(to, session.now))

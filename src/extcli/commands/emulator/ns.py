@@ -77,8 +77,10 @@ def rm(session: Session, name: Annotated[str, typer.Argument(metavar="NAME", hel
     if name == "default":
         raise UsageError("the namespace default cannot be deleted", fix="extcli reset deletes its data")
     _at_root(session)
-    session.output.show(session.control().drop_namespace(name), views.NOTHING)
-    session.output.note(f"namespace {name} is deleted")
+    control = session.control()
+    was_used = not session.output.shows_notes or name in document_of(control.list_namespaces())["namespaces"]
+    session.output.show(control.drop_namespace(name), views.NOTHING)
+    session.output.note(f"namespace {name} is deleted" if was_used else f"namespace {name} was not in use")
 
 
 def _create(session: Session, name: str, source: str | None = None) -> None:
