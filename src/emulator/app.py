@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib import metadata
+from weakref import proxy
 
 from emulator.auth.signing_key import SigningKey
 from emulator.auth.tokens import Tokens
@@ -124,6 +125,8 @@ class Service:
         """All namespaces of the process, for the dashboard; `None` in production."""
         self.is_dropped = False
         self._new_id = new_id
+        self._me: Service = proxy(self)
+        """This service, for its parts: so they form no circle, and are freed as soon as it is."""
         self._build_foundation(shared or Shared(JournalBudget(settings.journal)))
         self._build_features()
         self._build_control()
@@ -144,7 +147,8 @@ class Service:
         self._lapses = _lapses(settings)
         self.hub = Hub(self.changes, self.journal)
         self.publisher = Publisher(self.engine.relay, self.hub, clock)
-        self.faults = FaultPlan(clock, self._faulty, is_alone=self.publisher.is_single_node and not settings.has_peers)
+        is_alone = self.publisher.is_single_node and not settings.has_peers
+        self.faults = FaultPlan(clock, partial(Service._faulty, self._me), is_alone=is_alone)
         self.late = FaultyBroadcasts(self.faults)
         self.tokens = Tokens(settings, self.extensions, clock, self.key)
         self._directory = Directory(self.engine.documents, clock)
@@ -195,12 +199,12 @@ class Service:
 
     def _build_control(self) -> None:
         """The features of the control API, by which tests and tools read and steer the service."""
-        settings, clock, engine = self.settings, self.clock, self.engine
+        settings, clock, engine, me = self.settings, self.clock, self.engine, self._me
         self.metrics = Metrics(
             settings.environment.name,
             version("extcli"),
-            sockets=lambda: self.gateway.admission,
-            held=lambda: len(self.dispatcher.held),
+            sockets=lambda: me.gateway.admission,
+            held=lambda: len(me.dispatcher.held),
         )
         self.control = Control(engine, self.key, clock, settings, version("extcli"), self.metrics)
         self.undo = Undo(
@@ -210,11 +214,9 @@ class Service:
             ended=self.changes.wake_all,
         )
         self.snapshots = Snapshots(engine, self.key, clock, settings, version("extcli"), self.control, check_content)
-        self.seeds = Seeds(clock, self._scratch, self._load, self.faults.prepare)
+        self.seeds = Seeds(clock, partial(Service._scratch, me), partial(Service._load, me), self.faults.prepare)
         self.contents = contents_of(engine, clock, settings.environment)
-        self.connections = Sockets(
-            lambda: self.gateway.admission.games, lambda: self.gateway.admission.pages, self.changes
-        )
+        self.connections = Sockets(lambda: me.gateway.admission.games, lambda: me.gateway.admission.pages, self.changes)
         self.waits = Waits(
             self.changes,
             self.polls,
@@ -222,7 +224,7 @@ class Service:
             self.buffers,
             self.stores,
             self.json_stores,
-            Subscribers(self.hub, lambda: len(self.gateway.admission)),
+            Subscribers(self.hub, lambda: len(me.gateway.admission)),
             self.journal,
             matches_of,
             has_peers=settings.has_peers,
@@ -230,7 +232,7 @@ class Service:
         )
         self.explanations = Explanations(self.journal)
         self.journals = Journals(self.journal, self.name, self.explanations.explain)
-        self.calls = Calls(self.tokens, partial(answer_inside, lambda: self.dispatcher))
+        self.calls = Calls(self.tokens, partial(answer_inside, lambda: me.dispatcher))
 
     def _build_entrances(self) -> None:
         """Where requests and sockets come in: they check the caller, and lead to the features that are offered."""
@@ -247,7 +249,7 @@ class Service:
         )
         self.dispatcher: Dispatcher = Dispatcher(
             endpoints_of(settings.environment),
-            self,
+            self._me,
             access=access,
             identify=self._directory.identify,
             limits=settings.limits,
@@ -368,6 +370,8 @@ class Service:
         await self.undo.close()
         await self.polls.updates.close()
         await self.scheduler.close()
+        for part in (self.faults, self.pins, self.publisher, self.key):
+            part.close()
 
     @asynccontextmanager
     async def _scratch(self, clock: Clock, new_id: NewId) -> AsyncIterator[Service]:

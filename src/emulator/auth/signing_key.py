@@ -34,6 +34,10 @@ class SigningKey:
         """Call `callback` when the key changes, which invalidates all issued tokens."""
         self._on_change.append(callback)
 
+    def close(self) -> None:
+        """Let go of the callbacks, which refer to what uses this key."""
+        self._on_change.clear()
+
     async def sync(self) -> None:
         """Load the stored key; if there is none, store this one. Raises `EngineError`."""
         own = self.value.encode()

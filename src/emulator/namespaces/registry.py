@@ -106,8 +106,6 @@ class Registry:
         """Since when namespaces that were never open in this process are idle."""
         self.on_opened: Callable[[], object] | None = None
         """Called when the service of a namespace has opened."""
-        self.on_dropped: Callable[[], object] | None = None
-        """Called when one that was open has been dropped."""
 
     def __len__(self) -> int:
         """The number of namespaces that are open, without `default`."""
@@ -308,8 +306,6 @@ class Registry:
             await tenant.stack.aclose()
         finally:
             self._tenants.pop(name)
-            if self.on_dropped is not None:
-                self.on_dropped()
 
     def start(self) -> None:
         """Begin to drop idle namespaces, if they are to be dropped."""

@@ -87,6 +87,10 @@ class Publisher:
         """Call `callback`, instead of subscribers, with each message of any node on topics of this kind."""
         self._callbacks[kind] = callback
 
+    def close(self) -> None:
+        """Let go of the callbacks, which refer to what publishes here."""
+        self._callbacks.clear()
+
     def _receive(self, topic: Key, message: bytes) -> None:
         if callback := self._callbacks.get(topic.kind):
             callback(topic, message)

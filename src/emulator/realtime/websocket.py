@@ -119,6 +119,7 @@ class WebSocket(asyncio.Protocol):
             self._pause.release()
         if self._peer:
             self._peer.closed()
+            self._peer = None  # it refers to this connection: so both are freed at once
 
     def shutdown(self) -> None:
         """Close the connection because the server stops."""

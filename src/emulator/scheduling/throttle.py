@@ -54,6 +54,7 @@ class Throttle(Generic[K]):
         self._closed = True
         self.clear()
         await self._wait_for_running()
+        del self._callback  # it may be a method of the owner of this
 
     async def _wait_for_running(self) -> None:
         while self._running:  # the end of one may start a pending one

@@ -19,25 +19,14 @@ def collect_garbage_less_often() -> None:
 class LongLived:
     """Exempts many open services from collections: searching the million objects of 2,000 namespaces takes 400 ms.
 
-    Dropped ones are collected together, when they are as many as the open ones: a rare pause, but a long one.
+    A dropped one needs no collection: it has no circles of references, so it is freed when its last user ends.
     """
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._is_exempting = False
-        self._dropped = 0
         gc.freeze()  # nearly all objects of the start live as long as the process
-        registry.on_opened, registry.on_dropped = self._note_opened, self._note_drop
+        registry.on_opened = self._note_opened
 
     def _note_opened(self) -> None:
         if len(self._registry) >= _MANY:
-            self._is_exempting = True
-            gc.freeze()
-
-    def _note_drop(self) -> None:
-        self._dropped += self._is_exempting
-        if self._dropped >= max(_MANY, len(self._registry)):
-            self._dropped = 0
-            gc.unfreeze()
-            gc.collect()
             gc.freeze()

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterable
 from functools import partial
 from typing import Any, Final, cast
+from weakref import ref
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -117,7 +118,7 @@ class Protocol(HttpToolsProtocol):
             return
         super().on_headers_complete()
         if self._cycle_is_current:  # otherwise a WebSocket handshake
-            self.scope["state"][CYCLE] = self.cycle
+            self.scope["state"][CYCLE] = ref(self.cycle)  # which has the scope: the two must not form a circle
             self.cycle.default_headers = [*self.cycle.default_headers, (REQUEST_ID, context.id.encode())]
 
     def _hot_exchange(self, headers: dict[bytes, bytes], context: RequestContext) -> Exchange | None:
@@ -157,6 +158,11 @@ class Protocol(HttpToolsProtocol):
         self._since, self._received, self._trailer_size = None, 0, None
         if self._exchange is not None:
             self._exchange.begin()
+
+    def handle_websocket_upgrade(self) -> None:
+        """Hand the connection over, and let go of the parser, which refers to this protocol: neither is used again."""
+        super().handle_websocket_upgrade()
+        self.parser = cast("Any", None)
 
     def on_response_complete(self) -> None:
         """Start the next pipelined request, or wait for one.

@@ -61,7 +61,6 @@ class Dispatcher:
 
     def __post_init__(self) -> None:
         self.held = HeldRequests()
-        self._faulty = FaultyRequests(self.faults, self.access, self.answer, self._refused, self.limits)
         self._bound: dict[tuple[str, str], Bound] = {}
 
     def serves(self, method: str, path: str) -> bool:
@@ -108,7 +107,8 @@ class Dispatcher:
         if bound.endpoint.held:
             return await self._held(bound, request, receive)
         if REQUESTS in self.faults.kinds and bound.endpoint.allows_any_origin:
-            return await self._faulty.perform(bound, request, receive)
+            faulty = FaultyRequests(self.faults, self.access, self.answer, self._refused, self.limits)
+            return await faulty.perform(bound, request, receive)
         return await self.answer(bound, request)
 
     async def _held(self, bound: Bound, request: Request, receive: Receive) -> Reply:
@@ -141,6 +141,7 @@ class Dispatcher:
             if failure is not None and isinstance(request, AsgiRequest) and not endpoint.streamed:
                 await request.read_arrived()
             self.journal.add(request_entry(endpoint, request, reply, seconds, failure))
+        del failure  # its traceback refers to this frame: a circle, which only a collection of garbage would free
         return reply
 
     def _refused(

@@ -23,7 +23,7 @@ from emulator.web.response import Reply, error_reply
 from emulator.wire.query import query_of
 
 CYCLE: Final = "emulator.cycle"
-"""The key of the server's request-response cycle in an ASGI scope's state."""
+"""The key of a weak reference to the server's request-response cycle in an ASGI scope's state."""
 _NO_RESPONSE: Final = 444
 """The status in the access log of a request without an answer, as web servers write it."""
 
@@ -95,7 +95,7 @@ async def _stall(hit: Hit, receive: Receive) -> None:
 
 def _hang_up(request: AsgiRequest, *, resets: bool = False) -> None:
     """Close the connection, and drop what else is sent in answer to the request."""
-    cycle: Any = request.scope["state"][CYCLE]
+    cycle: Any = request.scope["state"][CYCLE]()
     cycle.disconnected = True  # the server marks only the last of pipelined requests
     cycle.message_event.set()
     cycle.transport.reset() if resets else cycle.transport.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
+from functools import partial
 from typing import Self
 
 from emulator.engines.base import Ballots, Documents, Expired, Logs, Relay
@@ -67,8 +68,10 @@ class SqliteEngine:
             self._group_commit, self._namespace, self._ballot_cache, self._pool_cache, lists, rosters, documents
         )
         self._dump = Dump(self._group_commit, self._namespace)
+        caches: Sequence[WriteCache] = (self._ballot_cache, self._pool_cache, pools, documents, self._namespace)
+        self._caches = caches
+        self._forget = partial(_forget, caches)
         self._load = Load(self._group_commit, self._namespace, self._forget, database.checkpoints.catch_up)
-        self._caches: Sequence[WriteCache] = (self._ballot_cache, self._pool_cache, pools, documents, self._namespace)
 
     @property
     def is_open(self) -> bool:
@@ -165,10 +168,11 @@ class SqliteEngine:
         self._forget()
         self._namespace.drop()
 
-    def _forget(self) -> None:
-        """Prepare the replacement of what the database holds, inside a write. What the group has accepted is written
-        first, so that it goes the way of the rest."""
-        for cache in self._caches:
-            cache.flush()
-        for cache in self._caches:
-            cache.forget_read()
+
+def _forget(caches: Sequence[WriteCache]) -> None:
+    """Prepare the replacement of what the database holds, inside a write. What the group has accepted is written
+    first, so that it goes the way of the rest."""
+    for cache in caches:
+        cache.flush()
+    for cache in caches:
+        cache.forget_read()

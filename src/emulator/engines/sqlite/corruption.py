@@ -44,27 +44,16 @@ def mark_interrupted(path: str, remedy: str) -> None:
         os.fsync(file.fileno())
 
 
-class _Watch:
-    """The context manager of `Corruption.watch`. One object serves all blocks, since each first vote enters one."""
-
-    def __init__(self, corruption: Corruption) -> None:
-        self._corruption = corruption
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is not None:
-            self._corruption.found(error)
-
-
 class Corruption:
-    """Whether one database file is known to be corrupt or lost. Data in memory never is."""
+    """Whether one database file is known to be corrupt or lost. Data in memory never is.
+
+    It is the context manager of `watch` itself, since each first vote enters one.
+    """
 
     def __init__(self, path: str | None) -> None:
         self._path = path
         self._message = ""
         self._is_open = False
-        self._watch = _Watch(self)
         self.is_lost = False
         """Whether the files were deleted or replaced while they were open."""
         self._is_rescued = False
@@ -87,7 +76,13 @@ class Corruption:
 
     def watch(self) -> AbstractContextManager[None]:
         """Note corruption found in a block, and turn SQLite's errors into `EngineError`."""
-        return self._watch
+        return self
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            self.found(error)
 
     def found(self, error: BaseException) -> None:
         """Note an error, and raise `EngineError` for one of SQLite's."""

@@ -94,6 +94,7 @@ class GroupCommit:
             return
         self.commit_now()
         self.forget_read()
+        self._caches.clear()
         self._connection.close()
         self._connection = None
 

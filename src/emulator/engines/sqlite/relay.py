@@ -136,6 +136,7 @@ class SqliteRelay:
 
     def close(self) -> None:
         self._messages.ignore(self._name)
+        self._listeners.clear()
 
     def _deliver(self, topic: Key, message: bytes) -> None:
         for deliver in self._listeners:

@@ -226,6 +226,11 @@ class FaultPlan:
     end = clear
     """When the service stops, too."""
 
+    def close(self) -> None:
+        """Forget all faults, and let go of the watches, which refer to this plan."""
+        self.end()
+        self._watches.clear()
+
     def _checked(self, faults: Sequence[Fault]) -> list[Pattern]:
         """Return what each fault matches. Raises `BadRequest` that names the first invalid one."""
         known, patterns, ids = self._known(), list[Pattern](), set[str]()

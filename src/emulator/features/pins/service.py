@@ -18,7 +18,7 @@ from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
 from emulator.engines.base import Documents, Key
 from emulator.engines.catalog import Catalog
-from emulator.errors import BadRequest, NotFound, Unauthorized
+from emulator.errors import BadRequest, NotFound, Unauthorized, Unavailable
 from emulator.features.pins.attempt_limit import AttemptLimit, ComparedAttempts
 from emulator.features.pins.links import Links, ended_link
 from emulator.features.pins.live_pins import LivePins
@@ -148,6 +148,10 @@ class Pins:
             raise Unauthorized(UNAUTHORIZED, "jwt: not a token of POST pin")
         await self.linked_caller(credential.caller, credential.pin_token_id)
 
+    def close(self) -> None:
+        """Refuse logins from now on, and let go of what verifies them, which refers to this."""
+        self._authenticate = _refuse_login
+
     async def exists(self, caller: Caller) -> bool:
         """Return whether the channel has a token that was not revoked."""
         return any(link.is_used for link in await self._links.current(caller.client_id, caller.channel_id or ""))
@@ -273,3 +277,7 @@ class Pins:
 
     def _note(self, did: str, client_id: str, channel_id: str) -> None:
         self._changes.note(Key(PIN, client_id, "", channel_id), did)
+
+
+async def _refuse_login(header: str) -> Caller:
+    raise Unavailable("the service stops")

@@ -109,6 +109,9 @@ class PollUpdates:
     async def close(self) -> None:
         for throttle in self._throttles:
             await throttle.close()
+        # These were methods of the owner of this: the two must not refer to each other any more.
+        self._results = self._definition = _nothing
+        del self._stats  # only a throttle used it
 
     def _request_updates(self, poll: Key) -> None:
         self._request_update(poll)
@@ -147,3 +150,7 @@ class PollUpdates:
             await self.watch(poll)
 
         self._scheduler.schedule(poll, look_at, callback)
+
+
+async def _nothing(poll: Key) -> None:
+    """Read nothing: the service has closed."""
