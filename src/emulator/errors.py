@@ -3,6 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Refused(NamedTuple):
+    """What `extcli explain` says of an error, beside the text of its rule. `code` aside, in the order of its output."""
+
+    code: str
+    """The name of the declared refusal, such as `trivia.no_question`."""
+    rule: str
+    """The ruling, or the section of the documentation, that decides."""
+    title: str
+    held: str
+    """What the caller had or sent."""
+    needed: str
+    next_step: str
 
 
 class ServiceError(Exception):
@@ -16,6 +31,8 @@ class ServiceError(Exception):
     title = "Internal Service Error"
     retry_after: int | None = None
     """Seconds to wait before a retry; `None` if a retry does not help."""
+    refused: Refused | None = None
+    """Set if it was made by a declared refusal (`emulator/refusals.py`)."""
 
     def __init_subclass__(cls, status: int | None = None, title: str = "") -> None:
         cls.status, cls.title = status or cls.status, title or cls.title

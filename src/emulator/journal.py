@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from emulator.callers import Caller
 from emulator.clock import Clock
+from emulator.errors import Refused
 
 HIDDEN: Final = "[hidden]"
 """Stands for a secret."""
@@ -84,6 +85,8 @@ class Entry(Struct, gc=False):  # without references to other containers, the ga
     number: int = 0
     """Its mark: later entries have higher ones. Set by `Journal.add`."""
 
+    refused: Refused | None = None
+    """Why it was refused, if a declared refusal did, without secrets."""
     size: int = 0
     """The bytes that it takes, about. Set by `Journal.add`."""
 
@@ -210,6 +213,8 @@ def _size_of(entry: Entry) -> int:
         size += _text_size(entry.detail)
     if entry.recipients:
         size += _text_size(entry.recipients)
+    if entry.refused:
+        size += sum(map(_text_size, entry.refused))
     return size
 
 

@@ -16,6 +16,7 @@ from emulator.features.explanations.rules import TABLE, explain, explain_close, 
 from emulator.features.explanations.service import verdict_of
 from emulator.features.explanations.socket_cases import CLOSES
 from emulator.parity.rules import ANSWERS
+from emulator.refusals import REFUSALS
 from extcli.app import NOUNS, app, load_noun
 from support import ruling_texts
 from support.refusal_sites import SAMPLE, Site, closes, refusals
@@ -139,7 +140,8 @@ def derived(case: Case) -> set[str]:
 
 def commands() -> Iterator[str]:
     """The commands that explanations and rules recommend, without `extcli`."""
-    for text in (*(case.next_step for case in (*TABLE, *CLOSES)), *(each.next_step for each in texts.rules().values())):
+    steps = [each.next_step for each in (*TABLE, *CLOSES, *texts.rules().values(), *REFUSALS.values())]
+    for text in steps:
         yield from re.findall(r"`extcli ([^`]+)`", text)
 
 

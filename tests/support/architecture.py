@@ -23,6 +23,7 @@ BASICS = {
     "changes",
     "faults",
     "journal",
+    "refusals",
     "started",
     "stored",
     "wire",

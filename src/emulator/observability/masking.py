@@ -15,6 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from emulator.callers import Caller
+from emulator.errors import Refused
 from emulator.journal import HIDDEN, MAX_BODY
 from emulator.observability.redaction import TOKEN
 
@@ -122,6 +123,11 @@ def masked_caller(caller: Caller | None) -> Caller | None:
 def masked_text(text: str) -> str:
     """Return a text without tokens."""
     return _TOKEN.sub(_HIDDEN, text.encode(errors="replace")).decode() if _may_hold_token(text) else text
+
+
+def masked_refusal(refused: Refused | None) -> Refused | None:
+    """Return why something was refused, without tokens."""
+    return refused and Refused(*map(masked_text, refused))
 
 
 def _may_hold_token(text: str) -> bool:

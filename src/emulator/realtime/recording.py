@@ -11,7 +11,7 @@ from emulator.engines.base import Key
 from emulator.errors import ServiceError
 from emulator.faults import fault_id
 from emulator.journal import CLOSE, DELIVERY, FRAME, Entry
-from emulator.observability.masking import masked, masked_caller, masked_text
+from emulator.observability.masking import masked, masked_caller, masked_refusal, masked_text
 from emulator.observability.request_context import RequestContext, current
 
 delivery_fault: Final[ContextVar[str]] = ContextVar("delivery_fault", default="")
@@ -66,6 +66,7 @@ def frame_entry(
         context.production,
         socket=socket,
         fault=fault_id(context.fault),
+        refused=masked_refusal(error.refused) if error else None,
     )
 
 

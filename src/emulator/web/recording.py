@@ -7,7 +7,7 @@ from typing import Any, Final
 from emulator.errors import ServiceError
 from emulator.faults import fault_id
 from emulator.journal import MAX_BODY, REQUEST, Entry, Journal
-from emulator.observability.masking import masked, masked_caller, masked_target, masked_text
+from emulator.observability.masking import masked, masked_caller, masked_refusal, masked_target, masked_text
 from emulator.observability.request_context import PRODUCTION, RequestContext
 from emulator.observability.unrouted import unrouted_entry
 from emulator.web.endpoint import Endpoint
@@ -43,6 +43,7 @@ def request_entry(
         masked_text(detail) if detail else "",
         context.production,
         fault=fault_id(context.fault) if context.fault else "",
+        refused=masked_refusal(failure.refused) if failure else None,
     )
 
 

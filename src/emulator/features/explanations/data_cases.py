@@ -122,31 +122,4 @@ DATA: Final = (
             (r"", "C2", "The code sets are malformed", "Correct them; `extcli codes check` finds errors in files."),
         ),
     ),
-    *cases(
-        "question is not unlocked",
-        rows=(
-            (r"is in (?P<state>\S+); it takes votes in (?P<open>\S+)", "gaps: Trivia",
-             "The question takes no votes now",
-             "Unlock it: `extcli trivia move QUESTION unlocked`.", "state {state}", "state {open}"),
-        ),
-    ),
-    *cases(
-        "Too many questions", "Too many options", "Contest too large",
-        rows=(
-            (r"limit is (?P<limit>\d+.*?)(?:;|$)", "gaps: Trivia", "The contest is too large",
-             "Remove some: `extcli trivia rm` or `extcli trivia rm-option`.", "one too many, or too much text",
-             "at most {limit}"),
-        ),
-    ),
-    *cases(
-        "Invalid transition", "Invalid winner", "Option is the winner",
-        rows=(
-            (r"^option: (?P<option>.+) is the winner", "gaps: Trivia", "The option is the winner",
-             "Change the state first: `extcli trivia move`.", "option {option}, the winner", "another option"),
-            (r"needs the id of the winning option", "gaps: Trivia", "The state needs a winner",
-             "Name the option: `extcli trivia move QUESTION results --winner OPTION`.", "no winner",
-             "the winning option"),
-            (r"", "gaps: Trivia", "There is no such state", "Move it to one of the states: `extcli trivia move`."),
-        ),
-    ),
 )  # fmt: skip

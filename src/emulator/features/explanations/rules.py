@@ -18,7 +18,7 @@ from emulator.features.explanations.data_cases import DATA
 from emulator.features.explanations.facts import facts_of
 from emulator.features.explanations.input_cases import INPUT
 from emulator.features.explanations.socket_cases import CLOSES, OTHER_CLOSE, SOCKETS
-from emulator.features.explanations.texts import Explanation
+from emulator.features.explanations.texts import Explanation, shortened
 
 TABLE: Final = (*ACCESS, *INPUT, *DATA, *SOCKETS, *CONTROL)
 """All kinds of refusals. Of one reason, the first case whose detail matches counts."""
@@ -27,8 +27,6 @@ _SHORT: Final = 60
 """Characters of a body that is shown as it is."""
 _FIRST_CLOSE_CODE: Final = 1000
 """Higher statuses are the codes of closed sockets, and their details the reasons."""
-_LONGEST: Final = 200
-"""Characters that are shown of a value."""
 
 _SUBJECTS: Final = tuple(
     (re.compile(pattern), rule, roles_rule)
@@ -73,7 +71,7 @@ def _explained(table: Iterable[Case], refusal: Refusal) -> Iterator[Explanation]
         if found := re.search(case.detail, refusal.detail, re.DOTALL):
             values = values_of(refusal, found.groupdict())
             texts = (case.rule, case.title, case.held, case.needed, case.next_step)
-            yield Explanation(*(_shortened(text.format_map(values)) for text in texts))
+            yield Explanation(*(shortened(text.format_map(values)) for text in texts))
 
 
 def explain_close(reason: str) -> Explanation | None:
@@ -170,10 +168,6 @@ def _date(seconds: int) -> str:
         return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
     except (ValueError, OverflowError, OSError):
         return str(seconds)
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def _reason_key(reason: str) -> str:

@@ -66,6 +66,8 @@ class Explanations:
         """Return why an entry was refused or not answered; `None` if it was, or is of an unknown kind."""
         if entry.status < 400 and entry.reason != REASON:
             return None
+        if entry.refused:
+            return _with_text(Explanation(*map(texts.shortened, entry.refused[1:])))
         # The tables are imported when they are needed.
         from emulator.features.explanations.cases import Refusal
         from emulator.features.explanations.rules import explain

@@ -10,6 +10,8 @@ from typing import Final
 
 from msgspec import Struct
 
+LONGEST: Final = 200
+"""Characters that an explanation shows of a text."""
 FILES: Final = ("rulings.toml", "topics.toml")
 """The rulings, which `make docs` writes from docs/gaps.md, and all other rules."""
 
@@ -38,6 +40,11 @@ class Explanation(Struct, frozen=True):
     next_step: str
     text: str = ""
     """What the rule says."""
+
+
+def shortened(text: str) -> str:
+    """Return the beginning of a text that is too long to be shown."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 @cache

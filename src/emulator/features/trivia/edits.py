@@ -8,7 +8,14 @@ from typing import Final
 import msgspec
 from msgspec import UNSET
 
-from emulator.errors import BadRequest, invalid_member
+from emulator.errors import invalid_member
+from emulator.features.trivia.refusals import (
+    no_state,
+    no_winner,
+    option_is_winner,
+    too_many_options,
+    too_many_questions,
+)
 from emulator.features.trivia.rules import (
     MAX_ID_LENGTH,
     Contest,
@@ -35,7 +42,7 @@ def with_question(contest: Contest, body: QuestionBody, *, serial: str) -> Conte
     before = contest.get(body.id)
     if before is None:
         if len(contest) >= MAX_QUESTIONS:
-            raise BadRequest("Too many questions", f"the limit is {MAX_QUESTIONS} questions; remove one first")
+            raise too_many_questions(limit=MAX_QUESTIONS)
         before = Question(id=body.id, serial=serial)
     question = Question(
         **msgspec.structs.asdict(body),
@@ -63,7 +70,7 @@ def with_option(contest: Contest, question_id: str, option: Option) -> Contest:
         elif len(question.options) < MAX_OPTIONS:
             options = (*question.options, option)
         else:
-            raise BadRequest("Too many options", f"the limit is {MAX_OPTIONS} options per question; remove one first")
+            raise too_many_options(limit=MAX_OPTIONS)
         return msgspec.structs.replace(question, options=options)
 
     return _changed(contest, question_id, added)
@@ -75,7 +82,7 @@ def without_option(contest: Contest, question_id: str, option_id: str) -> Contes
     def removed(question: Question) -> Question:
         check_option(question, option_id)
         if question.winner == option_id:
-            raise BadRequest("Option is the winner", f"option: {option_id} is the winner; change the state first")
+            raise option_is_winner(question=question_id, option=option_id)
         return msgspec.structs.replace(question, options=tuple(x for x in question.options if x.id != option_id))
 
     return _changed(contest, question_id, removed)
@@ -84,14 +91,14 @@ def without_option(contest: Contest, question_id: str, option_id: str) -> Contes
 def with_state(contest: Contest, question_id: str, transition: str, winner: str) -> Contest:
     """Move a question to any state; only `state-results` has a `winner`. Raises `BadRequest` and `NotFound`."""
     if transition not in list(State):
-        raise BadRequest("Invalid transition", f"transition: {transition[:40]!r} is not one of {', '.join(State)}")
+        raise no_state(state=transition[:40], states=State)
     state = State(transition)
 
     def moved(question: Question) -> Question:
         if state is not State.RESULTS:
             return msgspec.structs.replace(question, state=state, winner="")
         if not winner:
-            raise BadRequest("Invalid winner", f"winner: {state} needs the id of the winning option")
+            raise no_winner(question=question_id, state=state)
         check_option(question, winner)
         return msgspec.structs.replace(question, state=state, winner=winner)
 

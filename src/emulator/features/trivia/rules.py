@@ -10,7 +10,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from emulator.engines.base import Key
 from emulator.engines.records import DocumentRecord
-from emulator.errors import BadRequest, NotFound
+from emulator.features.trivia.refusals import contest_too_large, no_option, no_question, question_not_open
 from emulator.stored import VALUE, Stored, decoded, wrong
 from emulator.wire import json_codec
 
@@ -97,7 +97,7 @@ def encoded_contest(contest: Contest) -> bytes:
     """Encode a record; raises `BadRequest` if it is over 512 KiB."""
     text = json_codec.encode(contest)
     if len(text) > MAX_BYTES:
-        raise BadRequest("Contest too large", f"the questions have {len(text)} bytes of JSON; the limit is {MAX_BYTES}")
+        raise contest_too_large(size=len(text), limit=MAX_BYTES)
     return text
 
 
@@ -106,16 +106,14 @@ def question_of(contest: Contest, question_id: str, *, sees_inactive: bool) -> Q
     question = contest.get(question_id)
     if question is None or (question.state is State.INACTIVE and not sees_inactive):
         shown = question_id[:MAX_ID_LENGTH]
-        raise NotFound(
-            "Not Found", f"there is no question {shown}" if sees_inactive else f"no question {shown} is open"
-        )
+        raise no_question(question=shown) if sees_inactive else question_not_open(question=shown)
     return question
 
 
 def check_option(question: Question, option_id: str) -> None:
     """Raise `NotFound` if the question has no option with this id."""
     if not question.has_option(option_id):
-        raise NotFound("Not Found", f"the question {question.id} has no option {option_id[:MAX_ID_LENGTH]}")
+        raise no_option(question=question.id, option=option_id[:MAX_ID_LENGTH])
 
 
 def view_of(question: Question, vote: str | None) -> QuestionView:

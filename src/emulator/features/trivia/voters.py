@@ -11,6 +11,7 @@ from emulator.callers import EXTENSION_WRITERS, Caller, Role
 from emulator.engines.base import Key
 from emulator.engines.records import DocumentRecord
 from emulator.errors import BadRequest
+from emulator.features.trivia.refusals import not_unlocked
 from emulator.features.trivia.rules import Contest, Question, State, check_option, question_of
 from emulator.stored import Stored, decodes
 
@@ -62,9 +63,7 @@ def with_vote(voter: Voter, caller: Caller, contest: Contest, question_id: str, 
     """Return the voter with this vote, and without votes for removed questions. Raises `NotFound` and `BadRequest`."""
     question = question_of(contest, question_id, sees_inactive=sees_inactive(caller))
     if question.state is not State.UNLOCKED:
-        raise BadRequest(
-            "question is not unlocked", f"{question_id} is in {question.state}; it takes votes in {State.UNLOCKED}"
-        )
+        raise not_unlocked(question=question_id, state=question.state, takes_votes=State.UNLOCKED)
     check_option(question, option_id)
     serials = {each.serial for each in contest.values()}
     votes = {serial: option for serial, option in voter.votes.items() if serial in serials}

@@ -1,0 +1,65 @@
+"""Declares refusals: each says in one place what a client reads, and what `extcli explain` adds.
+
+A refusal is a function in `refusals.py` of a feature. Its keyword parameters are what the text depends on. It returns
+the detail, what the caller held and what was needed; the decorator has what never varies. Calling it makes the error:
+`raise no_question(question=id)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from shlex import quote
+from typing import Final, NamedTuple, ParamSpec
+
+from emulator.errors import Refused, ServiceError
+
+P = ParamSpec("P")
+
+
+class Facts(NamedTuple):
+    """What one refusal says of its case."""
+
+    detail: str
+    """What was found, and what is allowed: the text in the body of the error."""
+    held: str
+    """What the caller had or sent."""
+    needed: str
+
+
+class Declared(NamedTuple):
+    """What a kind of refusal says in every case."""
+
+    error: type[ServiceError]
+    reason: str
+    rule: str
+    title: str
+    next_step: str
+    """May contain parameters of the refusal, such as `{question}`, quoted for a shell."""
+    facts: Callable[..., Facts]
+
+
+REFUSALS: Final[dict[str, Declared]] = {}
+"""All declared refusals by code, as far as their modules are imported."""
+
+
+def refusal(
+    error: type[ServiceError], reason: str, *, rule: str, title: str, next_step: str
+) -> Callable[[Callable[P, Facts]], Callable[P, ServiceError]]:
+    """Declare a refusal. Its code is the name of its feature and of the function: `trivia.no_question`."""
+
+    def declare(facts: Callable[P, Facts]) -> Callable[P, ServiceError]:
+        code = f"{facts.__module__.split('.')[-2]}.{facts.__name__}"
+        REFUSALS[code] = Declared(error, reason, rule, title, next_step, facts)
+
+        @wraps(facts)
+        def refuse(*args: P.args, **kwargs: P.kwargs) -> ServiceError:
+            found = facts(*args, **kwargs)
+            made = error(reason, found.detail)
+            step = next_step.format_map({name: quote(str(value)) for name, value in kwargs.items()})
+            made.refused = Refused(code, rule, title, found.held, found.needed, step)
+            return made
+
+        return refuse
+
+    return declare

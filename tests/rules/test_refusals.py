@@ -1,0 +1,78 @@
+"""Every declared refusal says what was held, what was needed and what to do."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable
+from inspect import signature
+from typing import get_type_hints
+
+import pytest
+
+import emulator.feature_list
+from emulator.errors import BadRequest, NotFound
+from emulator.features.explanations import texts
+from emulator.features.trivia import refusals as trivia
+from emulator.refusals import REFUSALS, Declared, Facts
+
+assert emulator.feature_list  # it imports all features, and so declares their refusals
+
+SAMPLES = {int: 7, str: "seven"}
+"""A value for a parameter by its type; for other types, a list of texts."""
+
+
+def sample(facts: Callable[..., Facts]) -> Facts:
+    hints = {name: hint for name, hint in get_type_hints(facts).items() if name != "return"}
+    return facts(**{name: SAMPLES.get(hint, ["one", "two"]) for name, hint in hints.items()})
+
+
+every = pytest.mark.parametrize("declared", REFUSALS.values(), ids=REFUSALS)
+
+
+@every
+def test_a_refusal_says_what_was_held_and_needed(declared: Declared):
+    found = sample(declared.facts)
+
+    assert all((*found, declared.reason, declared.title, declared.next_step))
+    assert declared.rule in texts.rules()
+
+
+@every
+def test_a_next_step_names_only_parameters_of_its_refusal(declared: Declared):
+    named = {field for _, field, _, _ in string.Formatter().parse(declared.next_step) if field}
+
+    assert named <= set(signature(declared.facts).parameters)
+
+
+def test_a_refusal_makes_an_error_with_what_explain_says():
+    error = trivia.not_unlocked(question="q1", state="state-locked", takes_votes="state-unlocked")
+
+    assert isinstance(error, BadRequest)
+    assert ("question is not unlocked", "q1 is in state-locked; it takes votes in state-unlocked") == (
+        error.reason,
+        error.detail,
+    )
+    assert error.refused is not None
+    assert ("trivia.not_unlocked", "state state-locked") == (error.refused.code, error.refused.held)
+    assert "Unlock it: `extcli trivia move q1 unlocked`." == error.refused.next_step
+
+
+def test_a_value_in_a_command_is_quoted_for_a_shell():
+    error = trivia.no_question(question="$(reboot)")
+
+    assert error.refused is not None
+    assert "`extcli trivia define '$(reboot)'`" in error.refused.next_step
+
+
+def test_a_refusal_is_named_after_its_feature_and_function():
+    assert {"trivia.no_question", "trivia.no_option"} <= set(REFUSALS)
+    assert all(code.count(".") == 1 for code in REFUSALS)
+
+
+def test_a_missing_value_is_an_error_of_the_caller():
+    with pytest.raises(TypeError):
+        trivia.no_option(question="q1")  # type: ignore[call-arg]
+
+
+def test_a_refusal_keeps_the_status_of_its_error():
+    assert (404, NotFound) == (trivia.no_question(question="q1").status, REFUSALS["trivia.no_question"].error)
