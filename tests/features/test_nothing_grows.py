@@ -13,7 +13,7 @@ from pathlib import Path
 import jwt
 import pytest
 
-from emulator.clock import DAY, WEEK
+from emulator.clock import DAY, HOUR, WEEK
 from emulator.config.settings import Limits, Settings
 from support.process import wait_until
 from support.service import CHANNEL, CLIENT_ID, SECRET, Client, LiveServer, live_server
@@ -43,6 +43,17 @@ def test_an_expired_poll_leaves_no_timer_however_late_it_would_close(live: LiveS
     live.advance(WEEK + DAY)
 
     assert (20, 0) == (before, len(timers))
+
+
+def test_ids_that_were_recorded_long_ago_are_forgotten(live: LiveServer):
+    live.freeze()
+    for number in range(20):
+        vote(live, "1", 1, f"p{number}")
+    live.advance(HOUR)
+
+    vote(live, "1", 1, "p0")
+
+    assert ["p0"] == [key.name for key in live.service._id_quota._recorded]
 
 
 def test_a_poll_that_is_open_for_longer_than_an_unused_one_lives_reports_its_end(live: LiveServer):

@@ -49,17 +49,19 @@ class IdQuota:
         self._clock = clock
         self._limit = limit
         self._recorded: BoundedCache[Key, int] = BoundedCache(_MAX_CACHED)
-        """When this process last recorded an id, in Unix ms."""
+        """When this process last recorded an id, in Unix ms: the latest last, and only those of the last hour."""
 
     async def claim(self, key: Key, lifetime: int) -> None:
         """Count the id of `key` for `lifetime` ms from now; raises `BadRequest` above the limit."""
         now = self._clock.now()
-        recorded = self._recorded.get(key)
-        if recorded is not None and recorded <= now < recorded + _REFRESH_AFTER:
+        if _is_recent(self._recorded.get(key), now):
             return
         # Uses within the next hour extend the lifetime without being recorded, so record one hour more.
         await self._record(key, now, now + lifetime + _REFRESH_AFTER)
+        self._recorded.pop(key)  # so that it becomes the newest
         self._recorded[key] = now
+        while not _is_recent(self._recorded.get(oldest := next(iter(self._recorded))), now):
+            self._recorded.pop(oldest)
 
     async def release(self, key: Key) -> None:
         """Stop counting the id of `key`."""
@@ -92,6 +94,10 @@ class IdQuota:
             return {id: json_codec.encode(latest), counts: json_codec.encode(_moved(live, before, latest))}
 
         await self._documents.update([id, counts], add, now=now, expires_at=end)
+
+
+def _is_recent(recorded: int | None, now: int) -> bool:
+    return recorded is not None and recorded <= now < recorded + _REFRESH_AFTER
 
 
 def _id_of(key: Key) -> Key:
