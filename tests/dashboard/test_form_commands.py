@@ -40,8 +40,8 @@ CASES = [
      {"body.id": "tea", "body.config.prompt": 'It\'s "tea"?', "body.config.options:lines": "Yes, please\nNo",
       "body.config.endsIn:json": "90", "channel_id": "777"},
      """vote define tea --prompt 'It'"'"'s "tea"?' --option 'Yes, please' --option No --ends-in 90s """
-     f"--replace --as admin {PLACE}"),
-    ("polls", "define", {"body.id": "tea"}, "vote define tea --replace --as admin --client-id my-extension"),
+     f"--as admin {PLACE}"),
+    ("polls", "define", {"body.id": "tea"}, "vote define tea --as admin --client-id my-extension"),
     (f"polls?{OF_LUNCH}", "cast", {"body.value:json": "-3", "user_id": "7", "role": "admin"},
      f"vote cast lunch --value -3 --as admin:7 {PLACE}"),
     (f"polls?{OF_LUNCH}", "cast", {"user_id": ""}, f"vote cast lunch --value 0 --as viewer {PLACE}"),

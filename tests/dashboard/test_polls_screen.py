@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from playwright.sync_api import expect
 
@@ -210,6 +212,41 @@ def test_a_poll_is_defined_by_its_form(live: LiveServer, broadcaster: Client):
     definition = broadcaster.get("vote_config?id=rps").json()
     assert ("Which?", ["Rock", "Paper, thin"]) == (definition["prompt"], definition["options"])
     assert 0 < definition["endsAt"] - live.now() // 1000 <= 91
+
+
+def test_the_form_replaces_no_definition_that_it_has_not_shown(live: LiveServer, broadcaster: Client):
+    define(broadcaster, prompt="Which?", options=["Rock", "Paper"])
+
+    answer = polls(live).submit("define", channel_id=CHANNEL, body__id="lunch", body__config__prompt="Mine")
+
+    assert (409, "expected: the poll lunch has a definition; edit that one") == (
+        answer["status"],
+        answer["body"]["info"],
+    )
+    assert "Which?" == broadcaster.get("vote_config?id=lunch").json()["prompt"]
+
+
+def test_the_editor_of_a_definition_keeps_what_it_does_not_change(live: LiveServer, broadcaster: Client):
+    define(broadcaster, prompt="Which?", options=["Rock"], totalVotesPerUser=5, userData={"a": [1]}, endsIn=90)
+    before = broadcaster.get("vote_config?id=lunch").json()
+    page = polls(live, **POLL).follow("Edit the definition")
+    config = json.loads(page.forms["redefine"].fields["body.config:json"])
+
+    answer = page.submit("redefine", body__config=json.dumps(config | {"prompt": "Who?"}))
+
+    assert 200 == answer["status"]
+    assert before | {"prompt": "Who?"} == broadcaster.get("vote_config?id=lunch").json()
+
+
+def test_the_editor_of_a_definition_overwrites_no_later_change(live: LiveServer, broadcaster: Client):
+    define(broadcaster, prompt="Which?")
+    page = polls(live, **POLL).follow("Edit the definition")
+    define(broadcaster, prompt="Theirs")
+
+    answer = page.submit("redefine")
+
+    assert (409, "Poll changed") == (answer["status"], answer["body"]["reason"])
+    assert "Theirs" == broadcaster.get("vote_config?id=lunch").json()["prompt"]
 
 
 def test_each_command_of_the_page_has_the_effect_of_its_form(live: LiveServer):

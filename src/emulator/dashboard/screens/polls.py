@@ -9,6 +9,7 @@ import msgspec
 
 from emulator.callers import GLOBAL, is_global, opaque_id_of
 from emulator.dashboard.commands import CALLER, field
+from emulator.dashboard.json_text import pretty
 from emulator.dashboard.lists import chosen, command, entries, listed, manager_of
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.engines.base import Entry, Key
@@ -21,7 +22,12 @@ from emulator.features.votes.rules import (
     checked_poll_id,
     stats_of,
 )
+from emulator.wire import json_codec
 
+_NEW: Final = {"prompt": "", "options": ["Yes", "No"]}
+"""What the editor shows for a poll without a definition."""
+_STATED: Final = ("id", "status")
+"""The members of a definition that the poll states, and no client defines."""
 _OUTSIDE: Final = 20
 """Values outside 0 to 63 that are shown."""
 
@@ -59,6 +65,7 @@ async def _poll(service: Service, key: Key, query: Query) -> dict[str, Any]:
         "client_id": key.owner,
         "channel_id": key.channel,
         "definition": definition,
+        "edited": _edited(definition) if query.get("edit") else None,
         "status": "active" if definition is None else status_of(definition, now=now),
         "is_disabled": definition is not None and definition.disabled,
         "stats": stats_of(counts),
@@ -78,6 +85,13 @@ async def _poll(service: Service, key: Key, query: Query) -> dict[str, Any]:
         "highest": HIGHEST,
         **_commands(key),
     }
+
+
+def _edited(definition: Definition | None) -> dict[str, str]:
+    """Return a definition for the editor, and as `vote_config` expects it to be still, both as JSON."""
+    found = {} if definition is None else msgspec.to_builtins(definition)
+    config = {name: value for name, value in (found or _NEW).items() if name not in _STATED and value != []}
+    return {"expected": json_codec.encode(found).decode(), "config": pretty(config)}
 
 
 def _outside(votes: dict[int, int]) -> dict[str, Any]:
@@ -129,4 +143,4 @@ async def _found(service: Service, key: Key, user: str) -> tuple[str, str | None
     return user, None
 
 
-SCREEN = Screen("polls", "Polls", read)
+SCREEN = Screen("polls", "Polls", read, is_live=lambda query: not query.get("edit"))

@@ -154,6 +154,8 @@ def check_unchanged(found: Definition | None, expected: Mapping[str, object]) ->
         for name in names
         if (name in current) is not (name in expected) or not json_codec.are_equal(current[name], expected[name])
     ]
+    if changed and not expected:
+        raise Conflict("Poll changed", f"expected: the poll {current['id']} has a definition; edit that one")
     if changed:
         raise Conflict(
             "Poll changed", f"expected: the definition has changed since it was read: {', '.join(changed)[:200]}"
