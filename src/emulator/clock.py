@@ -26,6 +26,15 @@ processor_time = thread_time
 """Seconds of processor time that this thread has used. Other processes on a loaded machine do not add to it."""
 
 
+def in_words(seconds: int) -> str:
+    """Return `12 min`, in the largest unit of which there is one."""
+    for name, size in (("day", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= size:
+            plural = "s" if name == "day" and seconds >= 2 * size else ""
+            return f"{seconds // size} {name}{plural}"
+    return f"{max(seconds, 0)} s"
+
+
 def clamp_instant(instant: int) -> int:
     """Limit an instant to the range that a clock can show."""
     return max(0, min(instant, END_OF_TIME - 1))
@@ -55,6 +64,15 @@ class Clock:
     def offset(self) -> int:
         """Milliseconds ahead of the system time; while frozen, it shrinks as time passes."""
         return self._offset if self._paused_at is None else self._paused_at - self._read()
+
+    def is_moved_across(self, instant: int) -> bool:
+        """Whether an instant is past by one clock and to come by the other, this one and the system's."""
+        return (instant <= self.now()) != (instant <= self.now() - self.offset)
+
+    @property
+    def lead(self) -> str:
+        """How far it is from the system's clock, in words."""
+        return f"{in_words(abs(self.offset) // 1000)} {'ahead of' if self.offset > 0 else 'behind'} the system's"
 
     @property
     def frozen(self) -> bool:

@@ -25,6 +25,10 @@ RULES: Final[Mapping[str, str]] = {
 """The rules in the order in which production applies them, and what each means."""
 UNKNOWN: Final = "unknown"
 """Selects the verdicts that production may refuse: the secret, which decides that, is not known to the service."""
+COUNTED_ONCE: Final = "stage"
+"""The rule that is unknown for all tokens of a sandbox without --extensions: the first request alone counts."""
+EXCEPT: Final = "!"
+"""Before the name of a rule: leaves it out."""
 GROUPS: Final = {"rate": ("caller-rate", "client-rate")}
 _DID: Final = {"refuse": "would refuse", UNKNOWN: "may refuse", "differ": "would differ"}
 
@@ -41,16 +45,22 @@ SHAPE: Final = {
 
 
 class Selection:
-    """The rules that are failures: all but the unknown ones, or those that a list names."""
+    """The rules that are failures: all but the unknown ones, or those that a list names.
+
+    A name after `!` is left out: `!stage` is every rule but this one.
+    """
 
     def __init__(self, names: str = "") -> None:
-        """`names` is separated by commas. Raises `UsageError` for an unknown name."""
-        named = [name.strip() for name in names.split(",") if name.strip()]
-        for name in named:
-            if name not in (*RULES, *GROUPS, UNKNOWN):
+        """`names` is separated by commas. Raises `UsageError` for an unknown name, and if no rule is left."""
+        given = [name.strip() for name in names.split(",") if name.strip()]
+        for name in given:
+            if name.removeprefix(EXCEPT) not in (*RULES, *GROUPS, UNKNOWN):
                 known = ", ".join((*RULES, *GROUPS, UNKNOWN))
-                raise UsageError(f"there is no rule {name[:40]!r}", fix=f"the rules are {known}")
-        self._rules = {rule for name in named for rule in GROUPS.get(name, (name,))} or set(RULES)
+                raise UsageError(f"there is no rule {name[:40]!r}", fix=f"the rules are {known}; !RULE leaves one out")
+        named = _rules_of(name for name in given if not name.startswith(EXCEPT)) or set(RULES)
+        self._rules = named - _rules_of(name.removeprefix(EXCEPT) for name in given if name.startswith(EXCEPT))
+        if not self._rules:
+            raise UsageError(f"the rules {names[:40]!r} leave no rule")
 
     def failures(self, document: Mapping[str, Any]) -> list[Seen]:
         """Return what this selects of the answer of `GET /_emulator/parity`."""
@@ -70,6 +80,10 @@ def lines_of(failures: Iterable[Seen]) -> list[str]:
         for name, each in zip(names, seen["examples"], strict=False):
             lines.append(f"    {name} {each['request_id']} {each['endpoint']}")
     return lines
+
+
+def _rules_of(names: Iterable[str]) -> set[str]:
+    return {rule for name in names for rule in GROUPS.get(name, (name,))}
 
 
 def _meaning(seen: Seen) -> str:

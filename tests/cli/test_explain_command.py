@@ -107,15 +107,14 @@ def test_a_call_that_was_not_refused_says_so(extcli):
     assert "It was not refused." in result.stdout
 
 
-def test_what_production_would_have_done_is_explained(extcli):
-    trace = extcli("vote", "get", "-v").stderr
-    id = re.findall(r"x-request-id: (\S+)", trace)[-1]
+def test_what_production_would_have_done_is_explained(extcli, live: LiveServer):
+    id = live.client("viewer", user="1").get("vote").headers["x-request-id"]  # its token has no exp
 
     paragraphs = extcli("explain", id, "-o", "table").stdout.split("\n\n")
 
-    assert ["production", "refuse; rule=stage"] in extcli("explain", id, "-o", "plain").rows
-    assert paragraphs[-1].startswith("Production: refuse (rule stage).\nProduction refuses a token whose")
-    assert "Sign a token with the extension's secret" in paragraphs[-1]
+    assert ["production", "refuse; rule=exp"] in extcli("explain", id, "-o", "plain").rows
+    assert paragraphs[-1].startswith("Production: refuse (rule exp).\nProduction requires `exp`")
+    assert "Sign tokens with `exp`" in paragraphs[-1]
 
 
 @pytest.mark.parametrize(("name", "id"), [("A1", "A1"), ("trivia", "gaps: Trivia"), ("stage", "stage")])

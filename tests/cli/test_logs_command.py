@@ -6,8 +6,9 @@ import re
 
 import pytest
 
+from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
-from support.service import CHANNEL, CLIENT_ID, LiveServer, live_server
+from support.service import CHANNEL, CLIENT_ID, SECRET, LiveServer, live_server
 
 
 def test_logs_lists_what_was_answered_in_order(extcli, filled):
@@ -111,13 +112,20 @@ def test_a_table_shows_no_duration_of_a_delivery(extcli, game, options):
 
 
 @pytest.mark.parametrize("options", [(), ("-f", "--count", "1")])
-def test_a_table_leaves_out_that_production_refuses_tokens_of_the_sandbox(extcli, options):
+def test_a_listing_says_nothing_of_the_stage_without_extensions(extcli, options):
     extcli("vote", "cast", "--value", "1")
     journal = ("logs", "--path", "/v1/e/vote", *options)
 
     assert "production" not in extcli(*journal, "-o", "table").stdout
-    assert "production: refuse; rule=stage" == extcli(*journal, "-o", "plain").rows[0][-1]
-    assert "refuse; rule=stage" in extcli("logs", "show", "latest", "-o", "table").stdout
+    assert "production" not in extcli(*journal, "-o", "plain").stdout
+
+
+def test_a_listing_says_that_production_refuses_a_token_of_the_sandbox(extcli):
+    with live_server(Settings(extensions={CLIENT_ID: Extension(CLIENT_ID, (SECRET,))})) as known:
+        extcli("vote", "cast", "--value", "1", "--url", known.url)
+        table = extcli("logs", "--path", "/v1/e/vote", "-o", "table", "--url", known.url).stdout
+
+    assert "production: refuse; rule=stage" in table
 
 
 def test_since_a_mark_lists_all_later_entries(extcli, live: LiveServer, viewer):

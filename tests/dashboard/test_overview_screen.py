@@ -10,7 +10,7 @@ import httpx
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
 from support.pages import chromium, main_of
-from support.service import LiveServer, live_server
+from support.service import CLIENT_ID, LiveServer, live_server
 
 
 def test_it_has_lines_that_connect_clients(live: LiveServer):
@@ -42,6 +42,18 @@ def test_its_lines_have_a_registered_client_id():
 
     assert "/0.2.0/a &lt;b&gt;" in main
     assert "<li><bdi>a &lt;b&gt;</bdi></li>" in main
+
+
+def test_it_says_once_that_production_accepts_no_token_of_the_sandbox(live: LiveServer):
+    token = httpx.post(f"{live.url}/v1/e/authtoken?helper=1", json={"app_id": CLIENT_ID}).json()["token"]
+    for _ in range(3):
+        live.bearer(token).get("vote").raise_for_status()
+
+    main = main_of(f"{live.url}/_emulator/")
+
+    assert "No request so far would have had another answer." in main
+    assert 1 == main.count("Production accepts no token of the sandbox (rule <code>stage</code>)")
+    assert "Unknown:" not in main
 
 
 def test_it_shows_no_secret():

@@ -7,9 +7,10 @@ import re
 import httpx
 import pytest
 
+from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
 from support.pages import chromium, fetched, main_of
-from support.service import CLIENT_ID, LiveServer, live_server
+from support.service import CLIENT_ID, SECRET, LiveServer, live_server
 
 
 @pytest.fixture
@@ -100,13 +101,25 @@ def test_an_entry_can_be_copied_for_curl_extcli_and_pytest(live: LiveServer, req
     assert f"{live.url}/v1/e/vote" in main
 
 
-def test_only_its_own_page_says_that_a_token_is_of_the_sandbox(live: LiveServer):
+def test_without_extensions_no_entry_says_that_a_token_is_of_the_sandbox(live: LiveServer):
+    vote_with_a_token_of(live)
+
+    assert "production refuses" not in main_of(f"{live.url}/_emulator/ui/requests?path=/v1/e/vote")
+    assert "production refuses" not in main_of(f"{live.url}/_emulator/ui/requests?entry={latest(live)}")
+
+
+def test_with_extensions_each_entry_says_that_a_token_is_of_the_sandbox():
+    with live_server(Settings(extensions={CLIENT_ID: Extension(CLIENT_ID, (SECRET,))})) as known:
+        vote_with_a_token_of(known)
+
+        assert "production refuses this: stage" in main_of(f"{known.url}/_emulator/ui/requests?path=/v1/e/vote")
+        assert "production refuses this: stage" in main_of(f"{known.url}/_emulator/ui/requests?entry={latest(known)}")
+
+
+def vote_with_a_token_of(live: LiveServer) -> None:
     wanted = {"role": "viewer", "extension_id": CLIENT_ID}
     token = httpx.post(f"{live.url}/v1/e/authtoken", json=wanted).json()["token"]
     httpx.get(f"{live.url}/v1/e/vote", headers={"authorization": f"{CLIENT_ID} {token}"})
-
-    assert "production refuses" not in main_of(f"{live.url}/_emulator/ui/requests?path=/v1/e/vote")
-    assert "production refuses this: stage" in main_of(f"{live.url}/_emulator/ui/requests?entry={latest(live)}")
 
 
 def test_an_entry_says_what_was_held_and_needed_and_what_production_does(live: LiveServer, requests: str):

@@ -1,4 +1,4 @@
-"""A page and a game that receive broadcasts."""
+"""A page and a game that receive broadcasts, and a sandbox that knows an extension."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from emulator.config.extensions import Extension
+from emulator.config.settings import Settings
 from support.broadcasts import subscribed_game
 from support.pusher_client import PusherClient, subscribed_page
-from support.service import LiveServer
+from support.service import CLIENT_ID, SECRET, LiveServer, live_server
 from support.socket_client import SocketClient
 
 
@@ -24,3 +26,16 @@ def admin_game(live: LiveServer) -> Iterator[SocketClient]:
     """A game that authenticated as the admin and follows all events of channel 777."""
     with subscribed_game(live, "admin", user="9001") as game:
         yield game
+
+
+@pytest.fixture(scope="module")
+def running_known() -> Iterator[LiveServer]:
+    """A sandbox with an extensions file."""
+    with live_server(Settings(extensions={CLIENT_ID: Extension(CLIENT_ID, (SECRET,))})) as live:
+        yield live
+
+
+@pytest.fixture
+def known(running_known: LiveServer) -> LiveServer:
+    running_known.reset()
+    return running_known

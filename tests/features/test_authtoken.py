@@ -94,6 +94,16 @@ def test_a_token_is_valid_for_30_minutes(live: LiveServer, stranger: Client):
     assert (200, 401) == (before, client.get("user_info").status_code)
 
 
+def test_a_token_for_a_helper_stays_valid_when_the_clock_moves(live: LiveServer, stranger: Client):
+    token = stranger.post("/v1/e/authtoken?helper=1", json={"app_id": CLIENT_ID, "user_id": "1"}).json()["token"]
+    claims, client = claims_of(token), live.bearer(token)
+
+    live.advance(8 * 86_400_000)
+
+    assert 200 == client.get("user_info").status_code
+    assert ("sandbox", True, 30 * MINUTE) == (claims["allowed_stage"], claims["helper"], claims["exp"] - claims["iat"])
+
+
 def test_each_of_user_ids_gets_a_token_in_order(stranger: Client):
     answer = authtoken(stranger, app_id="x", channel_id="7", user_ids=["1", "2", "3"], role="viewer").json()
 

@@ -39,13 +39,12 @@ def test_an_entry_is_also_explained_by_its_number(live: LiveServer, stranger: Cl
 
 
 def test_the_verdict_of_production_is_explained(live: LiveServer, stranger: Client):
-    issued = stranger.post("/v1/e/authtoken", json={"client_id": CLIENT_ID, "role": "viewer"}).json()["token"]
-    answer = live.bearer(issued).get("vote")
+    answer = live.client("viewer", user="1", channel=CHANNEL).get("vote")  # without exp
 
     found = stranger.get("/_emulator/explain", params={"id": id_of(answer)}).json()
 
-    assert ("refuse", "stage") == (found["production"]["verdict"], found["production"]["rule"])
-    assert texts.rules()["stage"].next_step == found["production"]["next_step"]
+    assert ("refuse", "exp") == (found["production"]["verdict"], found["production"]["rule"])
+    assert texts.rules()["exp"].next_step == found["production"]["next_step"]
 
 
 def test_the_journal_has_the_rule_and_the_next_step_of_a_refusal(live: LiveServer, stranger: Client, viewer):

@@ -11,7 +11,7 @@ import jwt
 import pytest
 
 from support.explanations import id_of, why
-from support.service import CHANNEL, CLIENT_ID, SECRET, Client, LiveServer
+from support.service import CHANNEL, CLIENT_ID, SECRET, Client, LiveServer, real_seconds
 
 Call = Callable[[LiveServer], httpx.Response]
 
@@ -55,6 +55,12 @@ def unvalidated(live: LiveServer) -> httpx.Response:
 SEED = {"client_id": CLIENT_ID, "channel": CHANNEL}
 
 
+def moved(live: LiveServer) -> httpx.Response:
+    """Send a token of the system's time to a service whose clock is ahead."""
+    live.advance(8 * 86_400_000)
+    return token(live, exp=real_seconds() + 900)
+
+
 KINDS: dict[str, tuple[Call, int, str, str, str]] = {
     # paths and HTTP
     "an unknown path": (call("GET", "/v1/e/nothing"), 404, "W1", "path /v1/e/nothing", "under /v1/e/"),
@@ -70,6 +76,7 @@ KINDS: dict[str, tuple[Call, int, str, str, str]] = {
     "one word": (lambda live: header(live, CLIENT_ID), 401, "spec: Authentication", "number of words", "<client id>"),
     "no JWT": (lambda live: header(live, f"{CLIENT_ID} no"), 401, "A1", "not a JWT", "JWT signed with HS256"),
     "an expired token": (lambda live: token(live, exp=1_000), 401, "A1", "exp 1970-01-01T00:16:40Z", "in the future"),
+    "a moved clock": (moved, 401, "A1", "clock is 8 days ahead of the system's", "of this service's clock"),
     "a later token": (lambda live: token(live, nbf=4_000_000_000), 401, "A1", "nbf 2096-10-02T07:06:40Z", "past"),
     "a claim": (lambda live: token(live, opaque=[]), 401, "A2", "opaque_user_id of another type", "string or number"),
     "a NUL": (lambda live: token(live, opaque="U\0"), 401, "A2", "opaque_user_id with a NUL", "without it"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import httpx
 import jwt
 import pytest
@@ -18,44 +16,15 @@ from support.service import (
     OTHER_ID,
     OTHER_SECRET,
     SECRET,
-    Client,
     LiveServer,
     live_server,
     real_seconds,
 )
 from support.socket_client import SocketClient, linked_game
+from support.verdicts import rules, verdict, vote
 
 DAY = 86_400_000
 EXP = real_seconds() + 86_400
-VERDICT = "x-emulator-production"
-
-
-@pytest.fixture(scope="module")
-def running_known() -> Iterator[LiveServer]:
-    """A sandbox with an extensions file."""
-    with live_server(Settings(extensions={CLIENT_ID: Extension(CLIENT_ID, (SECRET,))})) as live:
-        yield live
-
-
-@pytest.fixture
-def known(running_known: LiveServer) -> LiveServer:
-    running_known.reset()
-    return running_known
-
-
-def verdict(answer: httpx.Response) -> str:
-    return answer.headers.get(VERDICT, "")
-
-
-def vote(client: Client) -> str:
-    """Vote, and return the verdict."""
-    return verdict(client.post("vote?id=parity", json={"value": 1}).raise_for_status())
-
-
-def rules(live: LiveServer, of: str = "namespace") -> dict[str, int]:
-    """Return how often each verdict was given."""
-    answer = httpx.get(f"{live.url}/_emulator/parity", params={"of": of}).raise_for_status().json()
-    return {f"{each['verdict']} {each['rule']}": each["count"] for each in answer["rules"]}
 
 
 def test_a_valid_token_has_no_verdict(known: LiveServer):
@@ -82,14 +51,6 @@ def test_a_verdict_names_the_rule_that_refuses_the_token(known: LiveServer, expe
 
 def test_without_a_secret_the_verdict_is_unknown(live: LiveServer):
     assert "unknown; rule=signature" == vote(live.client("viewer", user="1", channel=CHANNEL, exp=EXP))
-
-
-def test_a_token_of_the_sandbox_is_refused_even_without_a_secret(live: LiveServer):
-    body = {"user_id": "1", "channel_id": CHANNEL, "extension_id": CLIENT_ID}
-    answer = httpx.post(f"{live.url}/v1/e/authtoken", json=body)
-
-    assert "refuse; rule=endpoint" == verdict(answer)
-    assert "refuse; rule=stage" == vote(live.bearer(answer.json()["token"]))
 
 
 def test_the_same_refusal_in_both_has_no_verdict(known: LiveServer):

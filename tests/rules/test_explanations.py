@@ -27,6 +27,8 @@ ROLES = "User was unauthorized to access this resource"
 
 
 DYNAMIC = [
+    (ROLES, "token expired: exp 1000 is not after 2000; this service's clock is 8 days ahead of the system's"),
+    (ROLES, "token not valid yet: nbf 2000; this service's clock is 8 days behind the system's"),
     ("Invalid body", "value: expected `int`, got `str`"),
     ("Malformed json body", "the body is not valid JSON: nested too deeply"),
     ("Not Found", "there is no /v1/e/nothing; the endpoints are under /v1/e/"),
@@ -177,6 +179,13 @@ def test_no_recommended_command_has_a_pin_as_an_argument():
          "at most 65536 bytes"),
         (401, ROLES, "token expired: exp 1000 is not after 1720", "A1", "exp 1970-01-01T00:16:40Z, 12 min ago",
          "exp in the future"),
+        (401, ROLES, "token expired: exp 1000 is not after 692200; this service's clock is 8 days ahead of the "
+         "system's",
+         "A1", "exp 1970-01-01T00:16:40Z, and this service's clock is 8 days ahead of the system's",
+         "exp after the time of this service's clock"),
+        (401, ROLES, "token not valid yet: nbf 1000; this service's clock is 1 day behind the system's",
+         "A1", "nbf 1970-01-01T00:16:40Z, and this service's clock is 1 day behind the system's",
+         "nbf before the time of this service's clock"),
         (400, "Value out of bounds", "value: 100 is not within -99 to 99", "P2", "100", "-99 to 99"),
         (400, "Invalid body", "count: expected `int`, got `str`", "P2", "str", "int"),
         (429, "Too many requests", "too many requests from this caller; retry in 3 s", "gaps: Limits",
@@ -259,7 +268,8 @@ def test_a_body_that_is_wrong_as_a_whole_is_shown_if_it_is_short(length: int, is
 
 
 @pytest.mark.parametrize(
-    ("seconds", "ago"), [(59, "59 s"), (60, "1 min"), (3_599, "59 min"), (3_600, "1 h"), (86_400, "1 days")]
+    ("seconds", "ago"),
+    [(59, "59 s"), (60, "1 min"), (3_599, "59 min"), (3_600, "1 h"), (86_400, "1 day"), (172_800, "2 days")],
 )
 def test_how_long_ago_a_token_expired_is_shown_in_the_largest_unit(seconds: int, ago: str):
     found = explain(Refusal(401, ROLES, f"token expired: exp 1000 is not after {1000 + seconds}", "POST /v1/e/vote"))

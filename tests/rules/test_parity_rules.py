@@ -173,6 +173,10 @@ def seen(rule: str, verdict: str = "refuse", count: int = 1) -> dict[str, Any]:
         ("unknown", ["signature"]),
         ("unknown,lifetime", ["signature", "lifetime"]),
         ("signature", []),
+        ("!stage", ["caller-rate", "lifetime"]),
+        ("!rate, !lifetime", ["stage"]),
+        ("stage,rate,!caller-rate", ["stage"]),
+        ("unknown,!stage", ["signature"]),
     ],
 )
 def test_a_selection_has_the_named_rules(names: str, expected: list[str]):
@@ -186,6 +190,13 @@ def test_an_unknown_rule_is_refused_with_the_known_ones():
         Selection("stages")
 
     assert "endpoint, registration, signature" in refused.value.fix
+
+
+def test_rules_that_are_all_left_out_are_refused():
+    with pytest.raises(UsageError, match="'stage,!stage' leave no rule"):
+        Selection("stage,!stage")
+    with pytest.raises(UsageError, match="no rule '!stages'"):
+        Selection("!stages")
 
 
 def test_a_failure_is_shown_with_its_meaning_and_its_requests():

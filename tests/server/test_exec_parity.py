@@ -67,6 +67,11 @@ def test_only_the_named_rules_count(extensions: list[str]):
     assert (0, "") == run("--fail-on", "parity=stage,rate", *extensions)
 
 
+def test_a_rule_can_be_left_out_by_name(extensions: list[str]):
+    assert (0, "") == run("--fail-on", "parity=!exp", *extensions)
+    assert 7 == run("--fail-on", "parity=!stage", *extensions)[0]
+
+
 def test_unknown_verdicts_count_only_if_they_are_named():
     claims: dict[str, object] = {"exp": 4_000_000_000}
 

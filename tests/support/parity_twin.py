@@ -88,7 +88,7 @@ class Twins:
                     ("GET", "/_emulator/clock", ""),
                     ("GET", "/_emulator/parity", ""),
                     ("GET", "/_emulator/ready", ""),
-                    ("GET", "/_emulator/sdk.js", ""),
+                    ("GET", "/_emulator/contents", ""),
                     ("PUT", "/v1/e/authtoken", ""),
                     ("GET", "/v1/e/nothing", ""),
                     ("POST", "/v1/e/authtoken", json.dumps({"role": "viewer", "extension_id": CLIENT_ID})),

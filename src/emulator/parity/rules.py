@@ -49,6 +49,9 @@ UNVERIFIED: Final = _verdict(UNKNOWN, "signature")
 """No secret of the extension is known here."""
 STAGE: Final = _verdict(REFUSE, "stage")
 """The token is for the sandbox."""
+FOR_SANDBOX: Final = _verdict(UNKNOWN, "stage")
+"""The token is for the sandbox, and there is no extensions file with a secret for another. Counted once, and not shown
+with each request."""
 EXP: Final = _verdict(REFUSE, "exp")
 """The token never expires, or says so in milliseconds."""
 CLAIMS: Final = _verdict(REFUSE, "claims")
@@ -72,7 +75,7 @@ PIN_CHANNEL: Final = _verdict(REFUSE, "pin-channel")
 LIFETIME: Final = _verdict(DIFFER, "lifetime")
 """A store expired that production would still have."""
 UNJUDGED: Final = "-"
-"""A request that gets no verdict. Set before the request runs."""
+"""A request that gets no verdict."""
 
 
 def verdict_of(verdict: str) -> str:
@@ -90,7 +93,7 @@ def is_final(verdict: str) -> bool:
     return verdict not in _OPEN
 
 
-_OPEN: Final = frozenset({"", UNREGISTERED, UNVERIFIED})
+_OPEN: Final = frozenset({"", UNREGISTERED, UNVERIFIED, FOR_SANDBOX})
 _STATUSES: Final = {
     **{_verdict(verdict, rule): status for verdict in (REFUSE, UNKNOWN) for rule, status in ANSWERS.items()},
     **{_verdict(DIFFER, rule): 0 for rule in ANSWERS},

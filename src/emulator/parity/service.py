@@ -7,7 +7,7 @@ from collections.abc import Collection
 from emulator.clock import Clock
 from emulator.errors import MethodNotAllowed
 from emulator.observability.request_context import RequestContext, current
-from emulator.parity.rules import ENDPOINT, is_final, settled
+from emulator.parity.rules import ENDPOINT, FOR_SANDBOX, UNJUDGED, is_final, settled
 from emulator.parity.tally import Example, Tally
 
 
@@ -16,6 +16,13 @@ def note(verdict: str) -> None:
     context = current.get()
     if context is not None and verdict and not is_final(context.production):
         context.production = verdict
+
+
+def excuse() -> None:
+    """Give the current request no verdict: a helper of the emulator makes it, and no extension does."""
+    context = current.get()
+    if context is not None:
+        context.production = UNJUDGED
 
 
 def is_reached() -> bool:
@@ -71,7 +78,8 @@ class Parity:
         `answered` is production's status, if that is not the rule's. Calls of the control API are not counted: tests
         make them, and no extension does. Nor are probes, which are a tool's own.
         """
-        verdict = context.production = settled(context.production, status, answered)
+        verdict = settled(context.production, status, answered)
+        context.production = "" if verdict == FOR_SANDBOX else verdict
         if verdict and is_counted and not context.is_probe:
             example = Example(context.id, endpoint, self._clock.now())
             self.tally.count(verdict, example)

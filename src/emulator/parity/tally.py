@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from emulator.parity.rules import ANSWERS, rule_of, verdict_of
+from emulator.parity.rules import ANSWERS, FOR_SANDBOX, rule_of, verdict_of
 
 
 class Example(Struct, gc=False):
@@ -46,11 +46,11 @@ class Tally:
         self._counts: dict[str, _Count] = {}
 
     def count(self, verdict: str, example: Example) -> None:
-        """Count a verdict, and keep the first and the latest example."""
+        """Count a verdict, and keep the first and the latest example. `FOR_SANDBOX` counts once."""
         found = self._counts.get(verdict)
         if found is None:
             self._counts[verdict] = _Count(example)
-        else:
+        elif verdict != FOR_SANDBOX:
             found.count += 1
             found.latest = example
 

@@ -17,8 +17,6 @@ Json = Mapping[str, Any]
 
 _INDENT = 17
 """Columns before the request: the time in UTC, and the status."""
-_SANDBOX_TOKEN = "refuse; rule=stage"
-"""The verdict on every token that the sandbox issued; tables leave it out."""
 _LONGEST_ID = 24
 """Characters of an id that stands beside the request; a longer one is below."""
 
@@ -63,7 +61,6 @@ def _time(entry: Json) -> str:
 
 def _cells(entry: Json) -> list[str]:
     took = "" if entry["kind"] == "delivery" else f"{entry['duration_ms']:.1f} ms"
-    shown = {**entry, "production": ""} if entry["production"] == _SANDBOX_TOKEN else entry
     return [
         _time(entry),
         _status(entry),
@@ -71,7 +68,7 @@ def _cells(entry: Json) -> list[str]:
         visible(caller_of(entry)),
         took,
         visible(entry["id"]),
-        visible(note_of(shown)),
+        visible(note_of(entry)),
     ]
 
 

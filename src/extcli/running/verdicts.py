@@ -11,7 +11,7 @@ from extcli.api import local_http
 from extcli.errors import CliError, ExitCode, UsageError
 from extcli.output.printer import write_stderr
 from extcli.output.sanitize import visible
-from extcli.parity import SHAPE, UNKNOWN, Selection, lines_of
+from extcli.parity import COUNTED_ONCE, SHAPE, UNKNOWN, Selection, lines_of
 from extcli.reading.shapes import problem_of
 
 PARITY = "parity"
@@ -29,7 +29,7 @@ class FailOn:
 
     @classmethod
     def parse(cls, text: str, *, production: bool, workers: int) -> FailOn:
-        """Read `parity` or `parity=RULE,…`. Raises `UsageError`."""
+        """Read `parity`, `parity=RULE,…` or `parity=!RULE,…`. Raises `UsageError`."""
         name, _, rules = text.partition("=")
         if name != PARITY:
             raise UsageError(f"--fail-on {text[:40]!r}: must be {PARITY} or {PARITY}=RULE,…")
@@ -44,8 +44,10 @@ class FailOn:
         document = _read(url)
         found = self.selection.failures(document)
         if not found:
-            if unknown := sum(each["count"] for each in document["rules"] if each["verdict"] == UNKNOWN):
-                requests = f"{unknown} request{'s' if unknown > 1 else ''}"
+            unknown = [each for each in document["rules"] if each["verdict"] == UNKNOWN]
+            if count := sum(each["count"] for each in unknown):
+                least = "at least " if any(each["rule"] == COUNTED_ONCE for each in unknown) else ""
+                requests = f"{least}{count} request{'s' if count > 1 else ''}"
                 note = f"no verdict on {requests}: the service knows no secret to check their signatures with"
                 write_stderr([f"extcli exec: {note}; add --extensions FILE"])
             return ExitCode.DONE

@@ -9,7 +9,7 @@ from msgspec import to_builtins
 from emulator.dashboard.callers import suggested
 from emulator.dashboard.rig.arrangement import DEFAULT_CHANNEL
 from emulator.dashboard.screen import Query, Screen, Service
-from emulator.parity.rules import UNKNOWN
+from emulator.parity.rules import FOR_SANDBOX, UNKNOWN, rule_of
 
 _MOST: Final = 50
 """Extensions and namespaces that the screen names."""
@@ -20,6 +20,7 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
     readiness = await service.control.readiness()
     engine, settings, journal = service.engine, service.settings, service.journal
     registered = sorted(service.extensions.current)
+    seen = service.parity.tally.seen
     return {
         "current": service.name,
         "version": readiness.version,
@@ -31,8 +32,9 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
         "clock": service.control.read_clock(),
         "things": await service.size(),
         "counts": to_builtins(await service.contents.counts()),
-        "verdicts": [each for each in service.parity.tally.seen if each.verdict != UNKNOWN],
-        "unknown": sum(each.count for each in service.parity.tally.seen if each.verdict == UNKNOWN),
+        "verdicts": [each for each in seen if each.verdict != UNKNOWN],
+        "unknown": sum(each.count for each in seen if each.verdict == UNKNOWN and each.rule != rule_of(FOR_SANDBOX)),
+        "has_sandbox_tokens": any(each.verdict == UNKNOWN and each.rule == rule_of(FOR_SANDBOX) for each in seen),
         "sockets": service.sockets,
         "faults": len(service.faults),
         "held": len(service.dispatcher.held),

@@ -7,6 +7,10 @@ from typing import Final
 from emulator.features.explanations.cases import cases
 
 _NEW_TOKEN: Final = "`extcli token sandbox` gets one, `extcli token mint` signs one with your secret"
+_BY_THIS_CLOCK: Final = (
+    "Sign by this service's clock, as `extcli token mint` does: GET /_emulator/clock has its time in `now`. Or set the "
+    "clock back: `extcli clock set system`."
+)
 _LINK_AGAIN: Final = "Link the game again: `extcli pin request -o plain | extcli pin login`."
 
 ACCESS: Final = (
@@ -26,9 +30,15 @@ ACCESS: Final = (
             (r"header is over (?P<limit>\d+) char", "spec: Authentication", "The Authorization header is too long",
              "Sign a shorter token: leave out claims that you do not need.",
              "over {limit} characters", "at most {limit} characters"),
+            (r"^token expired: exp (?P<exp>\d+) is not after (?P<now>\d+); (?P<clock>.+)", "A1",
+             "The token has expired by this service's clock, which was moved", _BY_THIS_CLOCK,
+             "exp {exp_at}, and {clock}", "exp after the time of this service's clock"),
             (r"^token expired: exp (?P<exp>\d+) is not after (?P<now>\d+)", "A1", "The token has expired",
              f"Send a new token: {_NEW_TOKEN}; `extcli token inspect` shows its times.",
              "exp {exp_at}, {ago} ago", "exp in the future"),
+            (r"^token not valid yet: nbf (?P<nbf>\d+); (?P<clock>.+)", "A1",
+             "The token is not valid yet by this service's clock, which was moved", _BY_THIS_CLOCK,
+             "nbf {nbf_at}, and {clock}", "nbf before the time of this service's clock"),
             (r"^token not valid yet: nbf (?P<nbf>\d+)", "A1", "The token is not valid yet",
              "Sign the token with an earlier nbf, or wait; `extcli token inspect` shows its times.",
              "nbf {nbf_at}, in the future", "nbf in the past"),

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from emulator.callers import Caller, Role
+from emulator.clock import in_words
 from emulator.features.explanations.access_cases import ACCESS
 from emulator.features.explanations.cases import PARAMETER, Case, Refusal
 from emulator.features.explanations.control_cases import CONTROL
@@ -126,7 +127,7 @@ def _derived(named: Mapping[str, str]) -> dict[str, str]:
     if "nbf" in named:
         values["nbf_at"] = _date(int(named["nbf"]))
     if "exp" in named and "now" in named:
-        values["ago"] = _duration(int(named["now"]) - int(named["exp"]))
+        values["ago"] = in_words(int(named["now"]) - int(named["exp"]))
         values["exp_at"] = _date(int(named["exp"]))
     return values
 
@@ -153,14 +154,6 @@ def _short_body(refusal: Refusal, field: str) -> str:
     """Return the body if the refusal is about all of it and it is short; else an empty text."""
     body = refusal.body.decode(errors="replace")
     return f"the body {body}" if body and not field and len(body) <= _SHORT else ""
-
-
-def _duration(seconds: int) -> str:
-    """Return `12 min`, in the largest unit of which there is one."""
-    for name, size in (("days", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= size:
-            return f"{seconds // size} {name}"
-    return f"{max(seconds, 0)} s"
 
 
 def _date(seconds: int) -> str:

@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import UNSET, Struct, UnsetType
 
 from emulator.callers import ANYONE, EXTENSION_WRITERS
-from emulator.features.identity.rules import AuthtokenBody
+from emulator.features.identity.rules import HELPER, AuthtokenBody
 from emulator.features.identity.service import Identities, UserIds, UserInfo
 from emulator.web.call import Call
 from emulator.web.endpoint import Audience, Parameter, endpoint
@@ -26,12 +26,15 @@ class Issued(Struct):
     audience=Audience.PUBLIC,
     body=AuthtokenBody,
     answer=Issued,
+    query=(
+        Parameter(HELPER, "Any text: for a helper of the emulator, in place of a token that the platform would issue."),
+    ),
     secrets=frozenset({"token", "tokens"}),
 )
 async def issue_sandbox_token(identities: Identities, call: Call) -> Issued:
     """Issue tokens for simulated users; sandbox only."""
     body = call.body(AuthtokenBody)
-    tokens = await identities.issue(body)
+    tokens = await identities.issue(body, for_helper=bool(call.text(HELPER)))
     return Issued(
         token=tokens[0] if len(tokens) == 1 else UNSET,
         tokens=tokens if body.user_ids is not None or len(tokens) > 1 else UNSET,

@@ -15,6 +15,8 @@ from emulator.stored import VALUE, Stored, text_of
 
 TOKEN_LIFETIME = 30 * MINUTE
 """Lifetime of a sandbox token in ms; the published SDK refreshes it every 25 minutes."""
+HELPER: Final = "helper"
+"""The parameter with which the pages' scripts and the test fixtures of the emulator request tokens."""
 _MAX_ID_LENGTH = 256
 
 

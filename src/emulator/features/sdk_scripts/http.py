@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from emulator.parity.service import excuse
 from emulator.web.call import Call
 from emulator.web.endpoint import Audience, JavaScript, Text, endpoint
 
@@ -15,12 +16,14 @@ _SCRIPT_TYPE = "text/javascript"  # Litestar adds the charset
 @endpoint("GET", "/_emulator/sdk.js", audience=Audience.PUBLIC, answer=JavaScript)
 async def read_sdk_script(_: object, call: Call) -> Text:
     """Get the script that connects the published SDK to this service; load it before the SDK."""
+    excuse()
     return Text(_read("sdk.js"), _SCRIPT_TYPE)
 
 
 @endpoint("GET", "/_emulator/platform-helper.js", audience=Audience.PUBLIC, answer=JavaScript)
 async def read_platform_helper(_: object, call: Call) -> Text:
     """Get the script that replaces the platform's helper."""
+    excuse()
     return Text(_read("platform-helper.js"), _SCRIPT_TYPE)
 
 

@@ -19,7 +19,10 @@ def parity(
     session: Session,
     rules: Annotated[
         str,
-        typer.Argument(metavar="RULE,…", help="Only these rules; `rate` means both rates. Default: all but unknown."),
+        typer.Argument(
+            metavar="RULE,…",
+            help="Only these rules, or all but !RULE; `rate` means both rates. Default: all but unknown.",
+        ),
     ] = "",
     whole: Annotated[bool, typer.Option("--service", help="Of all namespaces, since the service started.")] = False,
 ) -> None:
@@ -35,6 +38,7 @@ def parity(
     Examples:
       extcli expect parity
       extcli expect parity stage,rate,unknown
+      extcli expect parity '!lifetime'
     """
     selection = Selection(rules)
     try:

@@ -53,7 +53,8 @@ def exec_(
         typer.Option(
             "--fail-on",
             metavar="parity[=RULE,…]",
-            help="Exit 7 if production would have acted differently; see `extcli expect parity --help`.",
+            help="Exit 7 if production would have acted differently; !RULE leaves a rule out. "
+            "See `extcli expect parity --help`.",
         ),
     ] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Do not show the service's log.")] = False,
