@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import typer.main
 
 from extcli.app import NOUNS, load_noun
 from extcli.app import app as root
-from extcli.cli.shared_options import SERVE_PANEL
+from extcli.cli.shared_options import SERVE_PANEL, shown_name, with_choices
 from extcli.errors import MEANINGS
 from support.operations import ROWS
 
@@ -96,7 +95,7 @@ def _operations() -> str:
 def _section(name: str, command: Any) -> list[str]:
     is_group = hasattr(command, "commands")
     parts = [f"{'##' if ' ' not in name else '###'} extcli {name}\n", _text(command)]
-    if is_group:
+    if is_group and not command.invoke_without_command:
         return parts
     visible = [each for each in command.params if not getattr(each, "hidden", False) and not _is_shared(each)]
     of_serve = [each for each in visible if getattr(each, "rich_help_panel", None) == SERVE_PANEL]
@@ -127,8 +126,7 @@ def _text(command: Any) -> str:
 def _usage(name: str, arguments: list[Any], options: list[Any]) -> str:
     words = [f"extcli {name}", *(["[OPTIONS]"] if options else [])]
     for each in arguments:
-        word = each.metavar + ("..." if each.nargs == -1 else "")
-        words.append(word if each.required else f"[{word}]")
+        words.append(shown_name(each) if each.required else f"[{shown_name(each)}]")
     return " ".join(words)
 
 
@@ -136,24 +134,19 @@ def _table(kind: str, parameters: list[Any]) -> str:
     rows = [(kind, "Meaning", "Default"), ("---", "---", "---")]
     for each in parameters:
         if each.param_type_name == "argument":
-            name = f"`{each.metavar}`"
+            name = f"`{shown_name(each)}`"
         else:
-            name = ", ".join(f"`{option}`" for option in each.opts)
+            name = ", ".join(f"`{option}`" for option in [*each.opts, *each.secondary_opts])
             if not each.is_flag:
-                name = f"{name[:-1]} {each.metavar or _choices(each) or each.name.upper()}`"
+                name = f"{name[:-1]} {shown_name(each)}`"
         rows.append((_cell(name), _cell(_meaning(each)), _default(each)))
     shown = 3 if any(row[2] for row in rows[2:]) else 2
     return "\n".join("| " + " | ".join(row[:shown]) + " |" for row in rows) + "\n"
 
 
-def _choices(parameter: Any) -> str:
-    kind = parameter.type_descriptor.annotation
-    return "|".join(kind) if isinstance(kind, type) and issubclass(kind, StrEnum) else ""
-
-
 def _meaning(parameter: Any) -> str:
     limits = _limits(parameter)
-    return f"{parameter.help or ''}{f' {limits}.' if limits else ''}"
+    return with_choices(parameter, f"{parameter.help or ''}{f' {limits}.' if limits else ''}")
 
 
 def _limits(parameter: Any) -> str:

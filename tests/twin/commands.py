@@ -129,7 +129,9 @@ class Commands:
         old, new = self._run(f"{command} --help", self._templates)
         found = Comparison().bodies(old.output + old.errors, new.output + new.errors, "stdout")
         if found:
-            self.report.found("commands", command, found, [f"{command} --help"], "make twin ARGS='--only commands'")
+            self.report.found(
+                "commands", f"{command} --help", found, [f"{command} --help"], "make twin ARGS='--only commands'"
+            )
         self.report.counts["pages of help"] += 1
         text = old.output.decode()
         yield command, text

@@ -6,6 +6,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Container, Mapping, Sequence
+from enum import StrEnum
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -120,6 +121,10 @@ class Command(TyperCommand):
             _suggest(error, typed, options)
             raise
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        arguments = [each for each in self.get_params(ctx) if each.param_type_name == "argument"]
+        return ["[OPTIONS]", *(shown_name(each) if each.required else f"[{shown_name(each)}]" for each in arguments)]
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         _write_parameters(self, ctx, formatter)
 
@@ -177,11 +182,14 @@ def _write_parameters(command: Any, ctx: Any, formatter: Any, *, shared: bool = 
         "Options of serve": [],
     }
     for parameter in command.get_params(ctx):
+        if parameter.param_type_name == "option" and not parameter.is_flag:
+            parameter.metavar = shown_name(parameter)
         record = parameter.get_help_record(ctx)
         if record is None:
             continue
         if parameter.param_type_name == "argument":
-            sections["Arguments"].append(_with_choices_in_text(*record))
+            text = with_choices(parameter, record[1].removesuffix("  [required]"))
+            sections["Arguments"].append((shown_name(parameter), text))
         elif getattr(parameter, "rich_help_panel", None) == _SHARED:
             sections["Options of every command but serve and exec"] += [record] if shared else []
         elif getattr(parameter, "rich_help_panel", None) == SERVE_PANEL:
@@ -194,12 +202,23 @@ def _write_parameters(command: Any, ctx: Any, formatter: Any, *, shared: bool = 
                 formatter.write_dl(records)
 
 
-def _with_choices_in_text(name: str, text: str) -> tuple[str, str]:
-    """Move the choices of an argument from its name to its text, which is wrapped."""
-    name, _, choices = name.partition(" <")
-    listed = f" One of {choices.removesuffix('>').replace('|', ', ')}." if choices else ""
-    text, required, _ = text.partition("  [required]")
-    return name, f"{text}{listed}{required}"
+def choices_of(parameter: Any) -> list[str]:
+    """Return the values that an argument or option takes; empty if there are others."""
+    kind = parameter.type_descriptor.annotation
+    return list(kind) if isinstance(kind, type) and issubclass(kind, StrEnum) else []
+
+
+def shown_name(parameter: Any) -> str:
+    """Return what help and reference call the value of an argument or option, where Typer shows a Python type."""
+    name = parameter.metavar or "|".join(choices_of(parameter)) or parameter.name.upper()
+    return f"{name}..." if parameter.nargs == -1 else str(name)
+
+
+def with_choices(parameter: Any, text: str) -> str:
+    """Add the values that an argument takes to its text, which is wrapped, unless its name lists them."""
+    choices = choices_of(parameter)
+    listed = parameter.metavar in (None, "|".join(choices))
+    return text if listed or not choices else f"{text} One of {', '.join(choices)}."
 
 
 def with_forms(args: list[str]) -> list[str]:

@@ -20,7 +20,7 @@ from extcli.session import Session
 
 app = noun("The WebSocket: send requests, print updates, list and close sockets.")
 
-Number = Annotated[int | None, typer.Argument(metavar="[N]", help="The socket's number in `socket list`.")]
+Number = Annotated[int | None, typer.Argument(metavar="N", help="The socket's number in `socket list`.")]
 All = Annotated[bool, typer.Option("--all", help="All open sockets.")]
 NoAuth = Annotated[bool, typer.Option("--no-auth", help="Skip authentication.")]
 

@@ -29,9 +29,7 @@ def add(
     session: Session,
     words: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[ID] JSON|-|@FILE|KEY=JSON...", help="The buffer's id, and the document or its members."
-        ),
+        typer.Argument(metavar="[ID] JSON|-|@FILE|KEY=JSON", help="The buffer's id, and the document or its members."),
     ] = None,
     source: Annotated[
         Path | None,

@@ -18,7 +18,7 @@ app = noun(
 
 Store = Annotated[str, typer.Argument(metavar="ID", help="The store's id; `global…` is one store for all channels.")]
 Document = Annotated[
-    list[str] | None, typer.Argument(metavar="JSON|-|@FILE|KEY=JSON...", help="The object, or its members.")
+    list[str] | None, typer.Argument(metavar="JSON|-|@FILE|KEY=JSON", help="The object, or its members.")
 ]
 
 

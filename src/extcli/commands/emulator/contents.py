@@ -26,7 +26,7 @@ class Kind(StrEnum):
 @shared
 def contents(
     session: Session,
-    kind: Annotated[Kind | None, typer.Argument(metavar="[KIND]", help=" ".join(Kind))] = None,
+    kind: Annotated[Kind | None, typer.Argument(metavar="KIND", help="Only this kind.")] = None,
     search: Annotated[
         str | None, typer.Option("--search", metavar="TEXT", help="Only ids, channels and users that contain this.")
     ] = None,

@@ -41,7 +41,7 @@ def list_namespaces(session: Session) -> None:
 @command(app)
 def new(
     session: Session,
-    name: Annotated[str, typer.Argument(metavar="[NAME]", help="The namespace; a free name if absent.")] = "",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The namespace; a free name if absent.")] = "",
 ) -> None:
     """Create an empty namespace, and print its URL. A namespace with data is refused.
 
