@@ -3,68 +3,79 @@
 from __future__ import annotations
 
 import argparse
+import resource
 import sys
-import tempfile
 import time
 from pathlib import Path
 
-from twin import changes, commands, conversations, rest
+from twin import changes, commands, jobs, rest
 from twin.environment import Missing, Version, reference, working_tree
-from twin.host import SETUPS, Setup
+from twin.host import SETUPS
+from twin.jobs import Job
 from twin.report import Report
 
 PARTS = ("rest", "conversations", "commands")
 CALLS, QUICK_CALLS = 50_000, 5_000
 CONVERSATIONS, QUICK_CONVERSATIONS = 5_000, 300
+DIVIDED, QUICK_DIVIDED = 2, 1
+"""Jobs of each setup."""
+COMMANDS, QUICK_COMMANDS = 4, 2
+"""Jobs that run commands."""
 
 
 def main(arguments: list[str]) -> int:
     """Run the comparison and return the exit code: 0 without unlisted differences, 1 with some, 2 if it cannot run."""
     chosen = _parser().parse_args(arguments)
+    began, used = time.monotonic(), _used()
     try:
-        report = Report(changes.read(), verbose=chosen.verbose)
+        report = Report(changes.read())
         versions = reference(), working_tree(chosen.source)
-        _run(versions, chosen, report)
+        for job, found in jobs.run(_jobs(versions, chosen)):
+            report.add(job.title, found)
     except Missing as error:
         sys.stderr.write(f"twin: {error}\n")
         return 2
+    report.seconds, report.processor_seconds = time.monotonic() - began, _used() - used
     return report.finish(
         whole=not (chosen.quick or chosen.only or chosen.setup or chosen.match or chosen.episode is not None)
     )
 
 
-def _run(versions: tuple[Version, Version], chosen: argparse.Namespace, report: Report) -> None:
-    parts = chosen.only or PARTS
-    for setup in SETUPS:
-        if chosen.setup and str(setup) not in chosen.setup:
-            continue
-        for part in ("rest", "conversations"):
-            if part in parts:
-                _timed(report, f"{part} {setup}", versions, setup, chosen)
+def _jobs(versions: tuple[Version, Version], chosen: argparse.Namespace) -> list[Job]:
+    """Return the jobs, those that take longest first."""
+    wanted = chosen.only or PARTS
+    setups = [each for each in reversed(SETUPS) if not chosen.setup or str(each) in chosen.setup]
+    calls = (chosen.calls or (QUICK_CALLS if chosen.quick else CALLS)) // len(SETUPS)
+    talks = (chosen.conversations or (QUICK_CONVERSATIONS if chosen.quick else CONVERSATIONS)) // len(SETUPS)
+    episodes, numbers = range(max(1, -(-calls // rest.CALLS))), range(max(1, talks))
+    count = 1 if len(episodes) == 1 else QUICK_DIVIDED if chosen.quick else DIVIDED
+    if chosen.episode is not None:
+        episodes = numbers = range(chosen.episode, chosen.episode + 1)
+        count = 1
+    found = []
+    if "commands" in wanted and not chosen.setup:
+        share = commands.QUICK_SHARE if chosen.quick else 1.0
+        number = 1 if chosen.match else QUICK_COMMANDS if chosen.quick else COMMANDS
+        for part in range(number):
+            lines = commands.Choice(chosen.seed, share, chosen.match, part, number)
+            found.append(Job(versions, chosen.seed, SETUPS[0], lines=lines, verbose=chosen.verbose))
+    if "rest" in wanted or "conversations" in wanted:
+        divided = [
+            jobs.parts(each if part in wanted else range(0), count)
+            for part, each in (("rest", episodes), ("conversations", numbers))
+        ]
+        found += [
+            Job(versions, chosen.seed, setup, *both, verbose=chosen.verbose)
+            for setup in setups
+            for both in zip(*divided, strict=True)
+        ]
+    return found
 
-    if "commands" in parts and not chosen.setup:
-        _timed(report, "commands", versions, SETUPS[0], chosen)
 
-
-def _timed(
-    report: Report, title: str, versions: tuple[Version, Version], setup: Setup, chosen: argparse.Namespace
-) -> None:
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="twin-") as folder:
-        if title.startswith("rest"):
-            total = (chosen.calls or (QUICK_CALLS if chosen.quick else CALLS)) // len(SETUPS)
-            episodes = range(max(1, -(-total // rest.CALLS)))
-            if chosen.episode is not None:
-                episodes = range(chosen.episode, chosen.episode + 1)
-            rest.run(versions, setup, Path(folder), chosen.seed, episodes, report)
-        elif title.startswith("conversations"):
-            total = (chosen.conversations or (QUICK_CONVERSATIONS if chosen.quick else CONVERSATIONS)) // len(SETUPS)
-            numbers = range(max(1, total)) if chosen.episode is None else range(chosen.episode, chosen.episode + 1)
-            conversations.run(versions, setup, Path(folder), chosen.seed, numbers, report)
-        elif title == "commands":
-            share = commands.QUICK_SHARE if chosen.quick else 1.0
-            commands.run(versions, Path(folder), commands.Choice(chosen.seed, share, chosen.match), report)
-    report.say(f"{title}: {time.monotonic() - began:.0f} s")
+def _used() -> float:
+    """Return the seconds that this process and its ended children have used the processor."""
+    both = (resource.getrusage(each) for each in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(each.ru_utime + each.ru_stime for each in both)
 
 
 def _parser() -> argparse.ArgumentParser:

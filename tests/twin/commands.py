@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 import shutil
@@ -32,11 +33,13 @@ _SQLITE = b"SQLite format 3\0"
 
 
 class Choice(NamedTuple):
-    """Which lines are compared: those that contain the text, or a random share of them."""
+    """Which lines are compared: those that contain the text, or a random share of them; and which part of these."""
 
     seed: int
     share: float
     text: str
+    part: int
+    parts: int
 
 
 class Commands:
@@ -124,8 +127,8 @@ class Commands:
             if old != new and not old.startswith(_SQLITE):  # the commands show what is in these
                 yield from comparison.bodies(old, new, f"file {name}")
 
-    def helps(self, command: str, chosen: Callable[[], bool]) -> Iterator[tuple[str, str]]:
-        """Compare the help of a command and those below it; yields each with its help."""
+    def helps(self, command: str, chosen: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
+        """Compare the help of a command and those below it, of `extcli` the chosen ones; yields each with its help."""
         old, new = self._run(f"{command} --help", self._templates)
         found = Comparison().bodies(old.output + old.errors, new.output + new.errors, "stdout")
         if found:
@@ -137,16 +140,25 @@ class Commands:
         yield command, text
         if _HAS_COMMANDS.search(text):
             for line in text.partition("\nOptions")[0].splitlines():
-                if (name := _COMMAND.match(line)) and (command != "extcli" or chosen()):
+                if (name := _COMMAND.match(line)) and (command != "extcli" or chosen(name[1])):
                     yield from self.helps(f"{command} {name[1]}", chosen)
 
     def all(self, choice: Choice) -> None:
         """Compare the chosen lines."""
-        chosen = random.Random(choice.seed)
-        helps = dict(self.helps("extcli", lambda: not choice.text and chosen.random() < 2 * choice.share))
+        chosen = random.Random(f"{choice.seed} {choice.part}")
+        turns = itertools.count()
+
+        def is_chosen(command: str) -> bool:
+            if choice.text:
+                return command in choice.text.split()
+            return next(turns) % choice.parts == choice.part and chosen.random() < 2 * choice.share
+
+        helps = dict(self.helps("extcli", is_chosen))
         examples = dict.fromkeys(line for text in helps.values() for line in _examples(text))
         lines = [
-            each for each in (*examples, *LINES) if not each.startswith(NOT_RUN) and not any(e in each for e in ENDLESS)
+            each
+            for each in (*examples, *LINES[choice.part :: choice.parts])
+            if not each.startswith(NOT_RUN) and not any(e in each for e in ENDLESS)
         ]
         for command in helps:
             if " " in command and not command.startswith(NOT_RUN):

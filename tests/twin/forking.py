@@ -12,7 +12,7 @@ from pathlib import Path
 from twin.environment import Missing, Version
 from twin.host import LAUNCHER, Clock
 
-SECONDS = 60.0
+SECONDS = 120.0
 """Seconds within which a command line must end."""
 _PROGRAM = """#!{python} -IS
 import json, os, socket, sys

@@ -19,7 +19,7 @@ from twin.environment import Missing, Version
 LAUNCHER = Path(__file__).with_name("launcher.py")
 START = 1_893_456_000_000
 """2030-01-01, the first instant of the clock. Later than the present, because Redis expires keys by its own clock."""
-STARTING, STOPPING = 60.0, 20.0
+STARTING, STOPPING = 120.0, 60.0
 """Seconds within which a service must start and stop."""
 
 

@@ -74,7 +74,7 @@ def serve_forks(clock: str, seed: str, path: str) -> None:
     """Run the program for each connection: standard streams, then the call as JSON; answers with the exit code."""
     main = entry()
     _import_all("extcli")
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, _reap)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)
     listener.listen(64)
@@ -86,6 +86,13 @@ def serve_forks(clock: str, seed: str, path: str) -> None:
             listener.close()
             os._exit(_forked(wire, main, seed))
         wire.close()
+
+
+def _reap(*_: object) -> None:
+    """Wait for ended forks, so that the time they used counts as this process's."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def _forked(wire: socket.socket, main: Main, seed: str) -> int:

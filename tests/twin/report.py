@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from twin.changes import Changes
 from twin.comparing import Difference
@@ -13,62 +14,86 @@ PRINTED, MOST = 30, 5
 """Places with unlisted differences that are printed, and differences at one of them; the rest are counted."""
 
 
+class Finding(NamedTuple):
+    """Unlisted differences at one place, and how one gets there."""
+
+    part: str
+    differences: list[Difference]
+    steps: list[str]
+    again: str
+
+
 class Report:
-    """The result of a run."""
+    """The result of a job, or of several."""
 
     def __init__(self, changes: Changes, *, verbose: bool = False) -> None:
         self.changes = changes
         self.counts: Counter[str] = Counter()
         """What was compared, by the words that the report prints."""
-        self.unlisted: list[Difference] = []
-        self._known: set[tuple[str, str]] = set()
+        self.seconds = self.processor_seconds = 0.0
+        self._findings: list[Finding] = []
+        self._known: set[Difference] = set()
         self._printed = 0
         self._verbose = verbose
-
-    def say(self, text: str) -> None:
-        sys.stdout.write(f"{text}\n")
-        sys.stdout.flush()
 
     def step(self, text: str) -> None:
         """Print a step, if the reader wants to see each."""
         if self._verbose:
-            self.say(text)
+            _say(text)
 
     def found(self, part: str, where: str, what: Sequence[str], steps: Sequence[str], again: str) -> bool:
         """Record the differences at one place, and return whether entries excuse all of them."""
-        unlisted = [each for each in what if not self.changes.excuse(Difference(where, each))]
+        differences = [Difference(where, each) for each in what]
+        unlisted = [each for each in differences if not self.changes.excuse(each)]
         self.counts["listed differences"] += len(what) - len(unlisted)
         if not unlisted:
             return True
         self.counts["unlisted differences"] += len(unlisted)
-        self.unlisted += [Difference(where, each) for each in unlisted]
-        new = [each for each in unlisted if (where, each) not in self._known]
-        self._known.update((where, each) for each in unlisted)
-        if new and self._printed < PRINTED:
-            self._printed += 1
-            self.say("")
-            for text in new[:MOST]:
-                self.say(f"{part}: {Difference(where, text)}")
-            if len(new) > MOST:
-                self.say(f"    and {len(new) - MOST} more there")
-            for text in steps:
-                self.say(f"    {text}")
-            self.say(f"    again: {again}")
+        self._findings.append(Finding(part, unlisted, list(steps), again))
         return False
+
+    def add(self, title: str, other: Report) -> None:
+        """Add the report of a job, and print the differences that are new in it."""
+        self.counts.update(other.counts)
+        self.changes.used.update(other.changes.used)
+        for finding in other._findings:
+            self._print(finding)
+        _say(f"{title}: {other.seconds:.0f} s")
+
+    def _print(self, finding: Finding) -> None:
+        new = [each for each in finding.differences if each not in self._known]
+        self._known.update(new)
+        if not new or self._printed == PRINTED:
+            return
+        self._printed += 1
+        _say("")
+        for difference in new[:MOST]:
+            _say(f"{finding.part}: {difference}")
+        if len(new) > MOST:
+            _say(f"    and {len(new) - MOST} more there")
+        for text in finding.steps:
+            _say(f"    {text}")
+        _say(f"    again: {finding.again}")
 
     def finish(self, *, whole: bool) -> int:
         """Print the counts, and return the exit code."""
-        self.say("")
+        _say("")
         for name, count in self.counts.items():
-            self.say(f"{count:>8,}  {name}")
+            _say(f"{count:>8,}  {name}")
         for entry in self.changes.entries:
             count = self.changes.used[entry]
             if count:
-                self.say(f"{count:>8,}  excused: {entry.where}: {entry.what}")
+                _say(f"{count:>8,}  excused: {entry.where}: {entry.what}")
             elif whole:
-                self.say(f"       0  excused nothing, so it may be wrong or too narrow: {entry.where}: {entry.what}")
+                _say(f"       0  excused nothing, so it may be wrong or too narrow: {entry.where}: {entry.what}")
+        _say(f"\n{self.seconds:.0f} s, of which the processor worked {self.processor_seconds:.0f} s")
         if self.counts["unlisted differences"]:
-            self.say("\nThe versions differ. List what is intended in docs/changes.toml, and mend the rest.")
+            _say("The versions differ. List what is intended in docs/changes.toml, and mend the rest.")
             return 1
-        self.say("\nNo unlisted difference.")
+        _say("No unlisted difference.")
         return 0
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()

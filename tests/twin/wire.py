@@ -7,7 +7,7 @@ import socket
 from contextlib import suppress
 from typing import NamedTuple
 
-TIMEOUT = 30.0
+TIMEOUT = 60.0
 """Seconds to wait for bytes; a service that needs longer has failed."""
 
 
