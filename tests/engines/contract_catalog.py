@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from emulator.engines.base import NEVER, Expired, Key
 from emulator.engines.catalog import Thing
 from emulator.engines.engine import Engine
@@ -137,6 +139,12 @@ class CatalogContract:
             Expired(key("document"), NOW + 3),
             Expired(key("pool"), NOW + 5),
         ] == await upcoming(engine)
+
+    async def test_a_log_of_many_entries_is_one_coming_expiry(self, engine: Engine) -> None:
+        await asyncio.gather(*(append(engine, b"1", key("log"), expires_at=END + number) for number in range(2_010)))
+        await write(engine, b"1", key("late"), expires_at=END + 9_999)
+
+        assert [Expired(key("log"), END), Expired(key("late"), END + 9_999)] == await upcoming(engine)
 
     async def test_no_expiry_depends_on_the_purge(self, engine: Engine) -> None:
         for end in (1, 2, 6):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shutil
 import sqlite3
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,21 @@ async def test_written_data_is_there_after_reopening_the_file(path: Path) -> Non
         assert await read(engine) == b"1"
         assert [item.value for item in await items(engine)] == [b"2"]
         assert (await cast(engine, "U1", "b")).previous == "a"
+
+
+async def test_writes_reach_the_file_itself_while_it_is_open(path: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.db"
+    async with opened(path) as engine, asyncio.timeout(10):
+        await cast(engine, "U1", "a")
+        while not _has_ballots(copy):
+            await asyncio.sleep(0.01)
+            shutil.copy(path, copy)  # without the write-ahead log
+
+
+def _has_ballots(path: Path) -> bool:
+    with closing(sqlite3.connect(path)) as file, suppress(sqlite3.OperationalError):
+        return bool(file.execute("SELECT 1 FROM ballots").fetchall())
+    return False
 
 
 async def test_two_engines_on_one_file_act_as_one(path: Path) -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from support.codes import define, eligible, grant, redeem, redeemed
 from support.people import SPELLINGS, Person
-from support.service import CHANNEL
+from support.pins import validated_pin_token
+from support.service import CHANNEL, LiveServer
 from support.trivia import create_question, results, set_state
 
 pytestmark = pytest.mark.ruling("A3")
@@ -44,6 +45,18 @@ def test_additive_votes_of_one_person_share_the_limits(person: Person):
     assert [2, "unacceptable vote", 3, "unacceptable vote", "unacceptable vote", 4] == [
         answer.get("count", answer.get("reason")) for answer in answers
     ]
+
+
+def test_a_linked_game_votes_as_the_broadcaster_of_its_channel(live: LiveServer):
+    broadcaster = live.client("broadcaster", user=CHANNEL, opaque="UBROADCASTER")
+    broadcaster.post("vote", json={"value": 1}).raise_for_status()
+    game = live.bearer(validated_pin_token(live.url))
+
+    seen = game.get("vote").json()["vote"]
+    game.post("vote", json={"value": 2}).raise_for_status()
+
+    answer = broadcaster.get("vote").json()
+    assert (1, 1, 2) == (seen, answer["count"], answer["vote"])
 
 
 def test_a_person_has_one_answer_in_a_ranking(person: Person):

@@ -26,6 +26,7 @@ TESTS: Final = (
     "tests/engines/test_sqlite*.py",
     "tests/cli/test_bulk*.py",
     "tests/production",
+    "tests/realtime/test_socket_poll*.py",
 )
 """Tests that run the code in their own process, most of them in well under a second."""
 

@@ -132,9 +132,9 @@ class Commands:
         old, new = self._run(f"{command} --help", self._templates)
         found = Comparison().bodies(old.output + old.errors, new.output + new.errors, "stdout")
         if found:
-            self.report.found(
-                "commands", f"{command} --help", found, [f"{command} --help"], "make twin ARGS='--only commands'"
-            )
+            line = f"{command} --help"
+            again = f"make twin ARGS='--only commands --match \"{line}\"'"
+            self.report.found("commands", line, found, [line], again)
         self.report.counts["pages of help"] += 1
         text = old.output.decode()
         yield command, text

@@ -14,6 +14,7 @@ from twin.wire import Response
 
 VOLATILE = [
     (re.compile(r'("duration_ms" ?: ?)[0-9.e-]+'), r"\1<ms>"),  # real time
+    (re.compile(r"\([0-9.]+s(?:, [0-9,]+ per second)?\)"), "(<s>)"),  # the same, of a bulk command
     (re.compile(r"\b[0-9]+(?:\.[0-9]+)? ?(?:ms|µs)\b(?![^<]*</code>)"), "<ms>"),  # the same, for readers
     (
         re.compile(

@@ -47,6 +47,8 @@ class Talk:
 
     def __init__(self, pair: Pair, path: str, *, is_page: bool) -> None:
         self.is_page, self.path = is_page, path
+        self.is_alike = True
+        """Whether both versions have done the same so far. If not, the connection is left alone."""
         self.sockets = [FrameSocket(host.port, path) for host in pair]
         self.handshakes = [socket.handshake() for socket in self.sockets]
         self.compared = [0, 0]
@@ -123,6 +125,8 @@ class Conversation:
         self.wires = [Wire(host.port) for host in pair]
         self.steps: list[str] = []
         self.talks: list[Talk] = []
+        self._page_event = f"page event in {'production' if setup.production else 'sandbox'}"
+        """What the report calls events of pages: their rights differ by environment."""
         self._marks = 0
         self._differs = False
         clock.set(START + (FIRST + number) * APART)
@@ -193,18 +197,20 @@ class Conversation:
     def _step(self) -> bool:
         self.clock.advance(self.random.choice([0, 1, 30, 1_500]))
         drawn = self.random.random()
-        if drawn < 0.3 or not self.talks:
+        if drawn < 0.3 or not self._alike:
             call = self.calls.call(self.random.choice(_WRITING), self.clock.now, roles=_WRITERS)
             return self._call(call) and self._arrived()
-        talk = self.random.choice(self.talks)
+        talk = self.random.choice(self._alike)
         text = self._page_text() if talk.is_page else self.requests.text().replace(CLIENT_ID, self.name)
         return self._say(talk, text)
 
     def _say(self, talk: Talk, text: str) -> bool:
+        if not talk.is_alike:
+            return True
         self.steps.append(f"{'page' if talk.is_page else 'game'} {self.talks.index(talk)} sends {text:.300}")
         talk.send(text)
         self.report.counts["socket frames"] += 1
-        return self._arrived(_place(talk, text))
+        return self._arrived(_place(text))
 
     def _call(self, call: Call) -> bool:
         self.steps.append(f"{call.place} ({call.note}) {call.parts[-1]!r:.300}")
@@ -217,22 +223,27 @@ class Conversation:
     def _arrived(self, place: str = "frame") -> bool:
         """Wait for what every connection was sent, and compare the replies."""
         self._marks += 1
-        for index, talk in enumerate(self.talks):
+        for talk in self._alike:
             talk.arrive(self._marks)
             olds, news = talk.replies()
+            index = self.talks.index(talk)
             self.report.step(f"{self.steps[-1]}\n{index} -> {olds}")
-            if olds != news or olds:
-                found = self._texts(olds, news, f"reply of connection {index}")
-                self._compared("page event" if talk.is_page else place, found)
-                self._differs = self._differs or bool(found)  # the connections differ from here on
+            if found := self._texts(olds, news, f"reply of connection {index}"):
+                talk.is_alike = False
+                self._differs = not self._compared(self._page_event if talk.is_page else place, found) or self._differs
+                self.report.counts["connections that were left, at a listed difference"] += not self._differs
         return not self._differs
+
+    @property
+    def _alike(self) -> list[Talk]:
+        return [talk for talk in self.talks if talk.is_alike]
 
     def _finish(self) -> None:
         """Compare what each connection was sent on its own."""
         if not self.setup.production:
             self._call(self.calls.plain("POST", "/_emulator/clock", {"advance": 1}))
             self._arrived()
-        for index, talk in enumerate(self.talks):
+        for talk in self._alike:
             until = time.monotonic() + PATIENCE
             olds, news = talk.updates()
             while len(olds) != len(news) and time.monotonic() < until:
@@ -240,9 +251,9 @@ class Conversation:
                     socket.read_for(0.05)
                 olds, news = talk.updates()
             self.report.counts["updates and events of sockets"] += len(olds)
-            place = "page event" if talk.is_page else "frame update"
-            self._compared(place, self._texts(olds, news, f"connection {index}"))
-        if not self.setup.production:
+            place = self._page_event if talk.is_page else "frame update"
+            self._compared(place, self._texts(olds, news, f"connection {self.talks.index(talk)}"))
+        if not self.setup.production and self._alike == self.talks:
             self._call(self.calls.plain("GET", f"/_emulator/sockets?client_id={self.name}"))
 
     def _texts(self, olds: list[str], news: list[str], name: str) -> list[str]:
@@ -271,10 +282,8 @@ def _kind(text: str) -> str:
         return text[:80]
 
 
-def _place(talk: Talk, text: str) -> str:
+def _place(text: str) -> str:
     """Return how the report names a frame of a game: by its action and target."""
-    if talk.is_page:
-        return "page event"
     try:
         request = json.loads(text)
         return f"frame {request['action']} {request['params'].get('target', '')}".strip()[:80]

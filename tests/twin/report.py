@@ -46,6 +46,9 @@ class Report:
         differences = [Difference(where, each) for each in what]
         unlisted = [each for each in differences if not self.changes.excuse(each)]
         self.counts["listed differences"] += len(what) - len(unlisted)
+        for each in differences:
+            if each not in unlisted:
+                self.step(f"listed: {each}")
         if not unlisted:
             return True
         self.counts["unlisted differences"] += len(unlisted)
