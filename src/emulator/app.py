@@ -60,6 +60,7 @@ from emulator.features.trivia.service import Trivia
 from emulator.features.trivia.voters import VOTER
 from emulator.features.votes.service import Polls
 from emulator.features.waits.service import Waits
+from emulator.hints import NO_HINTS, Hints, names_of
 from emulator.ids import NewId, token_id
 from emulator.journal import NO_JOURNAL, Journal, JournalBudget
 from emulator.limits.id_quota import IdQuota
@@ -144,13 +145,14 @@ class Service:
         self.parity = Parity(
             clock, absent_from(settings.production), shared.verdicts, is_on=settings.environment.has_control
         )
+        self.hints = Hints(names_of(self.engine, clock), lambda: self.extensions.current) if has_changes else NO_HINTS
         self._lapses = _lapses(settings)
         self.hub = Hub(self.changes, self.journal)
         self.publisher = Publisher(self.engine.relay, self.hub, clock)
         is_alone = self.publisher.is_single_node and not settings.has_peers
         self.faults = FaultPlan(clock, partial(Service._faulty, self._me), is_alone=is_alone)
         self.late = FaultyBroadcasts(self.faults)
-        self.tokens = Tokens(settings, self.extensions, clock, self.key)
+        self.tokens = Tokens(settings, self.extensions, clock, self.key, self.hints)
         self._directory = Directory(self.engine.documents, clock)
         self._id_quota = IdQuota(self.engine.documents, clock, settings.limits.ids)
         self._rate_limits = _rate_limits(settings, clock)
@@ -179,14 +181,19 @@ class Service:
             engine.catalog,
             self._new_id,
         )
-        self.identities = Identities(directory, clock, self.tokens, self.extensions, self.pins.linked_caller)
+        self.identities = Identities(
+            directory, clock, self.tokens, self.extensions, self.pins.linked_caller, self.hints
+        )
         self.stores = Stores(engine.documents, clock, settings, self.publisher, directory, pages, changes, self._lapses)
         self.polls = Polls(
-            engine.ballots, clock, id_quota, self.publisher, self.scheduler, self.stores, directory, pages, changes
+            engine.ballots, clock, id_quota, self.publisher, self.scheduler, self.stores, directory, pages, changes,
+            self.hints,
+        )  # fmt: skip
+        self.rankings = Rankings(engine.ballots, clock, id_quota, changes, self.hints)
+        self.buffers = Buffers(engine.logs, clock, id_quota, changes, self.hints)
+        self.broadcasts = Broadcasts(
+            self.publisher, directory, settings.environment, changes, self.late.send, self.hints
         )
-        self.rankings = Rankings(engine.ballots, clock, id_quota, changes)
-        self.buffers = Buffers(engine.logs, clock, id_quota, changes)
-        self.broadcasts = Broadcasts(self.publisher, directory, settings.environment, changes, self.late.send)
         self.code_sets = CodeSets(
             engine.pools, engine.rosters, engine.documents, clock, self.polls, directory, self._new_id
         )
@@ -195,7 +202,7 @@ class Service:
         )
         self.datastream = Datastream(clock, self.publisher)
         self.trivia = Trivia(engine.documents, clock, settings.environment, self._lapses)
-        self.json_stores = JsonStores(engine.documents, clock, id_quota, pages, changes)
+        self.json_stores = JsonStores(engine.documents, clock, id_quota, pages, changes, self.hints)
 
     def _build_control(self) -> None:
         """The features of the control API, by which tests and tools read and steer the service."""
@@ -258,6 +265,7 @@ class Service:
             parity=self.parity,
             journal=self.journal,
             faults=self.faults,
+            hints=self.hints,
         )
         self.messages = MessageDispatcher(
             (action.bind(feature.service(self)) for feature in offered for action in feature.actions),
@@ -304,9 +312,10 @@ class Service:
             self.connections.release_all,
             self.parity.tally.clear,
             self._lapses.clear,
+            self.hints.forget,
         ):
             control.on_reset(clear)
-        for reloaded in (updates.reloaded, self.changes.forget):
+        for reloaded in (updates.reloaded, self.changes.forget, self.hints.forget):
             control.on_load(reloaded)
         control.on_wipe(self.faults.clear)
         control.on_expiry(self._lapses.expired)

@@ -98,6 +98,8 @@ class Caller(Struct, frozen=True, gc=False):  # many are cached: the garbage col
     """Whether the token named a `user_id` only. The user may then be known under another opaque id."""
     production: str = ""
     """The verdict of production on the token, if it differs (`parity/rules.py`); empty in production."""
+    hint: str = ""
+    """The hint about the client id (`hints.py`); empty if there is none, and in production."""
 
     @property
     def ids(self) -> frozenset[str]:

@@ -82,6 +82,8 @@ class Entry(Struct, gc=False):  # without references to other containers, the ga
     """The number of the socket of a frame."""
     fault: str = ""
     """The id of the fault that acted on it; empty if none did."""
+    hint: str = ""
+    """What the caller probably meant: the header `X-Emulator-Hint`; empty if nothing is known."""
     number: int = 0
     """Its mark: later entries have higher ones. Set by `Journal.add`."""
 
@@ -211,6 +213,8 @@ def _size_of(entry: Entry) -> int:
     size = _OVERHEAD + len(entry.request) + len(entry.response) + _text_size(entry.path)
     if entry.detail:
         size += _text_size(entry.detail)
+    if entry.hint:
+        size += _text_size(entry.hint)
     if entry.recipients:
         size += _text_size(entry.recipients)
     if entry.refused:

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 MARK = "x-emulator-mark"
 """The header by which an emulator in sandbox is known."""
+HINT = "x-emulator-hint"
+"""The header in which an emulator says what the caller probably meant."""
 LOG = "the service's log has details"
 
 _HTML = "an HTML page"
@@ -99,6 +101,8 @@ class ErrorAnswer(CliError):
     """Finds the request in the service's log, if the service says it."""
     is_explained = False
     """Whether `extcli explain` knows more: the service is an emulator in sandbox."""
+    hint = ""
+    """What the service says that the caller probably meant."""
     place: Sequence[str] = ()
     """The options that named the service, which `extcli explain` needs as well."""
 
@@ -112,16 +116,18 @@ class ErrorAnswer(CliError):
         super().__init__(f"{request} {outcome}: {answer}", why=why, fix=fix)
 
     def lines(self) -> list[str]:
+        lines = [*super().lines(), *([f"  hint: {self.hint}"] if self.hint else [])]
         if not self.is_explained or not self.request_id:
-            return super().lines()
+            return lines
         import shlex
 
-        return [*super().lines(), f"  {shlex.join(['extcli', 'explain', self.request_id, *self.place])}"]
+        return [*lines, f"  {shlex.join(['extcli', 'explain', self.request_id, *self.place])}"]
 
     def as_json(self) -> dict[str, Any]:
         document = super().as_json()
         document["error"] |= {"status": self.status, "body": _readable(self.body)}
         document["error"] |= {"request_id": self.request_id} if self.request_id else {}
+        document["error"] |= {"hint": self.hint} if self.hint else {}
         return document
 
 

@@ -43,6 +43,7 @@ def test_an_entry_has_the_request_its_caller_and_the_answer(live: LiveServer, vi
         "rule": "",
         "next_step": "",
         "fault": "",
+        "hint": "",
         "recipients": [],
         "delivered": 0,
         "dropped": 0,

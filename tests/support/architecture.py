@@ -22,6 +22,7 @@ BASICS = {
     "bounded_cache",
     "changes",
     "faults",
+    "hints",
     "journal",
     "refusals",
     "started",
@@ -57,6 +58,7 @@ EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
     "config": {"errors", "clock", "engines", "observability"},
     "auth": {
         "errors",
+        "hints",
         "clock",
         "callers",
         "ids",
@@ -104,6 +106,7 @@ EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
     },
     "web": {
         "errors",
+        "hints",
         "clock",
         "changes",
         "faults",

@@ -33,6 +33,7 @@ from emulator.clock import Clock
 from emulator.config.extensions import Extension, Extensions
 from emulator.config.settings import Settings
 from emulator.errors import BadRequest, ServiceError, Unauthorized
+from emulator.hints import NO_HINTS, Hints
 from emulator.ids import token_id
 from emulator.parity.rules import (
     ANSWERS,
@@ -90,11 +91,19 @@ def _cached_size(header: str) -> int:
 class Tokens:
     """Verifies `Authorization` headers and signs tokens."""
 
-    def __init__(self, settings: Settings, extensions: Extensions, clock: Clock, service_key: SigningKey) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        extensions: Extensions,
+        clock: Clock,
+        service_key: SigningKey,
+        hints: Hints = NO_HINTS,
+    ) -> None:
         self._extensions = extensions
         self._leeway = settings.leeway
         self._environment, self._production = settings.environment, settings.production
         self._clock = clock
+        self._hints = hints
         self._service_key = service_key
         service_key.on_change(self.forget)
         self._cache: BoundedCache[str, Credential] = BoundedCache(_MAX_CACHED_BYTES, _cached_size)
@@ -148,6 +157,9 @@ class Tokens:
         caller = caller_of(client_id, claims, grant, production)
         if claims.get(HELPER) is True and not self._environment.verifies_tokens:
             caller = replace(caller, expires_at=None)
+        if hint := self._hints.client(client_id):
+            caller = replace(caller, hint=hint)
+        self._hints.met(client_id)
         return Credential(caller, milliseconds(claims, "nbf") or 0, pin_token_id)
 
     def own_claims(self, token: str, *, use: str) -> Mapping[str, Any] | None:
@@ -295,6 +307,7 @@ class Tokens:
 
     def check_registered(self, client_id: str) -> None:
         """Raise `Unauthorized` for a client id that this service does not accept."""
+        self._hints.client(client_id)
         if not self._extensions.admits(client_id):
             raise Unauthorized(UNAUTHORIZED, "the client id is not a registered extension")
         if not self._environment.verifies_tokens and self._extensions.find(client_id) is None:

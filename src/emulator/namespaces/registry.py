@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from emulator.clock import monotonic
 from emulator.errors import BadRequest, Conflict, EngineError, NotFound, TooManyRequests, Unavailable
+from emulator.hints import hint, nearest
 from emulator.ids import token_id
 from emulator.observability.audit import audit
 from emulator.observability.request_context import DEFAULT_NAMESPACE as DEFAULT
@@ -27,6 +28,8 @@ from emulator.web.front import Front
 NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _STEP: Final = 25
 """Namespaces that a listing counts before other requests run."""
+_LOOKED_AT: Final = 200
+"""Namespaces, those used last, among which a similar name is looked for."""
 _log = logging.getLogger("emulator")
 
 
@@ -120,6 +123,12 @@ class Registry:
     async def exists(self, name: str) -> bool:
         """Return whether a namespace is open, or storage has it."""
         return name == DEFAULT or name in self._tenants or name in await self._storage.names()
+
+    async def suggest(self, name: str) -> None:
+        """Give the current request a hint if its namespace is new, and another has a similar name."""
+        used = await self.latest(_LOOKED_AT)
+        if name not in used and (near := nearest(name, used)):
+            hint(f"{name} is a new namespace; did you mean {near}?")
 
     async def listing(self, most: int | None = None) -> Listing:
         """List the namespaces, without `default`: all, or those that were used last. This opens none."""

@@ -99,10 +99,12 @@ class Namespaces:
         try:
             namespace.set(label_of(checked(name)))  # for the rest of the request's task
             if scope["method"] == "OPTIONS" and not self._registry.is_open(name):  # it would answer the same
-                reply, error = preflight_reply(path)
+                reply, error = preflight_reply(path, scope["headers"])
                 self._default.record_answer(context, scope["method"], scope["path"], reply, error)
                 await reply(send)
                 return
+            if not self._registry.is_open(name):
+                await self._registry.suggest(name)
             address = scope["client"][0] if scope["client"] else ""
             front = await self._registry.front(name, creates=self._creates(scope["headers"], address))
         except ServiceError as error:

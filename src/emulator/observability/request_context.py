@@ -19,6 +19,7 @@ REQUEST_ID: Final = b"x-request-id"
 MARK: Final = b"x-emulator-mark"
 PRODUCTION: Final = b"x-emulator-production"
 FAULT: Final = b"x-emulator-fault"
+HINT: Final = b"x-emulator-hint"
 DEFAULT_NAMESPACE: Final = "default"
 """The namespace of the plain paths."""
 _VALID_ID: Final = re.compile(rb"[A-Za-z0-9._:+/=@-]{1,64}")
@@ -46,6 +47,8 @@ class RequestContext:
     """What production would do differently: the header `X-Emulator-Production`; empty if nothing is known."""
     fault: str = ""
     """The faults that act on it: the header `X-Emulator-Fault`; empty for none."""
+    hint: str = ""
+    """What the caller probably meant (`hints.py`); empty in production."""
     is_inner: bool = False
     """Whether the service made the request itself, for `POST /_emulator/call`, with a token of its own."""
 
@@ -53,6 +56,11 @@ class RequestContext:
     def is_probe(self) -> bool:
         """Whether a tool made the request for itself."""
         return is_probe(self.id)
+
+    @property
+    def hint_header(self) -> bytes:
+        """The header `X-Emulator-Hint`: ASCII, with escapes for other characters."""
+        return self.hint.encode("ascii", "backslashreplace")
 
 
 current: Final[ContextVar[RequestContext | None]] = ContextVar("request_context", default=None)

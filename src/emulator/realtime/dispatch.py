@@ -115,6 +115,8 @@ class MessageDispatcher:
     async def _perform(self, session: Session, request: Request) -> object:
         """Return the data of the reply."""
         if session.caller is not None:
+            if session.caller.hint and (context := current.get()) is not None:
+                context.hint = session.caller.hint
             self._rate_limits.check(session.caller)
         message = Message(session, request, session.caller)
         if request.action in (SUBSCRIBE, UNSUBSCRIBE):

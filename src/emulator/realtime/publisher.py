@@ -67,6 +67,10 @@ class Publisher:
         """Return the topics of this kind that have subscribers on this node."""
         return self._hub.all_topics(kind)
 
+    def topics_in(self, kind: str, channel: str) -> list[Key]:
+        """Return the topics of this kind in a channel that have subscribers on this node."""
+        return self._hub.topics(kind, channel)
+
     def publish_locally(self, topic: Key, target: str, data: object) -> None:
         """Send an update to the topic's subscribers on this node."""
         self._hub.deliver(topic, envelope.update(target, data, now=self._clock.now()))

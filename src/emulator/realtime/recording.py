@@ -67,6 +67,7 @@ def frame_entry(
         socket=socket,
         fault=fault_id(context.fault),
         refused=masked_refusal(error.refused) if error else None,
+        hint=masked_text(context.hint),
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from emulator.observability.request_context import PRODUCTION, REQUEST_ID, current
+from emulator.observability.request_context import HINT, PRODUCTION, REQUEST_ID, current
 from emulator.web.front import HotPath
 from emulator.web.request import WholeRequest
 from emulator.web.response import Reply
@@ -112,6 +112,8 @@ class Exchange:
         id = context.id.encode()
         if context.production:
             rest = b"\r\n%b: %b%b" % (PRODUCTION, context.production.encode(), rest)
+        if context.hint:
+            rest = b"\r\n%b: %b%b" % (HINT, context.hint_header, rest)
         if context.mark:
             parts = start, id, context.mark, rest, len(body), end, body
             transport.write(b"%b%b\r\nx-emulator-mark: %d%b%d\r\n%b%b" % parts)

@@ -15,6 +15,7 @@ from emulator.config.settings import Limits
 from emulator.errors import ServiceError
 from emulator.faults import REQUEST as REQUESTS
 from emulator.faults import Faults
+from emulator.hints import Hints
 from emulator.journal import Journal
 from emulator.observability.failures import answerable
 from emulator.observability.recorder import Recorder
@@ -58,6 +59,7 @@ class Dispatcher:
     parity: Parity
     journal: Journal
     faults: Faults
+    hints: Hints
 
     def __post_init__(self) -> None:
         self.held = HeldRequests()
@@ -175,6 +177,8 @@ class Dispatcher:
         if endpoint.audience is Audience.CLIENTS:
             header = authorization_of(headers)
             context.caller = caller = access.cached_caller(header) or await access.verified(header, peer)
+            if caller.hint:
+                context.hint = caller.hint
             access.check_caller(caller, endpoint, peer)
         elif endpoint.audience is Audience.CLIENT_ID:
             caller, client_id = await access.client_of(request)
@@ -193,6 +197,8 @@ class Dispatcher:
             query, chunks = query_of(request.query), request.chunks(limit)
             if endpoint.audience is Audience.PAGE:
                 query = {**query, **request.scope["path_params"]}
+            if "channel_id" in query and caller is not None and not caller.spans_channels:
+                self.hints.other_channel(caller, query["channel_id"])
             call = Call(caller, query, body, peer, client_id, access.check_registered, chunks, headers)
             answer = await bound.answer(call)
             context.mark = self.changes.mark  # before anything else runs, so that what this causes has later marks

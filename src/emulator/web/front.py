@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Iterable
 from typing import Any, Final, Protocol
 
 from litestar import Litestar
@@ -10,11 +10,11 @@ from litestar.enums import ScopeType
 from litestar.types import Receive, Scope, Send
 
 from emulator.config.settings import Limits
-from emulator.errors import MethodNotAllowed, ServiceError
+from emulator.errors import Forbidden, MethodNotAllowed, ServiceError
 from emulator.faults import REQUEST
 from emulator.journal import Entry
 from emulator.observability.recorder import Recorder
-from emulator.observability.request_context import FAULT, MARK, PRODUCTION, RequestContext, bind_context
+from emulator.observability.request_context import FAULT, HINT, MARK, PRODUCTION, RequestContext, bind_context
 from emulator.realtime.connection import Connection, Peer
 from emulator.realtime.gateway import Gateway
 from emulator.web.aliases import SERVICE, normalize_path
@@ -22,7 +22,7 @@ from emulator.web.chunks import close_chunks
 from emulator.web.dispatch import DISPATCHER, STREAM, Dispatcher
 from emulator.web.recording import record_unrouted
 from emulator.web.request import WholeRequest
-from emulator.web.response import Reply, error_reply
+from emulator.web.response import ALLOWED_HEADERS, Reply, error_reply
 
 HOT: Final = frozenset(
     {
@@ -174,7 +174,7 @@ class Front:
             reply = await self._dispatcher.perform(method, path, scope, receive)
             await reply(send)
         elif method == "OPTIONS":
-            reply, error = preflight_reply(path)
+            reply, error = preflight_reply(path, scope["headers"])
             record_unrouted(self._dispatcher.journal, context, method, path, reply, error)
             await reply(send)
         else:
@@ -187,7 +187,7 @@ class Front:
                     await close_chunks(stream)
 
     def _marking(self, context: RequestContext, send: Send) -> Send:
-        """Return a `send` that adds the mark, the verdict of production and the fault to the headers."""
+        """Return a `send` that adds the mark, the verdict of production, the fault and the hint to the headers."""
 
         async def marked(message: Any) -> None:
             if message["type"] == "http.response.start":
@@ -195,15 +195,32 @@ class Front:
                 marks = [(MARK, b"%d" % mark)] if mark else []
                 verdict = [(PRODUCTION, context.production.encode())] if context.production else []
                 fault = [(FAULT, context.fault.encode())] if context.fault else []
-                message["headers"] = [*marks, *verdict, *fault, *message["headers"]]
+                hint = [(HINT, context.hint_header)] if context.hint else []
+                message["headers"] = [*marks, *verdict, *fault, *hint, *message["headers"]]
             await send(message)
 
         return marked
 
 
-def preflight_reply(path: str) -> tuple[Reply, ServiceError | None]:
-    """Let any origin call the service API, and none call anything else (ruling W5)."""
+def preflight_reply(path: str, headers: Iterable[tuple[bytes, bytes]]) -> tuple[Reply, ServiceError | None]:
+    """Let any origin call the service API, and none call anything else (ruling W5).
+
+    The answer is the same for all headers: the browser compares, and refuses the request. The error is for the journal.
+    """
     if path.startswith("/v1/"):
-        return Reply(200, b"{}", cors=True, more=_PREFLIGHT), None
+        return Reply(200, b"{}", cors=True, more=_PREFLIGHT), _refusal_of(headers)
     error = MethodNotAllowed("Method Not Allowed", f"{path[:100]} does not support OPTIONS")
     return error_reply(error, cors=False), error
+
+
+def _refusal_of(headers: Iterable[tuple[bytes, bytes]]) -> ServiceError | None:
+    """Return why the browser will not send the request of a preflight: a header that pages may not send."""
+    asked = b",".join(value for name, value in headers if name == b"access-control-request-headers").decode("latin-1")
+    names = {name.strip().lower() for name in asked.split(",")} - {""}
+    extra = sorted(names - {name.lower() for name in ALLOWED_HEADERS})
+    if not extra:
+        return None
+    allowed = ", ".join(ALLOWED_HEADERS)
+    return Forbidden(
+        "Header not allowed", f"a page may not send the header {', '.join(extra)[:200]}; allowed: {allowed}"
+    )

@@ -27,6 +27,8 @@ class InnerReply(NamedTuple):
     is_json: bool
     headers: Mapping[str, str]
     """The headers that the endpoint declares, by name."""
+    hint: str
+    """What the caller probably meant; empty if nothing is known."""
 
 
 async def answer_inside(
@@ -64,4 +66,4 @@ async def answer_inside(
             await close_chunks(chunks)
             answer = b"".join(parts)
     headers = {name.decode(): value.decode() for name, value in reply.more if name.lower().startswith(_OWN_HEADERS)}
-    return InnerReply(context.id, reply.status, answer, reply.content_type == JSON, headers)
+    return InnerReply(context.id, reply.status, answer, reply.content_type == JSON, headers, context.hint)

@@ -44,6 +44,7 @@ def request_entry(
         context.production,
         fault=fault_id(context.fault) if context.fault else "",
         refused=masked_refusal(failure.refused) if failure else None,
+        hint=masked_text(context.hint) if context.hint else "",
     )
 
 
@@ -54,5 +55,6 @@ def record_unrouted(
     if journal.is_on:
         answer = reply.body if isinstance(reply.body, bytes) else b""
         entry = unrouted_entry(path, id=context.id, method=method, status=reply.status, answer=answer, error=error)
+        entry.hint = masked_text(context.hint) if context.hint else ""
         entry.production = context.production or dict(reply.more).get(PRODUCTION, b"").decode()
         journal.add(entry)

@@ -25,9 +25,11 @@ PAGE_HEADERS = (
     (b"cache-control", b"no-store"),
 )
 """The headers of every page."""
+ALLOWED_HEADERS = ("Authorization", "Content-Type")
+"""The headers that pages of any origin may send, beside those that need no permission (ruling W5)."""
 CORS = (
     (b"access-control-allow-origin", b"*"),
-    (b"access-control-allow-headers", b"Authorization, Content-Type"),
+    (b"access-control-allow-headers", ", ".join(ALLOWED_HEADERS).encode()),
     (b"access-control-allow-methods", b"GET, POST, PUT, PATCH, DELETE, OPTIONS"),
     (b"access-control-expose-headers", b"X-Request-Id, Retry-After"),
 )

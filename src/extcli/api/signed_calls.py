@@ -13,7 +13,7 @@ from extcli.api.http import Answer, Http
 from extcli.api.retry import RATE_LIMITED, retry_after
 from extcli.api.token_sources import Credentials
 from extcli.config.resolver import Resolver
-from extcli.errors import MARK, ErrorAnswer, Refused, ServerError, Unreachable, forbidden_advice, reason_of
+from extcli.errors import HINT, MARK, ErrorAnswer, Refused, ServerError, Unreachable, forbidden_advice, reason_of
 from extcli.output.sanitize import visible
 
 if TYPE_CHECKING:
@@ -117,6 +117,7 @@ def error_of(call: Call, answer: Answer, credentials: Credentials | None) -> Err
         return ServerError(str(call), status, answer.content, request_id=request_id)
     fix = _advice(call, answer, credentials)
     error = Refused(str(call), status, answer.content, request_id=request_id, fix=fix)
+    error.hint = answer.headers.get(HINT, "")
     error.is_explained = MARK in answer.headers and not call.path.startswith(_READERS)
     return error
 

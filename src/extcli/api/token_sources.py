@@ -11,7 +11,7 @@ from extcli.api import tokens
 from extcli.api.call import CONTROL, SERVICE, Call, encoded
 from extcli.api.http import Answer, Http
 from extcli.config.settings import Identity
-from extcli.errors import MARK, ErrorAnswer, Refused, ServerError, UnexpectedAnswer, UsageError, is_from_service
+from extcli.errors import HINT, MARK, ErrorAnswer, Refused, ServerError, UnexpectedAnswer, UsageError, is_from_service
 
 _LARGEST_REQUEST = 48 * 1024
 _EXPIRED = "expire"
@@ -208,7 +208,7 @@ def _no_token(call: Call, answer: Answer) -> ErrorAnswer:
     elif status not in (401, 403) and not _is_about(call.path, answer):
         fix = "is --url (EXTCLI_URL) the base address of an extension service, without /v1/e?"
     refused = Refused(str(call), status, answer.content, request_id=answer.headers.get("x-request-id", ""), fix=fix)
-    refused.is_explained = MARK in answer.headers
+    refused.hint, refused.is_explained = answer.headers.get(HINT, ""), MARK in answer.headers
     return refused
 
 

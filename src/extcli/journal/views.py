@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from shutil import get_terminal_size
 from textwrap import wrap
 from typing import Any
@@ -28,18 +29,27 @@ def request_of(entry: Json) -> str:
     return f"{entry['kind']} {entry['endpoint']}"
 
 
-def caller_of(entry: Json) -> str:
-    """Return the caller as `viewer:5551@777`: role, user and channel, as far as the token names them."""
+def caller_of(entry: Json, *, with_client: bool = False) -> str:
+    """Return the caller as `viewer:5551@777`: role, user and channel, as far as the token names them.
+
+    The client id is added on request: `viewer:5551@777 of my-extension`.
+    """
     caller = entry["caller"]
     if caller is None:
         return "-"
+    if with_client:
+        return f"{caller_of(entry)} of {caller['client_id']}"
     user = caller["user_id"] or ("" if caller["opaque_id"].startswith("A-") else caller["opaque_id"])
     channel = caller["channel_id"]
     return f"{caller['role']}{f':{user}' if user else ''}{f'@{channel}' if channel else ''}"
 
 
 def note_of(entry: Json) -> str:
-    """Return why it was refused, its recipients, the fault that acted, or what production would have done."""
+    """Return why it was refused, its recipients, its fault, or what production would have done; and its hint."""
+    return "; ".join(filter(None, (_note_of(entry), entry.get("hint"))))
+
+
+def _note_of(entry: Json) -> str:
     if entry["kind"] == "delivery":
         fault = f", fault {entry['fault']}" if entry.get("fault") else ""
         return f"to {entry['delivered']}" + (f", {entry['dropped']} dropped" if entry["dropped"] else "") + fault
@@ -59,13 +69,13 @@ def _time(entry: Json) -> str:
     return times.shown(entry["system_at"])[11:].removesuffix("Z").ljust(12, "0" if entry["system_at"] % 1000 else " ")
 
 
-def _cells(entry: Json) -> list[str]:
+def _cells(entry: Json, *, with_client: bool = False) -> list[str]:
     took = "" if entry["kind"] == "delivery" else f"{entry['duration_ms']:.1f} ms"
     return [
         _time(entry),
         _status(entry),
         visible(request_of(entry)),
-        visible(caller_of(entry)),
+        visible(caller_of(entry, with_client=with_client)),
         took,
         visible(entry["id"]),
         visible(note_of(entry)),
@@ -73,8 +83,13 @@ def _cells(entry: Json) -> list[str]:
 
 
 def lines_of(entries: Iterable[Json], total: int) -> str:
-    """Return the lines of each entry, of at most `total` columns: the request, then its caller and a note, wrapped."""
-    rows = [_cells(entry) for entry in entries]
+    """Return the lines of each entry, of at most `total` columns: the request, then its caller and a note, wrapped.
+
+    Callers are shown with their client ids if there are several.
+    """
+    listed = list(entries)
+    with_client = len(clients_of(listed)) > 1
+    rows = [_cells(entry, with_client=with_client) for entry in listed]
     ids = max((len(id) for *_, id, _ in rows if len(id) <= _LONGEST_ID), default=0)
     times_taken = max((len(took) for *_, took, _, _ in rows), default=0)
     around = _INDENT + times_taken + len("  ") + ids
@@ -87,6 +102,11 @@ def lines_of(entries: Iterable[Json], total: int) -> str:
         second = f"{below}{caller:<18} {note}"
         lines += [_cut(f"{'':<{_INDENT}}{part}", total) for part in wrap(second, max(total - _INDENT, 20))]
     return "\n".join(lines)
+
+
+def clients_of(entries: Iterable[Json]) -> set[str]:
+    """Return the client ids of the callers."""
+    return {entry["caller"]["client_id"] for entry in entries if entry["caller"] is not None}
 
 
 def _cut(text: str, width: int) -> str:
@@ -109,9 +129,9 @@ ENTRIES = View(
 """A part of the journal."""
 
 
-def line_of(entry: Json) -> str:
+def line_of(entry: Json, *, with_client: bool = False) -> str:
     """Return an entry as one line for people, in columns, cut to the width of the terminal."""
-    time, status, request, caller, took, id, note = _cells(entry)
+    time, status, request, caller, took, id, note = _cells(entry, with_client=with_client)
     total = get_terminal_size().columns
     width = 36 if total >= 120 else 30
     line = f"{time} {status:<3} {_cut(request, width):<{width}} {id:<14} {caller:<18} {took:>10} {note}"
@@ -120,6 +140,8 @@ def line_of(entry: Json) -> str:
 
 ENTRY_LINE = View(table=line_of, rows=lambda entry: [_row(entry)])
 """One entry of many, as it happens."""
+ENTRY_LINE_WITH_CLIENT = View(table=partial(line_of, with_client=True), rows=ENTRY_LINE.rows)
+"""The same, where callers have several client ids."""
 
 
 _FACTS = {
@@ -128,6 +150,7 @@ _FACTS = {
     "next_step": "next step",
     "production": "production",
     "fault": "fault",
+    "hint": "hint",
 }
 
 

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 from extcli import bounded_json
-from extcli.errors import CliError, UnexpectedAnswer
+from extcli.errors import HINT, CliError, UnexpectedAnswer
 from extcli.output.format import Format
 from extcli.output.sanitize import compact, printable
 from extcli.output.streams import silence, writable
@@ -71,6 +71,8 @@ class Output:
 
     def show(self, answer: Answer, view: View) -> None:
         """Print an answer. As `json`, its body byte for byte, if it is JSON; else raises `UnexpectedAnswer`."""
+        if hint := answer.headers.get(HINT):
+            self.report(f"hint: {hint}")
         if self.query or self.watcher:
             self.show_value(shapes.document_of(answer, object), view, of=answer)
         elif self.format is Format.JSON:

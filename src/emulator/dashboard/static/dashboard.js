@@ -102,12 +102,13 @@ document.addEventListener("htmx:after:request", (event) => {
   const body = isCall ? answer.body : answer;
   if (status >= 400) {
     const id = isCall ? answer.request_id : form.action.endsWith("/call") ? "" : ctx.response.headers.get("x-request-id");
-    say(body?.info || body?.reason || `the service answered ${status}`, true, result.dataset.requests && id);
+    const hint = isCall && answer.hint ? ` (${answer.hint})` : "";
+    say((body?.info || body?.reason || `the service answered ${status}`) + hint, true, result.dataset.requests && id);
   } else if ("reached" in form.dataset) {
     sayReached(form, answer.request_id);
   } else {
     const shown = form.dataset.show ? memberOf(answer, form.dataset.show) : undefined;
-    say(shown === undefined ? form.dataset.done : `${form.dataset.done} ${shown}`);
+    say([form.dataset.done, shown, isCall ? answer.hint : undefined].filter((part) => part !== undefined).join(" "));
   }
 });
 document.addEventListener("htmx:error", (event) => {

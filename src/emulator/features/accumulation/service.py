@@ -14,6 +14,7 @@ from emulator.clock import DAY, Clock, clamp_instant
 from emulator.engines.base import Key, Logs
 from emulator.errors import BadRequest
 from emulator.features.accumulation.rules import LIMIT, BufferEntry
+from emulator.hints import Hints
 from emulator.limits.id_quota import IdQuota
 from emulator.limits.pages import Page
 from emulator.wire import json_codec
@@ -54,11 +55,12 @@ class BufferList(Struct):
 class Buffers:
     """Buffers of all extensions. `channel` is the channel of the call; `None` is all channels together (ruling A4)."""
 
-    def __init__(self, logs: Logs, clock: Clock, id_quota: IdQuota, changes: Changes) -> None:
+    def __init__(self, logs: Logs, clock: Clock, id_quota: IdQuota, changes: Changes, hints: Hints) -> None:
         self._logs = logs
         self._clock = clock
         self._id_quota = id_quota
         self._changes = changes
+        self._hints = hints
 
     async def add(self, caller: Caller, channel: str | None, buffer_id: str, value: object) -> None:
         """Append a blob with its poster and time; raises `BadRequest` if it is 256 bytes or more."""
@@ -80,6 +82,8 @@ class Buffers:
         """Return the entries added at or after `start` (Unix ms)."""
         key = Key("accumulate", caller.client_id, buffer_id, channel)
         latest, pages = await self._logs.read(key, now=self._clock.now(), since=clamp_instant(start))
+        if not latest:
+            await self._hints.absent(key)
         return Entries(latest, ([item.value for item in page] async for page in pages))
 
     async def summary(self, caller: Caller, channel: str | None, buffer_id: str) -> tuple[int, bytes]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
 from msgspec import UNSET
@@ -25,6 +26,7 @@ from emulator.features.broadcast.rules import (
     targets_of,
     user_of_target,
 )
+from emulator.hints import Hints
 from emulator.parity.rules import ROLE
 from emulator.parity.service import note
 from emulator.realtime.page_access import pusher_topic, whisper_topic
@@ -34,6 +36,8 @@ from emulator.wire import json_codec
 
 T = TypeVar("T")
 
+_LATELY: Final = 200
+"""Broadcasts that are looked at for events that were sent."""
 _LONG: Final = 8 * 1024
 """Bytes of JSON that are compressed in a thread, so that other requests are answered meanwhile."""
 
@@ -62,13 +66,20 @@ class Broadcasts:
     """
 
     def __init__(
-        self, publisher: Publisher, users: Users, environment: Environment, changes: Changes, disturb: Disturb
+        self,
+        publisher: Publisher,
+        users: Users,
+        environment: Environment,
+        changes: Changes,
+        disturb: Disturb,
+        hints: Hints,
     ) -> None:
         self._publisher = publisher
         self._users = users
         self._environment = environment
         self._changes = changes
         self._disturb = disturb
+        self._hints = hints
 
     async def send(
         self, caller: Caller, channel: str | None, event: str, data: Any, *, target: str = BROADCAST
@@ -108,7 +119,20 @@ class Broadcasts:
 
     def topics(self, caller: Caller, channel: str | None, event: str) -> tuple[Key, ...]:
         """Return the topics of a subscriber to an event; `*` means all events. Raises `BadRequest`."""
+        self._hints.event(event, partial(self._sent, caller.client_id, channel), "nothing has been sent here as")
         return subscribed_topics(caller, channel or "", checked_event(event))
+
+    def _sent(self, client_id: str, channel: str | None) -> Iterator[str]:
+        """Yield the events that were sent lately in a channel, or in all channels; none of an event yields none."""
+        for change in reversed(self._changes.latest("event", _LATELY)):
+            if change.key.owner == client_id and change.key.channel in ("", channel):
+                yield change.key.name
+
+    def _heard(self, client_id: str, channel_id: str) -> Iterator[str]:
+        """Yield the events that sockets listen to in a channel, or, without one, in all channels."""
+        for topic in self._publisher.topics_in("event", channel_id):
+            if topic.owner == client_id:
+                yield topic.name
 
     def _full_name(self, caller: Caller, event: str) -> str:
         return full_name(self._environment.name, caller.client_id, checked_event(event))
@@ -129,6 +153,7 @@ class Broadcasts:
             for spelled in users:
                 to = of._replace(user="\n".join(spelled))
                 if not self._publisher.has_subscribers(to):
+                    self._hints.event(name, partial(self._heard, caller.client_id, channel_id), "nothing listens to")
                     self._publisher.record_undelivered(to, name, update)
                 await self._publisher.publish(to, name, update)
                 topic = pusher_topic(caller.client_id, channel_id)

@@ -27,6 +27,8 @@ class Called(Struct):
     """What the endpoint says in headers, such as `Extcli-Marked`, by name. Absent if there are none."""
     note: str | UnsetType = UNSET
     """Present if the body is not complete."""
+    hint: str | UnsetType = UNSET
+    """What the caller probably meant, as in `X-Emulator-Hint`; absent if nothing is known."""
 
 
 class Reply(Protocol):
@@ -47,6 +49,9 @@ class Reply(Protocol):
 
     @property
     def headers(self) -> Mapping[str, str]: ...
+
+    @property
+    def hint(self) -> str: ...
 
 
 class Answering(Protocol):
@@ -86,7 +91,12 @@ class Calls:
             peer=peer,
             max_size=MAX_ANSWER,
         )
-        if len(reply.body) > MAX_ANSWER:
-            text = shown(reply.body[:MAX_ANSWER], is_json=False)
-            return Called(reply.status, text, reply.request_id, reply.headers or UNSET, CUT)
-        return Called(reply.status, shown(reply.body, is_json=reply.is_json), reply.request_id, reply.headers or UNSET)
+        is_cut = len(reply.body) > MAX_ANSWER
+        return Called(
+            reply.status,
+            shown(reply.body[:MAX_ANSWER], is_json=reply.is_json and not is_cut),
+            reply.request_id,
+            reply.headers or UNSET,
+            CUT if is_cut else UNSET,
+            reply.hint or UNSET,
+        )

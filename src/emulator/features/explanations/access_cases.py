@@ -114,6 +114,14 @@ ACCESS: Final = (
         ),
     ),
     *cases(
+        "Header not allowed",
+        rows=(
+            (r"the header (?P<header>.+); allowed: (?P<these>.+)", "docs: CORS", "A page may not send this header",
+             "Leave the header out, or send its value in the query or the body; only browsers refuse it.",
+             "{header} in Access-Control-Request-Headers", "no headers but {these}"),
+        ),
+    ),
+    *cases(
         "Unauthorized",
         rows=(
             (r"authenticate first", "X3", "The connection is not authenticated",

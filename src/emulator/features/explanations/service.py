@@ -8,7 +8,6 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace as with_fields
 
 from emulator.errors import NotFound
-from emulator.faults import REASON
 from emulator.features.explanations import texts
 from emulator.features.explanations.texts import Explanation, Rule
 from emulator.journal import DELIVERY, Entry, Journal
@@ -52,6 +51,8 @@ class Explained(Struct):
     entry: Summary | UnsetType = UNSET
     explanation: Explanation | UnsetType = UNSET
     """Why the entry was refused; absent if it was not."""
+    hint: str | UnsetType = UNSET
+    """What the caller probably meant; absent if nothing is known."""
     production: Verdict | UnsetType = UNSET
     """Absent if production would have answered in the same way, as far as is known."""
 
@@ -64,7 +65,7 @@ class Explanations:
 
     def explain(self, entry: Entry) -> Explanation | None:
         """Return why an entry was refused or not answered; `None` if it was, or is of an unknown kind."""
-        if entry.status < 400 and entry.reason != REASON:
+        if entry.status < 400 and not entry.reason:
             return None
         if entry.refused:
             return _with_text(Explanation(*map(texts.shortened, entry.refused[1:])))
@@ -132,6 +133,7 @@ class Explanations:
                 entry.detail,
             ),
             explanation or UNSET,
+            entry.hint or UNSET,
             verdict_of(entry.production) or UNSET,
         )
 

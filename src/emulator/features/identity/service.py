@@ -14,6 +14,7 @@ from emulator.config.extensions import Extensions
 from emulator.errors import BadRequest, invalid_parameter
 from emulator.features.identity.directory import Directory
 from emulator.features.identity.rules import TOKEN_LIFETIME, AuthtokenBody, id_text, identities_of
+from emulator.hints import Hints
 from emulator.ids import anonymous_id
 from emulator.limits.addresses import hidden_address
 from emulator.limits.pages import FIRST
@@ -60,6 +61,7 @@ class Identities:
     _tokens: Tokens
     _extensions: Extensions
     _linked_caller: Callable[[Caller, str], Awaitable[Caller]]
+    _hints: Hints
 
     async def authenticate(self, header: str | None) -> Caller:
         """Verify an `Authorization` header. Raises `Unauthorized` or `Forbidden`."""
@@ -76,6 +78,8 @@ class Identities:
         if for_helper:
             excuse()
         client_id = id_text(body.extension_id) or id_text(body.app_id)
+        if client_id:
+            self._hints.client(client_id)
         if client_id and not self._extensions.admits(client_id):
             raise BadRequest("No such extension found", f"{client_id} is not a registered extension")
         return [

@@ -87,6 +87,8 @@ class JournalEntry(Struct):
     """What production would have done differently, as in `X-Emulator-Production`; empty if nothing."""
     fault: str
     """The id of the fault that acted on it; empty if none did."""
+    hint: str
+    """What the caller probably meant, as in `X-Emulator-Hint`; empty if nothing is known."""
     recipients: list[str]
     """The first recipients of a delivery."""
     delivered: int
@@ -119,6 +121,7 @@ def shown(entry: Entry, namespace: str, explanation: Explanation | None) -> Jour
         next_step="" if explanation is None else explanation.next_step,
         production=entry.production,
         fault=entry.fault,
+        hint=entry.hint,
         recipients=entry.recipients.split("\n") if entry.recipients else [],
         delivered=entry.delivered,
         dropped=entry.dropped,

@@ -180,9 +180,9 @@ def _search(text: str) -> Matches:
 
     def matches(entry: Entry) -> bool:
         caller = entry.caller
+        texts = (entry.id, entry.name, entry.path, entry.reason, entry.detail, entry.hint, entry.recipients)
         return (
-            text
-            in f"{entry.id}\n{entry.name}\n{entry.path}\n{entry.reason}\n{entry.detail}\n{entry.recipients}".lower()
+            text in "\n".join(texts).lower()
             or (caller is not None and text in f"{caller.client_id}\n{caller.user_id}\n{caller.opaque_id}".lower())
             or raw in entry.request.lower()
             or raw in entry.response.lower()

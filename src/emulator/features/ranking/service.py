@@ -10,6 +10,7 @@ from emulator.callers import Caller, check_extension_wide, is_global
 from emulator.changes import Changes
 from emulator.clock import DAY, Clock
 from emulator.engines.base import Ballots, CastRequest, Key
+from emulator.hints import Hints
 from emulator.limits.id_quota import IdQuota
 from emulator.limits.pages import Page
 from emulator.observability.audit import audit
@@ -57,11 +58,12 @@ class RankingList(Struct):
 class Rankings:
     """Rankings of all extensions. `channel` is the channel of the call; `None` is all channels together (ruling A4)."""
 
-    def __init__(self, ballots: Ballots, clock: Clock, id_quota: IdQuota, changes: Changes) -> None:
+    def __init__(self, ballots: Ballots, clock: Clock, id_quota: IdQuota, changes: Changes, hints: Hints) -> None:
         self._ballots = ballots
         self._clock = clock
         self._id_quota = id_quota
         self._changes = changes
+        self._hints = hints
 
     async def submit(self, caller: Caller, channel: str | None, ranking_id: str, answer: str) -> Accepted:
         """Store the caller's answer, replacing an earlier one. The text is kept byte for byte."""
@@ -79,7 +81,10 @@ class Rankings:
 
     async def read(self, caller: Caller, channel: str | None, ranking_id: str) -> list[Score]:
         """Return the top 100 answers by score; ties are in order of first submission."""
-        tally = await self._ballots.tally(_key(caller, channel, ranking_id), now=self._clock.now(), top=TOP)
+        key = _key(caller, channel, ranking_id)
+        tally = await self._ballots.tally(key, now=self._clock.now(), top=TOP)
+        if not tally.counts:
+            await self._hints.absent(key)
         return [Score(answer, users) for answer, users in tally.counts]
 
     async def clear(self, caller: Caller, channel: str | None, ranking_id: str) -> None:

@@ -20,6 +20,7 @@ from emulator.features.stores.rules import (
     json_store_key,
 )
 from emulator.features.stores.service import Pages
+from emulator.hints import Hints
 from emulator.limits.id_quota import IdQuota
 from emulator.observability.audit import audit
 from emulator.wire import json_codec
@@ -28,11 +29,14 @@ from emulator.wire import json_codec
 class JsonStores:
     """The JSON stores of all extensions."""
 
-    def __init__(self, documents: Documents, clock: Clock, id_quota: IdQuota, pages: Pages, changes: Changes) -> None:
+    def __init__(
+        self, documents: Documents, clock: Clock, id_quota: IdQuota, pages: Pages, changes: Changes, hints: Hints
+    ) -> None:
         self._documents = documents
         self._clock = clock
         self._id_quota = id_quota
         self._changes = changes
+        self._hints = hints
         self._pages = pages
 
     async def read(self, caller: Caller, channel: str | None, store_id: str) -> bytes:
@@ -40,6 +44,7 @@ class JsonStores:
         key = json_store_key(caller, channel, store_id)
         found = await self._documents.read([key], now=self._clock.now())
         if key not in found:
+            await self._hints.absent(key)
             raise NotFound("Not Found", f"nothing is stored under {store_id}")
         return found[key]
 

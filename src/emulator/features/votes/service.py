@@ -37,6 +37,7 @@ from emulator.features.votes.rules import (
 )
 from emulator.features.votes.stored import Vote, Voter
 from emulator.features.votes.updates import Pages, PollUpdates
+from emulator.hints import Hints
 from emulator.limits.id_quota import IdQuota
 from emulator.limits.pages import Page
 from emulator.observability.audit import audit
@@ -78,6 +79,7 @@ class Polls:
         users: Users,
         pages: Pages,
         changes: Changes,
+        hints: Hints,
     ) -> None:
         self._ballots = ballots
         self._clock = clock
@@ -85,12 +87,15 @@ class Polls:
         self._channel_state = channel_state
         self._users = users
         self._changes = changes
+        self._hints = hints
         self.updates = PollUpdates(self._results, self._definition, self._stats, publisher, pages, scheduler, clock)
 
     async def read(self, caller: Caller, channel: str | None, poll_id: str) -> Poll:
         """Return the poll's statistics and the caller's own vote. An absent poll reads as empty."""
         key = _key(caller, channel, poll_id)
         counts, choice = await self._ballots.tally(key, now=self._clock.now(), voter=caller.opaque_id)
+        if not counts:
+            await self._hints.absent(key)
         return poll_of(counts, choice)
 
     async def counts(self, caller: Caller, channel: str | None, poll_id: str) -> Mapping[str, int]:
@@ -119,7 +124,10 @@ class Polls:
         self.updates.changed(key)
         if channel is None and not is_global(poll_id):  # the caller reads all channels together (ruling A4)
             return await self.read(caller, channel, poll_id)
-        return poll_of(*cast.tally)
+        poll = poll_of(*cast.tally)
+        if poll.count == count:
+            await self._hints.begun(key)
+        return poll
 
     async def clear(self, caller: Caller, channel: str | None, poll_id: str) -> None:
         """Delete the poll with its votes, log and definition. Does nothing if there is none.
@@ -128,6 +136,8 @@ class Polls:
         broadcaster.
         """
         key = _managed_key(caller, channel, poll_id)
+        if self._hints.is_on and await self._results(key) is None:
+            await self._hints.absent(key)
         if found := await self._ballots.drop(key, now=self._clock.now()):
             polls = len(found) if key.channel is None else ""
             audit("polls deleted", caller, channel=channel, poll=poll_id, polls=polls)
@@ -173,8 +183,12 @@ class Polls:
     ) -> AsyncIterator[list[tuple[str, int]]]:
         """Yield pages of users whose latest vote is `value`, each with the Unix ms of that vote, oldest first."""
         key, choice = _key(caller, channel, poll_id), str(value)
+        found = False
         async for page in self._ballots.entries(key, now=self._clock.now()):
+            found = True
             yield [(entry.voter, entry.cast_at) for entry in page if entry.choice == choice]
+        if not found:
+            await self._hints.absent(key)
 
     async def define(
         self,
@@ -225,16 +239,20 @@ class Polls:
 
     async def definition(self, caller: Caller, channel: str | None, poll_id: str) -> Definition:
         """Return the poll's definition with its status; raises `NotFound` if there is none."""
-        definition = await self._definition(_key(caller, channel or "", poll_id))
+        key = _key(caller, channel or "", poll_id)
+        definition = await self._definition(key)
         if definition is None:
+            await self._hints.absent(key)
             raise NotFound("Not Found", f"the poll {poll_id} has no definition")
         definition.status = status_of(definition, now=self._clock.now())
         return definition
 
     async def results(self, caller: Caller, channel: str, poll_id: str) -> PollResults:
         """Return the poll and its results; raises `NotFound` if it has neither a definition nor votes."""
-        results = await self._results(_key(caller, channel, poll_id))
+        key = _key(caller, channel, poll_id)
+        results = await self._results(key)
         if results is None:
+            await self._hints.absent(key)
             raise NotFound("Not Found", f"there is no poll {poll_id}")
         return results
 
@@ -260,6 +278,7 @@ class Polls:
         if definition.disabled:
             audit("polls disabled", caller, channel=key.channel, poll=key.name)
         self._changes.note(key, "defined", "", None, now)
+        self._hints.know(key)
         await self.updates.defined(key, definition)
         return True
 

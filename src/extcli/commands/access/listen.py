@@ -45,13 +45,29 @@ def listen(
     identity = listener.begin()
     session.output.report(f"ready: {visible(', '.join(events)) if events else 'all events'}, {identity}")
     deadline = clock.elapsed() + session.resolver.timeout() if session.resolver.flags.timeout else None
-    received = 0
-    for update in listener.updates(deadline):
-        session.output.show_value(views.event_of(update), views.EVENT)
-        flush()
-        received += 1
-        if received == count:
-            return
+    received, began = 0, clock.now()
+    try:
+        for update in listener.updates(deadline):
+            session.output.show_value(views.event_of(update), views.EVENT)
+            flush()
+            received += 1
+            if received == count:
+                return
+    except KeyboardInterrupt:
+        _report_missed(session, events or [], began, received)
+        raise
+    missed = _report_missed(session, events or [], began, received)
     if count is not None:
         what = f"received {received} of {count} events in time"
-        raise ExpectationFailed(what, fix="use a longer --timeout, or start listening before they are sent")
+        fix = "" if missed else "use a longer --timeout, or start listening before they are sent"
+        raise ExpectationFailed(what, fix=fix)
+
+
+def _report_missed(session: Session, events: list[str], began: int, received: int) -> str:
+    """Report which other events were sent, if none of the named ones was."""
+    from extcli.realtime.missed import missed_events
+
+    missed = "" if received else missed_events(session, events, began)
+    if missed:
+        session.output.report(f"hint: {missed}")
+    return missed

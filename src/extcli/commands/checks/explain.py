@@ -70,6 +70,8 @@ def _paragraphs(document: dict[str, Any]) -> Iterator[str]:
         yield f"What to do: {found['next_step']}"
     elif entry and entry["status"] < 400:
         yield "It was not refused."
+    if hint := document.get("hint"):
+        yield f"Hint: {hint}"
     if verdict := document.get("production"):
         yield (
             f"Production: {verdict['verdict']} (rule {verdict['rule']}).\n{verdict['text']}"
@@ -97,6 +99,7 @@ def _rows(document: dict[str, Any]) -> Iterator[list[str]]:
         **{name: entry.get(name) for name in ("id", "name", "status", "role", "reason", "detail")},
         **(found or (None if entry else document.get("rule")) or {}),
     }
+    facts |= {"hint": document.get("hint")}
     if verdict := document.get("production"):
         facts |= {"production": f"{verdict['verdict']}; rule={verdict['rule']}"}
     yield from ([name, field(value)] for name, value in facts.items() if value not in (None, ""))

@@ -95,7 +95,7 @@ def _print_all(session: Session, items: Iterable[dict[str, Any]], count: int | N
     from extcli.journal import views
     from extcli.output.streams import flush
 
-    output, shown = session.output, 0
+    output, shown, clients = session.output, 0, set[str]()
     as_json = output.format in (Format.JSON, Format.JSONL)
     for item in items:
         if "lost" in item:
@@ -106,7 +106,8 @@ def _print_all(session: Session, items: Iterable[dict[str, Any]], count: int | N
         if as_json and not output.query:
             output.line(compact(item))
         else:
-            output.show_value(item, views.ENTRY_LINE)
+            clients |= views.clients_of([item])
+            output.show_value(item, views.ENTRY_LINE_WITH_CLIENT if len(clients) > 1 else views.ENTRY_LINE)
         flush()
         shown += 1
         if shown == count:

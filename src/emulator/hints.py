@@ -1,0 +1,255 @@
+"""Hints about names that are probably misspelt: for the journal, and for the header `X-Emulator-Hint`.
+
+Only the sandbox gives hints, and they never change a body (ruling W4). A hint is looked for only where an answer is
+empty or refused, and where a name is used for the first time, so the usual request pays nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from difflib import SequenceMatcher
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from emulator.bounded_cache import BoundedCache
+from emulator.callers import Caller
+from emulator.clock import Clock
+from emulator.engines.base import Key
+from emulator.engines.engine import Engine
+from emulator.errors import EngineError
+from emulator.observability.request_context import current
+
+_SIMILAR: Final = 0.8
+"""The share of characters that two words have in common, in order, if one may be a misspelling of the other."""
+_SHORTEST: Final = 4
+"""Characters of a word that may be misspelt: `rock` and `rack` differ on purpose."""
+_LONGEST: Final = 64
+_MAX_LENGTH: Final = 300
+"""Characters of a hint."""
+_KEPT: Final = 100
+"""Names that are kept of one kind, extension and channel."""
+_GROUPS: Final = 500
+_CLIENTS: Final = 200
+
+_WHAT: Final = {"poll": "poll", "rank": "ranking", "accumulate": "buffer", "json_store": "JSON store"}
+"""What the kinds of keys are called, as long as they have hints."""
+
+_TRACKED: Final = ("poll",)
+"""The kinds whose services report each new name, so that kept names are all there are."""
+
+NamesOf = Callable[[Key], Awaitable[Iterable[str]]]
+"""Returns names in use of the kind, extension and channel of a key."""
+
+
+class _Parts(NamedTuple):
+    """What of a name is compared."""
+
+    words: tuple[str, ...]
+    digits: tuple[str, ...]
+
+
+@lru_cache(maxsize=4096)
+def _parts(name: str) -> _Parts:
+    folded = name.casefold()
+    return _Parts(tuple(re.findall(r"[^\W\d_]+", folded)), tuple(re.findall(r"\d+", folded)))
+
+
+def is_misspelling(name: str, other: str) -> bool:
+    """Whether one of two names may be a misspelling of the other. Names that differ in digits are numbered on purpose.
+
+    Words of one name are compared with those of the other one by one: `team-red` and `team-blue` differ on purpose.
+    """
+    if name == other or max(len(name), len(other)) > _LONGEST:
+        return False
+    (words, digits), (others, other_digits) = _parts(name), _parts(other)
+    if digits != other_digits:
+        return False
+    if "".join(words) == "".join(others):
+        return True
+    pairs = [pair for pair in zip(words, others, strict=False) if pair[0] != pair[1]]
+    return len(words) == len(others) and all(
+        min(map(len, pair)) >= _SHORTEST and SequenceMatcher(None, *pair).ratio() >= _SIMILAR for pair in pairs
+    )
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the first name of which this one may be a misspelling; empty if there is none."""
+    length, first, last = len(name), name[:1].casefold(), name[-1:].casefold()
+    for other in known:
+        if abs(len(other) - length) > 2 or (other[:1].casefold() != first and other[-1:].casefold() != last):
+            continue  # most names end here: comparing texts takes microseconds
+        if is_misspelling(name, other):
+            return other
+    return ""
+
+
+def _safe(text: str) -> str:
+    """Return a text of callers as a header can carry it: bounded, and with escapes for what is not printable."""
+    return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in text[:_MAX_LENGTH])
+
+
+def hint(text: str) -> None:
+    """Give the current request a hint, unless it has one."""
+    context = current.get()
+    if context is not None and not context.hint:
+        context.hint = _safe(text)
+
+
+class Hints:
+    """The hints of one service. It keeps the names that it has met; `names_of` confirms one before it is suggested."""
+
+    is_on = True
+    """Whether this service gives hints."""
+
+    def __init__(self, names_of: NamesOf, registered: Callable[[], Iterable[str]]) -> None:
+        """`registered` returns the client ids of the extensions file; none without a file."""
+        self._names_of = names_of
+        self._registered = registered
+        self._groups: BoundedCache[Key, dict[str, str]] = BoundedCache(_GROUPS)
+        """A name for each spelling without digits, by kind, extension and channel."""
+        self._clients: BoundedCache[str, int] = BoundedCache(_CLIENTS)
+        """How many tokens each unregistered client id has brought."""
+
+    def forget(self) -> None:
+        """Forget all names: the data was replaced."""
+        self._groups.clear()
+        self._clients.clear()
+
+    async def absent(self, key: Key) -> None:
+        """Give a hint if nothing is stored under this key, but under a similar one."""
+        if near := await self._near(key, is_new=False):
+            hint(f"there is no {_WHAT[key.kind]} {key.name}; did you mean {near}?")
+
+    async def begun(self, key: Key) -> None:
+        """Give a hint if this is the first that is stored under this key, and there is a similar one."""
+        if near := await self._near(key, is_new=True):
+            hint(f"{key.name} is a new {_WHAT[key.kind]}; did you mean {near}?")
+
+    def know(self, key: Key) -> None:
+        """Keep a name that is in use from now on, if others of its kind, extension and channel are kept."""
+        known = self._groups.get(key._replace(name="", user=""))
+        if known is not None:
+            _keep(known, key.name)
+
+    async def _near(self, key: Key, *, is_new: bool) -> str:
+        group = key._replace(name="", user="")
+        known = self._groups.get(group) if key.kind in _TRACKED else None
+        with suppress(EngineError):  # the request has its answer
+            if known is None:
+                known = self._groups[group] = _by_spelling(
+                    name for name in await self._names_of(group) if name != key.name
+                )
+            same = known.get(_spelling_of(key.name))
+            near = nearest(key.name, known.values() if same is None else (same,))
+            if is_new:
+                _keep(known, key.name)
+            if not near or near in await self._names_of(group):
+                return near
+            self._groups.pop(group)  # it has expired or was deleted
+        return ""
+
+    def event(self, event: str, others: Callable[[], Iterable[str]], what: str) -> None:
+        """Give a hint if `others` lack an event, but have a similar one. `what` comes before its name."""
+        known = dict.fromkeys(others())
+        if event not in known and (near := nearest(event, known)):
+            hint(f"{what} {event}; did you mean {near}?")
+
+    def client(self, client_id: str) -> str:
+        """Return the hint about a client id, and give it to the current request; empty if there is none.
+
+        If extensions are registered, all others are unknown. Else those are that have brought fewer tokens.
+        """
+        registered = self._registered()
+        if registered:
+            near = "" if client_id in registered else nearest(client_id, registered)
+        else:
+            tokens = self._clients.get(client_id) or 0
+            near = nearest(client_id, (each for each, count in self._clients.items() if count > tokens))
+        text = f"the client id {client_id} is not known; did you mean {near}?" if near else ""
+        if text:
+            hint(text)
+        return _safe(text)
+
+    def met(self, client_id: str) -> None:
+        """Count a token of a client id."""
+        self._clients[client_id] = (self._clients.get(client_id) or 0) + 1
+
+    def other_channel(self, caller: Caller, channel_id: str) -> None:
+        """Give a hint if a caller names a channel that is not the token's: roles that are bound to one ignore that."""
+        if channel_id != (caller.channel_id or ""):
+            own = f"channel {caller.channel_id}" if caller.channel_id else "no channel"
+            hint(f"channel_id={channel_id} is ignored: the role {caller.role} acts in the channel of its token, {own}")
+
+
+class NoHints(Hints):
+    """Gives none."""
+
+    is_on = False
+
+    def __init__(self) -> None:
+        async def none(_: Key) -> Iterable[str]:
+            return ()
+
+        super().__init__(none, tuple)
+
+    async def absent(self, key: Key) -> None:
+        """Do nothing."""
+
+    async def begun(self, key: Key) -> None:
+        """Do nothing."""
+
+    def know(self, key: Key) -> None:
+        """Do nothing."""
+
+    def event(self, event: str, others: Callable[[], Iterable[str]], what: str) -> None:
+        """Do nothing."""
+
+    def client(self, client_id: str) -> str:
+        """Return no hint."""
+        return ""
+
+    def met(self, client_id: str) -> None:
+        """Do nothing."""
+
+    def other_channel(self, caller: Caller, channel_id: str) -> None:
+        """Do nothing."""
+
+
+NO_HINTS: Final = NoHints()
+
+
+def _spelling_of(name: str) -> str:
+    """Return a name without digits and case."""
+    return re.sub(r"\d+", "", name).casefold()
+
+
+def _by_spelling(names: Iterable[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name in names:
+        _keep(found, name)
+    return found
+
+
+def _keep(known: dict[str, str], name: str) -> None:
+    """Add a name to those of a group, unless it differs from a kept one in digits and case only."""
+    if known.setdefault(_spelling_of(name), name) is name and len(known) > _KEPT:
+        del known[next(iter(known))]
+
+
+def names_of(engine: Engine, clock: Clock) -> NamesOf:
+    """Return how the names of an engine are read: at most some hundred."""
+
+    async def read(group: Key) -> Iterable[str]:
+        now, most = clock.now(), 2 * _KEPT
+        if group.kind in ("poll", "rank"):
+            return [each.key.name for each in await engine.ballots.listing(group, now=now, limit=most)]
+        if group.kind == "accumulate":
+            return [key.name for key, _, _ in await engine.logs.listing(group, now=now, limit=most)]
+        things = await engine.catalog.things(
+            (group.kind,), now=now, limit=most, owner=group.owner, channel=group.channel
+        )
+        return [each.key.name for each in things]
+
+    return read
