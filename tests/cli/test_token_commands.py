@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+from typing import Any
 
 import jwt
 import pytest
 
+from support.profile_files import write_profiles
 from support.program import SECRET_BASE64, http_response
-from support.service import SECRET, real_seconds
+from support.service import SECRET, LiveServer, real_seconds
 
 INFO = ("user", "info", "-o", "json")
 
@@ -18,8 +20,8 @@ def signed(**claims: object) -> str:
     return jwt.encode({"exp": real_seconds() + 600, **claims}, SECRET)
 
 
-def claims_of(token: str) -> dict[str, object]:
-    return jwt.decode(token.strip(), SECRET, algorithms=["HS256"])
+def claims_of(token: str) -> dict[str, Any]:
+    return jwt.decode(token.strip(), SECRET, algorithms=["HS256"], options={"verify_exp": False})
 
 
 def test_mint_prints_a_token_signed_with_the_decoded_secret(extcli):
@@ -40,6 +42,29 @@ def test_mint_prints_a_token_signed_with_the_decoded_secret(extcli):
     claims = claims_of(result.stdout)
     assert 3500 < int(str(claims.pop("exp"))) - real_seconds() <= 3600
     assert {"role": "viewer", "user_id": "5", "opaque_user_id": "U5", "channel_id": "9"} == claims
+
+
+def test_mint_signs_by_the_clock_of_the_service(extcli, live: LiveServer):
+    live.advance(8 * 86_400_000)
+
+    token = extcli("token", "mint", "--channel", "1001", env={"EXTCLI_SECRET": SECRET_BASE64}).stdout.strip()
+
+    assert 200 == live.bearer(token).get("vote").status_code
+
+
+def test_mint_needs_no_service(extcli):
+    result = extcli("token", "mint", "--url", "http://127.0.0.1:1", env={"EXTCLI_SECRET": SECRET_BASE64})
+
+    assert (0, True) == (result.exit_code, real_seconds() < claims_of(result.stdout)["exp"] <= real_seconds() + 900)
+
+
+def test_mint_asks_no_production_for_the_time(extcli, live: LiveServer):
+    live.advance(8 * 86_400_000)
+    write_profiles(live={"url": live.url, "production": True})
+
+    result = extcli("token", "mint", "-p", "live", env={"EXTCLI_SECRET": SECRET_BASE64})
+
+    assert (0, True) == (result.exit_code, claims_of(result.stdout)["exp"] <= real_seconds() + 900)
 
 
 def test_mint_signs_for_a_backend_by_default(extcli):

@@ -12,7 +12,7 @@ import pytest
 
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
-from support.service import CLIENT_ID, SECRET, Client, LiveServer, live_server
+from support.service import CLIENT_ID, SECRET, Client, LiveServer, live_server, real_seconds
 
 MINUTE = 60
 
@@ -102,6 +102,13 @@ def test_a_token_for_a_helper_stays_valid_when_the_clock_moves(live: LiveServer,
 
     assert 200 == client.get("user_info").status_code
     assert ("sandbox", True, 30 * MINUTE) == (claims["allowed_stage"], claims["helper"], claims["exp"] - claims["iat"])
+
+
+def test_a_page_may_read_the_exp_of_its_token_by_its_own_clock(live: LiveServer, stranger: Client):
+    live.set(live.service.clock.now() - 8 * 86_400_000)
+    token = stranger.post("/v1/e/authtoken?helper=1", json={"app_id": CLIENT_ID, "user_id": "1"}).json()["token"]
+
+    assert claims_of(token)["exp"] >= real_seconds() + 29 * MINUTE
 
 
 def test_each_of_user_ids_gets_a_token_in_order(stranger: Client):

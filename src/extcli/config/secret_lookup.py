@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
 from stat import S_IRGRP, S_IROTH, S_ISREG
@@ -86,6 +87,15 @@ def secret(resolver: Resolver, to: str | None = None) -> bytes | None:
     """Return the secret that `find_secret` finds, decoded. Raises `UsageError`."""
     found = find_secret(resolver, to)
     return _decoded(_content(found, resolver), found.label) if found else None
+
+
+def secret_of(environ: Mapping[str, str]) -> bytes | None:
+    """Return the secret that variables name, decoded: EXTCLI_SECRET or EXTCLI_SECRET_FILE. Raises `UsageError`."""
+    if text := environ.get("EXTCLI_SECRET"):
+        return _decoded(text, "EXTCLI_SECRET")
+    if name := environ.get("EXTCLI_SECRET_FILE"):
+        return _decoded(_read(Path(name), "EXTCLI_SECRET_FILE"), f"{name} (EXTCLI_SECRET_FILE)")
+    return None
 
 
 def check_file(key: str, file: Path, where: str) -> None:

@@ -11,7 +11,7 @@ from extcli.api.call import Call
 from extcli.api.control import Control
 from extcli.api.http import Answer, Http
 from extcli.api.signed_calls import error_of
-from extcli.api.token_sources import Credentials, SandboxTokens
+from extcli.api.token_sources import Credentials, SandboxTokens, SignedByServiceClock
 from extcli.config.settings import Identity
 from extcli.errors import CliError, reason_of
 from extcli.reading.shapes import document_of
@@ -87,9 +87,15 @@ def noted(error: CliError) -> CliError:
     return error
 
 
-def signed_calls(http: Http, client_id: str, role: str, user: str | None, channel: str | None) -> Calls:
-    """Return calls with a sandbox token of this identity."""
-    return Calls(http, client_id, SandboxTokens(client_id, Identity(role, user), channel, http))
+def signed_calls(
+    http: Http, client_id: str, role: str, user: str | None, channel: str | None, secret: bytes | None
+) -> Calls:
+    """Return calls with tokens of this identity: signed with the extension's `secret`, else issued by the sandbox."""
+    identity = Identity(role, user)
+    if secret is None:
+        return Calls(http, client_id, SandboxTokens(client_id, identity, channel, http, for_helper=True))
+    advice = f"is EXTCLI_SECRET_FILE the secret of client id {client_id}?"
+    return Calls(http, client_id, SignedByServiceClock(secret, identity, channel, http, advice=advice))
 
 
 def control(http: Http) -> Control:

@@ -31,8 +31,13 @@ class Factory:
 
         `client_id` and `channel` are those of its callers.
         """
+        of_server = client_id in (None, self._server.client_id)
         made = Namespace(
-            self._server.http, self._name(), client_id=client_id or self._server.client_id, channel=channel
+            self._server.http,
+            self._name(),
+            client_id=client_id or self._server.client_id,
+            channel=channel,
+            secret=self._server.secret if of_server else None,
         )
         self.made.append(made)
         spaces = self._node.stash.setdefault(Space.KEY, [])

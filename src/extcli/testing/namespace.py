@@ -35,9 +35,12 @@ class Namespace(Part[ModeT]):
         *,
         client_id: str = DEFAULT_CLIENT_ID,
         channel: str = DEFAULT_CHANNEL,
+        secret: bytes | None = None,
         awaited: bool = False,
     ) -> None:
+        """`secret` signs the tokens of the callers. Without it the sandbox issues them."""
         super().__init__(awaited=awaited)
+        self._secret = secret
         self.name = name
         self.client_id = client_id
         self.channel = channel
@@ -64,7 +67,7 @@ class Namespace(Part[ModeT]):
     def as_async(self) -> Namespace[Awaited]:
         """The same namespace for an asynchronous test: operations return awaitables."""
         twin: Namespace[Awaited] = Namespace(
-            self._root, self.name, client_id=self.client_id, channel=self.channel, awaited=True
+            self._root, self.name, client_id=self.client_id, channel=self.channel, secret=self._secret, awaited=True
         )
         twin._sockets = self._sockets
         return twin
@@ -74,7 +77,7 @@ class Namespace(Part[ModeT]):
     def actor(self, role: str, user: str | None = None, *, channel: str | None = None) -> Actor[ModeT]:
         """Return a caller of this role. An empty `channel` makes a backend or admin one of the whole extension."""
         where = self.channel if channel is None else channel or None
-        calls = signed_calls(self._http, self.client_id, role, user, where)
+        calls = signed_calls(self._http, self.client_id, role, user, where, self._secret)
         return Actor(calls, awaited=self.awaited)
 
     def viewer(self, user: str = DEFAULT_USER, *, channel: str | None = None) -> Actor[ModeT]:
@@ -160,7 +163,7 @@ class Namespace(Part[ModeT]):
             self._sockets.pop().close()
 
     def _calls_of(self, role: str, user: str | None = None) -> Any:
-        return signed_calls(self._http, self.client_id, role, user, self.channel)
+        return signed_calls(self._http, self.client_id, role, user, self.channel, self._secret)
 
     def _connected(self) -> WebSocketClient:
         socket = WebSocketClient(self.ws_url, timeout=TIMEOUT, trace=silent)

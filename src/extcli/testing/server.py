@@ -12,8 +12,9 @@ from pathlib import Path
 
 from extcli import clock
 from extcli.api.http import Http
+from extcli.config import secret_lookup
 from extcli.config.settings import DEFAULT_CLIENT_ID
-from extcli.errors import CliError
+from extcli.errors import CliError, UsageError
 from extcli.testing.calls import TIMEOUT
 
 _STOP_SECONDS = 10.0
@@ -31,6 +32,8 @@ class Server:
     """Its base URL, without a namespace."""
     http: Http = field(repr=False)
     client_id: str = DEFAULT_CLIENT_ID
+    secret: bytes | None = field(default=None, repr=False)
+    """The secret of the extension, if the environment of this run names one; pytest shows no field of it."""
     log: Path | None = None
     """The file with its log; `None` if this run did not start it."""
     process: subprocess.Popen[str] | None = field(default=None, repr=False)
@@ -129,7 +132,11 @@ def running(url: str, origin: str) -> Iterator[Server]:
         raise NotUsable(f"{error.what} ({origin}): {error.why or error.fix}") from None
     if answer.status_code != 200:
         raise NotUsable(f"{root} ({origin}) has no namespaces for tests: it is not a sandbox with control API")
-    yield Server(root, http, client_id=os.environ.get("EXTCLI_CLIENT_ID") or DEFAULT_CLIENT_ID)
+    try:
+        secret = secret_lookup.secret_of(os.environ)
+    except UsageError as error:
+        raise NotUsable("; ".join(filter(None, (error.what, error.why, error.fix)))) from None
+    yield Server(root, http, os.environ.get("EXTCLI_CLIENT_ID") or DEFAULT_CLIENT_ID, secret)
     http.close()
 
 

@@ -106,7 +106,7 @@
   }
 
   async function authorize() {
-    const { token } = await post('authtoken', {
+    const { token } = await post('authtoken?helper=1', {
       extension_id: identity.clientId,
       channel_id: identity.channelId,
       role: identity.role,

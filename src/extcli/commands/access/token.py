@@ -14,11 +14,14 @@ from extcli.cli.json_input import read_bytes
 from extcli.cli.shared_options import command, noun
 from extcli.config import secret_lookup
 from extcli.config.settings import Identity
-from extcli.errors import Refused, UsageError
+from extcli.errors import CliError, Refused, UsageError
 from extcli.output import times, views
 from extcli.session import BACKEND, VIEWER, Session
 
 app = noun("Tokens: the JWT in every Authorization header, after the client id.")
+
+_CLOCK_SECONDS = 2.0
+"""How long `mint` waits for the clock of a service that it does not need."""
 
 Role = Annotated[str | None, typer.Option("--role", metavar="ROLE", help="viewer, broadcaster, admin or backend.")]
 User = Annotated[str | None, typer.Option("--user", metavar="ID", help="The user's id.")]
@@ -38,6 +41,9 @@ def mint(
 ) -> None:
     """Sign a token with the extension's secret.
 
+    Its times follow the clock of the emulator that --url names, which may have been moved.
+    If none answers, and for production, they follow this machine's.
+
     The secret is in EXTCLI_SECRET, or in the file that EXTCLI_SECRET_FILE or the profile
     names. The default role is backend. Without --channel a token for backend or admin is
     valid for all channels.
@@ -55,7 +61,7 @@ def mint(
     claims = tokens.claims_of(
         identity,
         channel=channel_of(identity, session.resolver),
-        now=clock.now(),
+        now=_service_time(session),
         lifetime=times.duration(ttl, bare="s"),
         opaque=opaque,
     )
@@ -178,6 +184,19 @@ def _text_of_token(session: Session, source: str) -> str:
             fix="pipe it in, or name its file",
         )
     return read_bytes(f"@{source}").decode(errors="replace")
+
+
+def _service_time(session: Session) -> int:
+    """Return the time by which the service will judge a token, in Unix ms."""
+    from extcli.api.token_sources import service_time
+
+    if session.resolver.production():
+        return clock.now()
+    session.http.set_timeout(min(_CLOCK_SECONDS, session.resolver.timeout()))
+    try:
+        return service_time(session.http) or clock.now()
+    except CliError:
+        return clock.now()
 
 
 def _identity(session: Session, role: str | None, user: str | None, default: str) -> Identity:
