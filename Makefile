@@ -71,11 +71,12 @@ lock: $(DEV_STAMP)  ## Write requirements.lock, with the newest versions that th
 	echo 'hatchling>=1.27' | $(BIN)/uv pip compile --quiet --universal --python-version 3.12 --generate-hashes --no-header \
 	    --no-annotate --no-emit-index-url pyproject.toml - >> requirements.lock
 
-docs: $(DEV_STAMP)  ## Write docs/cli.md, tables of docs/layout.md and of completion, and texts of rulings
+docs: $(DEV_STAMP)  ## Write docs/cli.md, code of docs/tokens.md, tables of docs/layout.md and completion, rulings
 	PYTHONPATH=tests $(PYTHON) -m support.cli_reference
 	PYTHONPATH=tests $(PYTHON) -m support.completion_table
 	PYTHONPATH=tests $(PYTHON) -m support.ruling_texts
 	PYTHONPATH=tests $(PYTHON) -m support.layout_page
+	PYTHONPATH=tests $(PYTHON) -m support.tokens_page
 	PYTHONPATH=tests $(PYTHON) -m support.decision_index
 
 mutants: $(DEV_STAMP)  ## Break the code at 400 places, and check that tests still notice; ARGS="--all --record"

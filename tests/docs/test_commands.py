@@ -42,7 +42,8 @@ FORMATS = {
     "nginx": "a proxy's configuration, which needs nginx and certificates",
     "shell": "examples of the help, which test_cli_reference.py parses",
     "js": "part of a page, or a test like those of tests/cli/test_connect_tests.py",
-    "python": "test_pytest_guide.py runs it",
+    "python": "test_pytest_guide.py and test_connect_sign.py run it",
+    "csharp": "needs .NET; test_connect_sign.py compares it with the command",
     "html": "part of a page; tests/browser opens the example's pages",
 }
 NOT_RUN = {

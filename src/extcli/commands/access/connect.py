@@ -43,6 +43,8 @@ class Kind(StrEnum):
     NODE = "node"
     CPP = "cpp"
     UNITY = "unity"
+    PYTHON = "python"
+    CSHARP = "csharp"
     CURL = "curl"
     ENV = "env"
     NODE_TEST = "node-test"
@@ -56,12 +58,17 @@ class Kind(StrEnum):
 def connect(
     session: Session,
     client: Annotated[Kind, typer.Argument(metavar="CLIENT", help="The kind of client.")],
+    signs: Annotated[
+        bool, typer.Option("--sign", help="Of python, node and csharp: the code that signs a token.")
+    ] = False,
 ) -> None:
     """Print the lines that point a client at the service. Sends nothing.
 
     js is for pages with the published SDK, node is for a Node.js backend whose addresses
     are fixed, cpp and unity are for games with its libraries, curl is a first request, and
     env is for other extcli commands. The lines contain --url, --client-id and --channel.
+
+    With --sign, python, node and csharp are code for your backend that signs its tokens.
 
     For tests: node-test is a module for the test runner of Node.js, Vitest and Jest, and
     playwright one with fixtures. testcontainers, compose and github start the service.
@@ -71,12 +78,19 @@ def connect(
       extcli connect js
       extcli connect node > emulator.cjs && node -r ./emulator.cjs backend.js
       extcli connect node-test > test/extcli.mjs
+      extcli connect python --sign > sign.py
       extcli connect unity --url http://127.0.0.1:8282/_ns/blue
       eval "$(extcli connect env --channel 777)"
     """
     if session.output.format is Format.ENV and client is not Kind.ENV:
         raise UsageError(f"`connect {client}` has no output format env", fix="`connect env` has it")
-    session.output.show_value({"client": client, "lines": _WRITERS[client](session.resolver)}, _LINES)
+    writers = SIGNERS if signs else _WRITERS
+    if client not in writers:
+        raise UsageError(
+            f"there is no code that signs a token for {client}" if signs else f"`connect {client}` needs --sign",
+            fix=f"use {' or '.join(f'`connect {each} --sign`' for each in SIGNERS)}",
+        )
+    session.output.show_value({"client": client, "lines": writers[client](session.resolver)}, _LINES)
 
 
 def _js(resolver: Resolver) -> list[str]:
@@ -169,6 +183,11 @@ _WRITERS: dict[Kind, Callable[[Resolver], list[str]]] = {
     Kind.TESTCONTAINERS: _file("testcontainers.mjs"),
     Kind.COMPOSE: _file("compose.yaml"),
     Kind.GITHUB: _file("github.yml"),
+}
+SIGNERS: dict[Kind, Callable[[Resolver], list[str]]] = {
+    Kind.PYTHON: _file("sign.py.template"),
+    Kind.NODE: _file("sign.mjs"),
+    Kind.CSHARP: _file("Sign.cs"),
 }
 
 

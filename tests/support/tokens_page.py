@@ -1,0 +1,30 @@
+"""Writes the code in docs/tokens.md as `connect --sign` prints it: `PYTHONPATH=tests python -m support.tokens_page`."""
+
+from __future__ import annotations
+
+import re
+
+from extcli.commands.access.connect import SIGNERS, Kind
+from extcli.config.flags import Flags
+from extcli.config.resolver import Resolver
+from support.layout_page import SRC
+
+PAGE = SRC.parent / "docs" / "tokens.md"
+INFOS = {Kind.PYTHON: "python", Kind.NODE: "js", Kind.CSHARP: "csharp"}
+
+
+def page() -> str:
+    """Return the page with its blocks of code made again, one for each language."""
+    text = PAGE.read_text(encoding="utf-8")
+    for kind, write in SIGNERS.items():
+        code = "".join(f"{line}\n" for line in write(Resolver(Flags(), {})))
+        text, count = re.subn(
+            rf"(^```{INFOS[kind]}\n).*?(^```$)", lambda found, code=code: found[1] + code + found[2], text,
+            flags=re.DOTALL | re.MULTILINE,
+        )  # fmt: skip
+        assert count == 1, f"{PAGE.name} needs one block of {INFOS[kind]}"
+    return text
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
