@@ -9,6 +9,8 @@ import pytest
 from support.browser import ScriptOutput, browse_pages, run_once
 from support.service import LiveServer
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def result(running_live: LiveServer, tmp_path_factory: pytest.TempPathFactory) -> ScriptOutput:

@@ -7,6 +7,8 @@ import pytest
 from support.browser import ScriptOutput, browse_pages, run_once
 from support.service import LiveServer
 
+pytestmark = pytest.mark.long
+
 FRAMES = ("first", "second", "broadcaster")
 
 

@@ -14,6 +14,8 @@ from support.browser import ScriptOutput, browse_pages, run_once
 from support.program import PROGRAM
 from support.service import LiveServer
 
+pytestmark = pytest.mark.long
+
 HELPER_CHANNEL = "777"
 """The channel that the helper's script element names in `frame.html`."""
 

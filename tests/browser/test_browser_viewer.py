@@ -17,6 +17,7 @@ UNDER_SCHEMA = [
 ]
 
 
+@pytest.mark.long
 def test_the_page_shows_and_calls_every_operation_within_its_policy(running_live: LiveServer, stranger: Client):
     paths = stranger.get("/schema/openapi.json").json()["paths"]
 

@@ -214,6 +214,7 @@ def test_every_duplicate_in_100_000_codes_is_found():
 # Limits
 
 
+@pytest.mark.long
 def test_a_set_with_a_million_codes_is_refused(check, lines):
     codes = [f"{number:07d}" for number in range(1_000_001)]
 

@@ -268,6 +268,7 @@ def test_user_ids_in_json_may_be_numbers(mark, eligible, file):
     assert 1 == eligible("17")[0]
 
 
+@pytest.mark.long
 def test_a_million_users_are_marked(mark, eligible, lines):
     users = lines(*[f"{number:07d}" for number in range(1_000_000)])
 

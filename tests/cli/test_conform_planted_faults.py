@@ -12,6 +12,7 @@ from emulator.config.settings import Settings
 from extcli.conform import run
 from extcli.conform.catalog import all_rules
 from support import planted_data, planted_votes, planted_wire  # noqa: F401 - they fill the list
+from support.examples import spread
 from support.executed_code import Executed, Recorder
 from support.planted_faults import FAULTS, Patch, PlantedFault
 from support.program import SECRET_BASE64
@@ -19,8 +20,6 @@ from support.service import CLIENT_ID, SECRET, live_server
 
 CONFORM = ("conform", "--writes", "--yes", "--whole-extension", "-o", "json")
 SERVICE = Settings(PRODUCTION, extensions={CLIENT_ID: Extension(CLIENT_ID, (SECRET,))})
-SAMPLE_FIRST = [pytest.param(each, marks=() if at % 6 == 0 else pytest.mark.long) for at, each in enumerate(FAULTS)]
-"""All faults. Every sixth is in `make test`."""
 EXECUTED: dict[str, Executed] = {}
 """What the service executes for each rule, and under an empty name at its start. Recorded once per test process."""
 
@@ -51,7 +50,7 @@ def concerned(patch: Patch, fault: PlantedFault, executed: dict[str, Executed]) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", SAMPLE_FIRST, ids=lambda fault: fault.name)
+@pytest.mark.parametrize("fault", spread(FAULTS, 12), ids=lambda fault: fault.name)
 def test_a_planted_fault_fails_exactly_its_rules(extcli, executed: dict[str, Executed], fault: PlantedFault):
     with pytest.MonkeyPatch.context() as original:
         patch = Patch(original)

@@ -62,6 +62,7 @@ def generated(random: random.Random) -> list[str]:
     )
 
 
+@pytest.mark.long
 def test_curl_lines_have_the_effect_of_their_commands(extcli, live, tmp_path: Path):
     if shutil.which("curl") is None:
         pytest.skip("needs curl")

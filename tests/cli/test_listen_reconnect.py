@@ -106,6 +106,7 @@ def test_a_link_that_survives_a_restart_is_used_again(extcli, listening, tmp_pat
         assert "round\t1" == next_event(process)
 
 
+@pytest.mark.long
 def test_a_listener_that_was_too_slow_reports_a_gap(listening):
     """Close code 1013."""
     with live_server(Settings(limits=Limits(outbox=16 * 1024))) as live:

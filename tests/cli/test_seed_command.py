@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from support.examples import spread
 from support.faulty_seeds import CODES, FAULTY, FILES, HEAD, POLL, REFUSED
 from support.records import records
 from support.service import CHANNEL
@@ -28,7 +29,7 @@ def faults(stderr: str) -> list[str]:
 
 
 @pytest.mark.parametrize("verb", ["check", "apply"])
-@pytest.mark.parametrize(("text", "expected"), FAULTY, ids=[found[0] for _, found in FAULTY])
+@pytest.mark.parametrize(("text", "expected"), spread(FAULTY, 6), ids=[found[0] for _, found in FAULTY])
 def test_every_fault_is_named_by_line_and_field_and_changes_nothing(extcli, live, folder, verb, text, expected):
     extcli("vote", "cast", "lunch", "--value", "3")
     before = records(live)

@@ -128,6 +128,7 @@ def test_a_vote_without_an_answer_leaves_the_result_undecided(crowd, faulty):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_vote_without_an_answer_that_was_recorded_is_as_planned(crowd, faulty):
     faulty(every(25, record_silently))
     ran = crowd("--timeout", "1s", "-o", "json")

@@ -66,6 +66,7 @@ def test_statistics_and_rate_are_as_planned(served: ServerProcess):
         sys.stdout.write(f"\n{found['figures']}\n{found['latencies']}\n")
 
 
+@pytest.mark.long
 def test_a_pause_of_the_service_counts_in_the_latency_of_all_that_was_due(served: ServerProcess):
     """Of 1,500 requests, 150 are due in the pause. With 5 connections, a generator that waits would send 5 of them."""
     crowd = started(served, "--viewers", "1500", "--rate", "500/s", "--connections", "5")
@@ -81,6 +82,7 @@ def test_a_pause_of_the_service_counts_in_the_latency_of_all_that_was_due(served
     assert sum(point["planned"] for point in slow) * found["series"][1]["at"] >= 120
 
 
+@pytest.mark.long
 def test_a_crowd_says_what_was_sent_if_the_service_is_gone_at_the_end(served: ServerProcess):
     crowd = started(served, "--viewers", "100", "--rate", "50/s", "--timeout", "2s")
     wait_until(lambda: stats(served)["count"] > 5)

@@ -65,6 +65,7 @@ def offline(browser: Browser, report: Path) -> Iterator[Page]:
     context.close()
 
 
+@pytest.mark.long
 def test_a_report_shows_everything_without_script_and_network(offline: Page):
     shown = offline.locator("main").inner_text()
 
@@ -90,6 +91,7 @@ def test_a_report_is_one_file_without_script_or_address(report: Path):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.long
 def test_a_report_has_no_finding_of_axe(browser: Browser, report: Path, scheme: str):
     context = browser.new_context(bypass_csp=True, color_scheme="dark" if scheme == "dark" else "light")
     page = context.new_page()
@@ -103,6 +105,7 @@ def test_a_report_has_no_finding_of_axe(browser: Browser, report: Path, scheme: 
     context.close()
 
 
+@pytest.mark.long
 def test_a_report_fits_a_narrow_screen(browser: Browser, report: Path):
     page = browser.new_page(viewport={"width": 360, "height": 740})
     page.goto(report.as_uri())
@@ -111,6 +114,7 @@ def test_a_report_fits_a_narrow_screen(browser: Browser, report: Path):
     page.close()
 
 
+@pytest.mark.long
 def test_names_in_a_report_are_text(program, browser: Browser, tmp_path: Path):
     path = tmp_path / "report.html"
     mix = ("--mix", f"{HOSTILE}:1")

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from support.examples import spread
 from support.journal import entries_of
 from support.process import wait_until
 
@@ -37,7 +38,7 @@ def audience(extcli):
     return run
 
 
-@pytest.mark.parametrize("kind", ["page", "game"])
+@pytest.mark.parametrize("kind", spread(["page", "game"], 2))
 @pytest.mark.parametrize(
     ("effect", "counts"),
     [

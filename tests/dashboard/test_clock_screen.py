@@ -50,6 +50,7 @@ def test_a_time_that_cannot_be_read_is_refused(live: LiveServer, stranger: Clien
     assert not stranger.get("/_emulator/clock").json()["frozen"]
 
 
+@pytest.mark.long
 def test_its_forms_move_set_and_freeze_the_clock(live: LiveServer):
     live.set(START)
     with chromium() as browser:

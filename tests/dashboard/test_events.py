@@ -51,6 +51,7 @@ def test_a_stream_ends_with_its_namespace(live: LiveServer):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_an_open_page_shows_a_vote_at_once(live: LiveServer):
     with chromium() as browser:
         page = browser.new_page()

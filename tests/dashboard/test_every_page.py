@@ -18,7 +18,7 @@ from support.filled_service import HOSTILE, PLAIN, filled_service
 from support.pages import all_pages
 from support.service import CHANNEL
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 CONTENTS = {"empty": (), "full": PLAIN, "hostile": HOSTILE}
 AXE = SDK / "node_modules" / "axe-core" / "axe.min.js"
 RULES = {

@@ -116,6 +116,7 @@ def test_one_fault_is_removed_or_all(live: LiveServer, screen: str):
     assert {"removed": 2} == forms_of(screen)["clear"].send().raise_for_status().json()
 
 
+@pytest.mark.long
 def test_an_open_screen_counts_hits_and_adds_with_the_keyboard(live: LiveServer, viewer, screen: str, browser: Browser):
     page = browser.new_page()
     page.goto(screen)

@@ -87,6 +87,7 @@ CASES = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("screen", "form", "fields", "command"), CASES)
+@pytest.mark.long
 def test_the_command_follows_what_is_typed(live: LiveServer, page: Page, screen, form, fields, command: str):
     page.goto(f"{live.url}/_emulator/ui/{screen}")
     typed(page, form, fields)
@@ -95,6 +96,7 @@ def test_the_command_follows_what_is_typed(live: LiveServer, page: Page, screen,
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_commands_can_be_run(live: LiveServer):
     viewer = live.client("viewer", user="1", channel="777", client_id="my-extension")
     viewer.post("vote?id=quiz", json={"value": 2})
@@ -109,6 +111,7 @@ def test_the_commands_can_be_run(live: LiveServer):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_command_stays_when_the_page_changes(live: LiveServer, page: Page):
     page.goto(f"{live.url}/_emulator/ui/polls?{OF_LUNCH}")
     page.wait_for_selector("#reload", state="hidden")
@@ -127,6 +130,7 @@ def test_without_script_the_command_has_placeholders(live: LiveServer):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_refused_form_links_to_its_explanation(live: LiveServer, page: Page):
     page.goto(f"{live.url}/_emulator/ui/polls?{OF_LUNCH}")
     typed(page, "cast", {"body.value:json": "900"})
@@ -139,6 +143,7 @@ def test_a_refused_form_links_to_its_explanation(live: LiveServer, page: Page):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_refused_move_of_the_clock_links_to_its_explanation(live: LiveServer, page: Page):
     page.goto(f"{live.url}/_emulator/ui/clock")
     page.evaluate("document.querySelector('#freeze [name=freeze]').value = 'perhaps'")
@@ -148,6 +153,7 @@ def test_a_refused_move_of_the_clock_links_to_its_explanation(live: LiveServer, 
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_page_goes_back_to_the_time_of_the_system(live: LiveServer, page: Page):
     live.set(2_000_000_000_000)
     page.goto(f"{live.url}/_emulator/ui/clock")
@@ -165,6 +171,7 @@ def test_only_pages_that_follow_the_service_or_fail_have_a_link_to_reload(live, 
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_form_says_how_many_sockets_got_a_broadcast(live: LiveServer, page: Page):
     page.goto(f"{live.url}/_emulator/ui/broadcasts?client_id={CLIENT_ID}&channel_id=777")
     page.click("#send button:not([type])")
@@ -176,6 +183,7 @@ def test_a_form_says_how_many_sockets_got_a_broadcast(live: LiveServer, page: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_form_says_how_many_users_it_marked(live: LiveServer, page: Page):
     sets = '{"names":["Hat"],"indices":[0],"codes":[["H-1"]]}'
     live.client("admin", user="9", channel="777").put("codes", content=sets)

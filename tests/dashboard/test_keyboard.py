@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from support.filled_service import PLAIN, filled_service
 from support.service import CHANNEL, CLIENT_ID, LiveServer
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 MOST_TABS = 150
 WITHOUT_OUTLINE = """() => {
   const focused = document.activeElement;
@@ -78,7 +78,6 @@ def test_a_vote_is_cast(page: Page, full: LiveServer):
     assert 7 == vote
 
 
-@pytest.mark.long
 def test_a_refused_request_is_found_and_explained(page: Page):
     go_to(page, "Requests")
     tab_to(page, page.get_by_label("Status"))
@@ -91,7 +90,6 @@ def test_a_refused_request_is_found_and_explained(page: Page):
     expect(page.get_by_role("heading", name="Why it was refused")).to_be_visible()
 
 
-@pytest.mark.long
 def test_the_clock_is_advanced(page: Page, full: LiveServer):
     before = full.now()
     go_to(page, "Clock")
@@ -102,7 +100,6 @@ def test_the_clock_is_advanced(page: Page, full: LiveServer):
     assert full.now() > before
 
 
-@pytest.mark.long
 def test_the_data_are_deleted_and_restored(page: Page, full: LiveServer):
     tab_to(page, page.get_by_role("button", name="Delete all data"))
     page.keyboard.press("Enter")
@@ -115,7 +112,6 @@ def test_the_data_are_deleted_and_restored(page: Page, full: LiveServer):
     assert 0 == emptied < full.run(full.service.size())
 
 
-@pytest.mark.long
 def test_a_game_is_linked_by_a_pin(page: Page, full: LiveServer):
     page.goto(f"{full.url}/_emulator/rig?url=http://127.0.0.1:9/panel.html&viewers=1&channel_id={CHANNEL}")
     tab_to(page, page.get_by_role("button", name="Request a PIN as a game"))

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 from support.process import wait_until
 from support.service import Client, LiveServer
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 HIDE = """Object.defineProperty(document, 'hidden', {value: %s, configurable: true});
 document.dispatchEvent(new Event('visibilitychange'))"""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import httpx
+import pytest
 
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
@@ -77,6 +78,7 @@ def test_it_offers_to_undo_a_reset_while_that_is_possible(live: LiveServer):
     assert "Undo the reset" not in main_of(f"{live.url}/_emulator/")
 
 
+@pytest.mark.long
 def test_deleting_everything_and_undoing_it_say_what_happened(live: LiveServer):
     live.client("viewer", user="1", channel="777").post("vote", json={"value": 1}).raise_for_status()
     with chromium() as browser:

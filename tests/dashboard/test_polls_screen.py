@@ -276,6 +276,7 @@ def test_votes_from_before_the_start_are_pointed_out(live: LiveServer):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_typed_values_stay_while_votes_come_in(live: LiveServer):
     vote(live, "1", 3)
     with chromium() as browser:

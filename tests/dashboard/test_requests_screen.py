@@ -76,6 +76,7 @@ def test_an_entry_that_is_gone_is_404(requests: str):
     assert 404 == fetched(f"{requests}?entry=999999").status_code
 
 
+@pytest.mark.long
 def test_an_entry_can_be_changed_and_sent_again(live: LiveServer, requests: str):
     with chromium() as browser:
         page = browser.new_page()

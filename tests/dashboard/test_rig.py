@@ -78,6 +78,18 @@ def frame(page: Page, name: str) -> Frame:
     return content
 
 
+def test_the_dashboard_and_the_rig_open_without_an_error(live: LiveServer, extension: str, page: Page, log: Log):
+    """The only test in Chromium that `make test` runs."""
+    page.goto(f"{live.url}/_emulator/")
+    expect(page.locator("main")).to_be_visible()
+    page.goto(rig(live, url=f"{extension}/panel.html", live="live.html", viewers="1"))
+
+    for name in ("1", "live"):
+        expect(page.frame_locator(f"#frame-{name}").locator("#question")).to_have_text("No poll yet")
+    assert (set(), []) == (log.origins - {live.url, extension}, log.errors)
+
+
+@pytest.mark.long
 def test_two_viewers_vote_and_the_broadcaster_sees_it(live: LiveServer, extension: str, page: Page, log: Log):
     page.goto(rig(live, url=f"{extension}/panel.html", live="live.html", viewers="2"))
     first, second, broadcaster = (page.frame_locator(f"#frame-{name}") for name in ("1", "2", "live"))
@@ -94,6 +106,7 @@ def test_two_viewers_vote_and_the_broadcaster_sees_it(live: LiveServer, extensio
     assert (set(), []) == (log.origins - {live.url, extension}, log.errors)
 
 
+@pytest.mark.long
 def test_a_frame_has_its_role_identity_theme_and_language(live: LiveServer, extension: str, page: Page):
     settings = {
         "1.user_id": "42",
@@ -122,6 +135,7 @@ def test_a_frame_has_its_role_identity_theme_and_language(live: LiveServer, exte
     assert {("777", "other")} == {(each["channel_id"], each["extension_id"]) for each in claims}
 
 
+@pytest.mark.long
 def test_a_viewer_shares_the_id_when_the_page_asks(live: LiveServer, extension: str, page: Page):
     page.goto(rig(live, url=f"{extension}/probe.html", viewers="1", **{"1.identity": "unshared"}))
     viewer = frame(page, "1")
@@ -133,6 +147,7 @@ def test_a_viewer_shares_the_id_when_the_page_asks(live: LiveServer, extension: 
     assert 1 == len({each["opaque_user_id"] for each in viewer.evaluate("window.tokens")})
 
 
+@pytest.mark.long
 def test_theme_and_language_change_without_a_reload(live: LiveServer, extension: str, page: Page):
     page.goto(rig(live, url=f"{extension}/probe.html", viewers="1"))
     viewer = frame(page, "1")
@@ -150,6 +165,7 @@ def test_theme_and_language_change_without_a_reload(live: LiveServer, extension:
     assert (["dark"], ["fr"]) == (kept["1.theme"], kept["1.language"])
 
 
+@pytest.mark.long
 def test_another_user_loads_only_this_frame_again(live: LiveServer, extension: str, page: Page):
     page.goto(rig(live, url=f"{extension}/probe.html", viewers="2"))
     for name in "12":
@@ -165,6 +181,7 @@ def test_another_user_loads_only_this_frame_again(live: LiveServer, extension: s
     assert ["77"] == parse_qs(urlsplit(page.url).query)["1.user_id"]
 
 
+@pytest.mark.long
 def test_the_address_keeps_the_arrangement_without_script(live: LiveServer, extension: str, browser: Browser):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
@@ -185,6 +202,7 @@ def test_the_address_keeps_the_arrangement_without_script(live: LiveServer, exte
     context.close()
 
 
+@pytest.mark.long
 def test_a_muted_frame_is_offline_and_the_others_are_not(live: LiveServer, extension: str, page: Page):
     page.goto(rig(live, url=f"{extension}/probe.html", viewers="2"))
     for name in "12":
@@ -214,6 +232,7 @@ def test_a_muted_frame_is_offline_and_the_others_are_not(live: LiveServer, exten
     assert muted.evaluate(NETWORK, live.url)["fetch"]
 
 
+@pytest.mark.long
 def test_a_page_may_start_muted(live: LiveServer, extension: str, page: Page):
     page.goto(rig(live, url=f"{extension}/probe.html", viewers="1", **{"1.mute": "on"}))
 
@@ -223,6 +242,7 @@ def test_a_page_may_start_muted(live: LiveServer, extension: str, page: Page):
     )
 
 
+@pytest.mark.long
 def test_a_folded_frame_says_that_it_has_no_network(live: LiveServer, extension: str, page: Page):
     page.goto(rig(live, url=f"{extension}/probe.html", viewers="2", **{"1.mute": "on"}))
     first, second = (page.locator(".frame summary").nth(index) for index in (0, 1))
@@ -263,6 +283,7 @@ NETWORK = """async (url) => {
 """Tries each way to reach the service. The service has no event source for pages of other origins."""
 
 
+@pytest.mark.long
 def test_a_broadcast_of_the_bar_reaches_all_frames(live: LiveServer, extension: str, page: Page):
     page.goto(rig(live, url=f"{extension}/probe.html", viewers="2"))
     for name in "12":
@@ -276,6 +297,7 @@ def test_a_broadcast_of_the_bar_reaches_all_frames(live: LiveServer, extension: 
         assert {"text": "hello"} == frame(page, name).evaluate("window.heard[0].data")
 
 
+@pytest.mark.long
 def test_a_refused_broadcast_says_why(live: LiveServer, extension: str, page: Page):
     page.goto(rig(live, url=f"{extension}/probe.html", viewers="1"))
     page.get_by_label("Data, as JSON").fill("{")
@@ -284,6 +306,7 @@ def test_a_refused_broadcast_says_why(live: LiveServer, extension: str, page: Pa
     expect(page.get_by_role("status")).to_have_text("body.data: must be JSON; put texts in double quotes")
 
 
+@pytest.mark.long
 def test_a_pin_requested_as_a_game_is_typed_in_as_broadcaster(live: LiveServer, extension: str, page: Page):
     page.goto(rig(live, url=f"{extension}/probe.html", viewers="1"))
     page.get_by_role("button", name="Request a PIN as a game").click()
@@ -299,6 +322,7 @@ def test_a_pin_requested_as_a_game_is_typed_in_as_broadcaster(live: LiveServer, 
     expect(shown).to_have_text("The PIN is valid: the game that has it is linked to the channel.")
 
 
+@pytest.mark.long
 def test_a_frame_can_load_pages_of_its_origin_only(live: LiveServer, extension: str, page: Page, log: Log):
     page.goto(rig(live, url=f"{extension}/probe.html", viewers="1"))
     frame(page, "1").wait_for_function("window.tokens.length")

@@ -34,6 +34,7 @@ def page(browser: Browser) -> Iterator[Page]:
     context.close()
 
 
+@pytest.mark.long
 def test_the_readme_shows_the_page_of_a_poll(live: LiveServer, page: Page, folder: Path):
     broadcaster = live.client("broadcaster", user=CHANNEL, channel=CHANNEL)
     definition = {"prompt": "Which boss is next?", "options": ["Dragon", "Golem", "Hydra"]}
@@ -47,6 +48,7 @@ def test_the_readme_shows_the_page_of_a_poll(live: LiveServer, page: Page, folde
     check_picture(take(page, folder / "poll.png"))
 
 
+@pytest.mark.long
 def test_the_readme_shows_an_extension_in_the_rig(live: LiveServer, page: Page, folder: Path, tmp_path: Path):
     copy_pages(tmp_path, live.url)
     page.set_viewport_size({"width": 1400, "height": 900})

@@ -136,6 +136,7 @@ def test_the_steps_after_the_leak_of_a_token(tmp_path: Path, deploy):
         assert [True, True] == [all_are(each.working(), True) for each in (after, others)]
 
 
+@pytest.mark.long
 def test_the_steps_after_the_leak_of_the_database(tmp_path: Path, deploy):
     (delete_key,) = steps("The database or a backup has leaked")
     with deploy() as served:

@@ -63,7 +63,7 @@ async def all_records(open: Open) -> list[Record]:
         return await dumped(engine)
 
 
-@pytest.mark.parametrize("namespace", ["main", "main/fork"])
+@pytest.mark.parametrize("namespace", [pytest.param("main", marks=pytest.mark.long), "main/fork"])
 async def test_a_half_copy_is_no_damage_before_while_and_after_it_is_deleted(open: Open, file: Path, namespace: str):
     records = await all_records(open)
     counts = described(str(file)).environments

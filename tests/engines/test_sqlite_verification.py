@@ -13,6 +13,7 @@ from emulator.engines.sqlite.files.verification import verify_file
 from emulator.engines.sqlite.schema import VERSION
 from engines.aged_files import unpack
 from engines.planted_damage import BYTES, STATEMENTS, damaged
+from support.examples import spread
 from support.filled_service import PLAIN
 
 
@@ -25,7 +26,7 @@ def test_at_least_a_hundred_different_damages_are_planted() -> None:
     assert len(set(STATEMENTS)) + len(BYTES) >= 100
 
 
-@pytest.mark.parametrize("statements", STATEMENTS)
+@pytest.mark.parametrize("statements", spread(STATEMENTS, 4))
 def test_damage_to_rows_or_tables_is_found(path: Path, statements: str) -> None:
     assert verify_file(str(damaged(statements, path))).findings
 

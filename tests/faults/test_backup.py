@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from faults.crowd import ACKNOWLEDGED, Crowd
 from support.process import server_process
 from support.program import PROGRAM
@@ -12,6 +14,7 @@ from support.program import PROGRAM
 ENOUGH = 150
 
 
+@pytest.mark.long
 def test_a_backup_has_every_write_acknowledged_before_it_began(tmp_path: Path):
     crowd, file, copy = Crowd(), tmp_path / "data.db", tmp_path / "copy.db"
     with server_process("--data", f"sqlite://{file}") as served:

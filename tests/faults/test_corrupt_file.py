@@ -88,7 +88,7 @@ def other_statuses(served: ServerProcess) -> set[int]:
     return {answer.status_code for answer in others}
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.long), 2])
 def test_a_start_after_a_crash_fails_if_a_page_is_corrupt(tmp_path: Path, workers: int):
     file, crowd = tmp_path / "data.db", Crowd()
     write(file, crowd)

@@ -6,6 +6,8 @@ import signal
 from itertools import count
 from pathlib import Path
 
+import pytest
+
 from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
 from faults.rounds import ROUNDS
 from faults.small_disk import SmallDisk
@@ -91,6 +93,7 @@ def test_on_a_full_disk_users_who_are_new_can_read(tmp_path: Path):
     assert {200} == {answer.status_code for answer in answers}
 
 
+@pytest.mark.long
 def test_a_wal_that_fills_the_disk_during_a_long_read_loses_nothing(tmp_path: Path):
     disk, crowd = SmallDisk(tmp_path / "disk", "20m"), Crowd()
     with server_process("--data", disk.data, under=disk.under) as served:

@@ -102,6 +102,7 @@ def test_a_restore_that_is_killed_leaves_the_old_file_or_the_backup(tmp_path: Pa
     assert (True, {new, new + WRITES}) == (deaths > 50, found)
 
 
+@pytest.mark.long
 def test_a_killed_restore_over_a_corrupt_file_loses_no_log(tmp_path: Path):
     start = tmp_path / "start"
     start.mkdir()

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
+from support.examples import spread
 from support.process import server_process, wait_until
 
 ENOUGH = 150
@@ -38,7 +39,7 @@ def delete_log(file: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lose", [delete, move, replace, delete_log])
+@pytest.mark.parametrize("lose", spread([delete, move, replace, delete_log], 4))
 def test_what_was_acknowledged_before_a_file_is_lost_is_rescued(tmp_path: Path, lose: Callable[[Path], None]) -> None:
     file, crowd = tmp_path / "data.db", Crowd()
     with server_process("--data", f"sqlite://{file}") as served:

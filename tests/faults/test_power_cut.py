@@ -31,7 +31,7 @@ def frames_of(file: Path) -> tuple[int, int]:
     return max(copied, copying), committed
 
 
-@pytest.mark.parametrize("tail", ["missing", "torn"])
+@pytest.mark.parametrize("tail", [pytest.param("missing", marks=pytest.mark.long), "torn"])
 def test_after_a_power_cut_no_write_is_half_done(tmp_path: Path, tail: str):
     file, crowd = tmp_path / "data.db", Crowd()
     with server_process("--data", f"sqlite://{file}") as served:

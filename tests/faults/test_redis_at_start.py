@@ -49,6 +49,7 @@ def test_a_missing_redis_fails_the_start(host: str) -> None:
     assert failed_start(f"redis://:hush@{host}/0").startswith("extcli serve: Redis: ")
 
 
+@pytest.mark.long
 def test_a_paused_redis_fails_the_start_after_the_timeout(tmp_path: Path) -> None:
     with RedisServer(tmp_path) as server:
         server.stop()

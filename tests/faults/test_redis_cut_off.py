@@ -14,7 +14,8 @@ from faults.redis_nodes import SECONDS, Watch, check_account, is_ready, ms, node
 from support.socket_client import linked_game
 
 
-@pytest.mark.parametrize("how", [pytest.param("swallow", marks=pytest.mark.long), "reset"])
+@pytest.mark.long
+@pytest.mark.parametrize("how", ["swallow", "reset"])
 def test_a_node_cut_off_from_redis_refuses_and_the_other_continues(tmp_path: Path, how: str) -> None:
     crowd = Crowd(size=4)
     with (

@@ -113,6 +113,7 @@ def health(url: str) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_docker_takes_a_ready_service_for_healthy_and_a_missing_one_for_unhealthy(live: LiveServer):
     with socket.create_server(("127.0.0.1", 0)) as wire:
         free = wire.getsockname()[1]

@@ -14,7 +14,7 @@ import pytest
 
 from extcli import __version__
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 TIMEOUT = 60
 

@@ -26,7 +26,9 @@ def benchmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shared", [True, False], ids=["one service", "a service for each worker"])
+@pytest.mark.parametrize(
+    "shared", [pytest.param(True, marks=pytest.mark.long), False], ids=["one service", "a service for each worker"]
+)
 def test_parallel_tests_see_only_their_own_data(benchmark: Any, shared: bool):
     result = benchmark.measure(120, 3, shared=shared)
 

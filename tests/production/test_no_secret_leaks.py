@@ -92,7 +92,7 @@ def corrupt(extensions_file: Path, seen: LeakDetector) -> None:
     extensions_file.write_text(f'[extensions.{CLIENT_ID}]\nsecrets = ["{seen.add(secret, "an invalid secret")}!"]\n')
 
 
-@pytest.mark.parametrize("log_format", ["text", "json"])
+@pytest.mark.parametrize("log_format", ["text", pytest.param("json", marks=pytest.mark.long)])
 def test_a_sandbox_logs_no_secret(tmp_path: Path, seen: LeakDetector, log_format: str):
     with running(tmp_path, "--log-format", log_format) as (logged, service):
         Scenario(service, seen, b"any key signs tokens in a sandbox, 32 B+").run()
@@ -103,7 +103,7 @@ def test_a_sandbox_logs_no_secret(tmp_path: Path, seen: LeakDetector, log_format
     assert set() == seen.found_in(text)
 
 
-@pytest.mark.parametrize("log_format", ["text", "json"])
+@pytest.mark.parametrize("log_format", [pytest.param("text", marks=pytest.mark.long), "json"])
 def test_production_workers_with_traces_log_no_secret(
     tmp_path: Path, seen: LeakDetector, extensions_file: Path, log_format: str
 ):
@@ -151,7 +151,7 @@ def test_a_storage_failure_logs_no_password_and_no_body(tmp_path: Path, seen: Le
     assert set() == seen.found_in(text)
 
 
-@pytest.mark.parametrize("log_format", ["text", "json"])
+@pytest.mark.parametrize("log_format", ["text", pytest.param("json", marks=pytest.mark.long)])
 def test_an_unexpected_failure_logs_a_traceback_without_data(tmp_path: Path, seen: LeakDetector, log_format: str):
     with running(tmp_path, "--data", f"sqlite:///{tmp_path}/data.db", "--log-format", log_format) as (logged, service):
         scenario = Scenario(service, seen, KEY)

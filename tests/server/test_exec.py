@@ -261,6 +261,7 @@ def test_a_command_may_finish_its_work_when_its_service_dies():
     assert (5, "cleaned up\n") == (code, printed)
 
 
+@pytest.mark.long
 def test_runs_side_by_side_share_no_port_and_touch_no_files(tmp_path: Path):
     places = {name: str(tmp_path / name) for name in ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR")}
     for each in places.values():

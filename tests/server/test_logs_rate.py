@@ -65,7 +65,7 @@ def end_of(file: Path) -> str:
         return lines.read().decode(errors="replace")
 
 
-@pytest.mark.parametrize("journal", ["16MiB", "64KiB"])
+@pytest.mark.parametrize("journal", [pytest.param("16MiB", marks=pytest.mark.long), "64KiB"])
 def test_each_entry_is_followed_once_or_counted_as_lost(tmp_path: Path, journal: str):
     file = tmp_path / "followed.jsonl"
     with server_process("--journal", journal) as service, file.open("wb") as output:

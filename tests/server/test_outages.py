@@ -17,7 +17,7 @@ DISCONNECTED = "cannot receive messages from other processes: "
 RECONNECTED = "INFO emulator.engines: receiving messages from other processes again"
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", [pytest.param("1", marks=pytest.mark.long), "2"])
 def test_an_idle_node_notices_that_storage_is_back(tmp_path: Path, workers: str):
     with RedisServer(tmp_path) as redis, server_process("--data", redis.url(), "--workers", workers) as served:
         assert served.process.stderr is not None

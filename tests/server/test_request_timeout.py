@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from emulator.config.settings import Limits, Settings
+from support.examples import spread
 from support.service import Client, LiveServer, live_server
 
 TIMEOUT = 10.0
@@ -43,7 +44,7 @@ def read_all(connection: socket.socket) -> bytes:
     return b"".join(iter(lambda: connection.recv(65_536), b""))
 
 
-@pytest.mark.parametrize("incomplete", INCOMPLETE)
+@pytest.mark.parametrize("incomplete", spread(INCOMPLETE, 4))
 def test_an_incomplete_request_is_408_and_closes_the_connection(
     live: LiveServer, connection: socket.socket, incomplete: bytes
 ):
@@ -87,6 +88,7 @@ def test_the_timeout_does_not_apply_between_requests(live: LiveServer, connectio
     assert (True, True) == (first.startswith(b"HTTP/1.1 200"), second.startswith(b"HTTP/1.1 200"))
 
 
+@pytest.mark.long
 def test_a_response_that_is_not_read_is_aborted(live: LiveServer, connection: socket.socket):
     with Client(base_url=live.url) as client:
         size = len(client.get("/schema/swagger-ui-bundle.js").content)

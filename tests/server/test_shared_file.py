@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from emulator.engines.sqlite.schema import VERSION
+from support.examples import spread
 from support.process import ServerProcess, server_process
 
 
@@ -32,7 +33,7 @@ def vote(served: ServerProcess) -> int:
 
 
 @pytest.mark.parametrize("first", ["1", "2"], ids=["one process", "workers"])
-@pytest.mark.parametrize("second", ["1", "2"], ids=["one more process", "more workers"])
+@pytest.mark.parametrize("second", spread(["1", "2"], 2), ids=["one more process", "more workers"])
 def test_a_second_service_is_refused_and_names_the_first(data: str, first: str, second: str):
     with server_process("--data", data, "--workers", first) as served:
         line = refusal("--data", data, "--workers", second)

@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from support.examples import spread
 from support.process import COMMAND, ServerProcess, server_process
 from support.service import SECRET
 
@@ -45,7 +46,7 @@ def refused(*args: str, **environment: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["data.json", "data.json.gz"])
-@pytest.mark.parametrize("by_variable", [True, False])
+@pytest.mark.parametrize("by_variable", spread([True, False], 2))
 def test_a_service_goes_on_with_the_data_of_the_last_run(tmp_path: Path, name: str, by_variable: bool):
     file = str(tmp_path / name)
     args = () if by_variable else ("--import", file, "--export-on-exit", file)

@@ -50,7 +50,7 @@ def test_extensions_from_a_pipe_are_read_once(tmp_path: Path):
     writer.join()
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.long)])
 def test_a_redis_without_persistence(tmp_path: Path, workers: str):
     with RedisServer(tmp_path) as redis:
         without = warnings("--data", redis.url(), "--workers", workers)
@@ -60,7 +60,7 @@ def test_a_redis_without_persistence(tmp_path: Path, workers: str):
     assert ([NO_LOG], []) == (without, with_log)
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.long)])
 def test_an_unknown_variable_is_named_without_its_value(tmp_path: Path, workers: str):
     lines = warnings(
         "--data",

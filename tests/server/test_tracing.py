@@ -118,6 +118,7 @@ def test_a_failure_is_a_span_with_error_status(collector: Collector, tmp_path: P
     assert Status.STATUS_CODE_ERROR == span.status.code
 
 
+@pytest.mark.long
 def test_an_unreachable_collector_delays_neither_requests_nor_the_stop():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         free = socket.create_server(("127.0.0.1", 0))
@@ -135,7 +136,7 @@ def test_an_unreachable_collector_delays_neither_requests_nor_the_stop():
                 assert 0 == served.stop(signal.SIGTERM)
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.long)])
 def test_without_the_packages_it_exits_2_and_names_them(tmp_path: Path, workers: str):
     (tmp_path / "opentelemetry").mkdir()
     (tmp_path / "opentelemetry" / "__init__.py").write_text(

@@ -29,7 +29,7 @@ KINDS = [
     "patches",
     "patches of own records",
     "stores written",
-    "PATCH of many users",
+    pytest.param("PATCH of many users", marks=pytest.mark.long),
     "broadcasts of 64 KiB",
     "credentials",
     "queries and paths of 60 KiB",

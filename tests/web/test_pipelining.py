@@ -35,6 +35,7 @@ def test_each_of_2000_pipelined_requests_has_a_response_in_order(live: LiveServe
     assert [f"r{n}".encode() for n in range(2_000)] == ids
 
 
+@pytest.mark.long
 def test_pipelined_requests_are_not_read_far_ahead(monkeypatch):
     longest = 0
 
