@@ -101,6 +101,8 @@ def test_the_clock_is_advanced(page: Page, full: LiveServer):
 
 
 def test_the_data_are_deleted_and_restored(page: Page, full: LiveServer):
+    tab_to(page, page.locator("#reset-asks > summary"))
+    page.keyboard.press("Enter")
     tab_to(page, page.get_by_role("button", name="Delete all data"))
     page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Undo the reset")).to_be_visible()

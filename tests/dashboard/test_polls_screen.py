@@ -314,3 +314,44 @@ def test_an_id_that_no_poll_can_have_is_an_error_on_the_page(live: LiveServer):
     assert "Invalid poll id" in answer.text
     assert 400 == fetched(f"{live.url}/_emulator/ui/polls?id=a&client_id=x&from=1.x").status_code
     assert 400 == fetched(f"{live.url}/_emulator/ui/polls?cursor=x").status_code
+
+
+def test_a_poll_is_defined_in_channel_1001_unless_the_form_says_otherwise(live: LiveServer):
+    assert "1001" == polls(live).forms["define"].fields["channel_id"]
+    assert "888" == polls(live, channel_id="888").forms["define"].fields["channel_id"]
+
+
+def test_a_disabled_poll_is_not_listed_as_active(live: LiveServer, broadcaster: Client):
+    define(broadcaster, disabled=True)
+
+    assert "active, disabled" == polls(live).tables[0][0][4]
+    assert [True] == [each["disabled"] for each in broadcaster.get("polls").json()["polls"]]
+
+
+def test_a_poll_that_never_existed_has_a_page_that_says_so(live: LiveServer):
+    answer = fetched(f"{live.url}/_emulator/ui/polls?id=nope&client_id={CLIENT_ID}&channel_id={CHANNEL}")
+
+    assert 404 == answer.status_code
+    text = HtmlPage(str(answer.url), answer.text).text
+    assert f"There is no poll nope of {CLIENT_ID} in channel {CHANNEL}." in text
+    assert "active" not in text
+
+
+@pytest.mark.slow
+def test_the_page_of_a_poll_says_when_the_poll_is_deleted(live: LiveServer, broadcaster: Client):
+    vote(live, "1", 3)
+    with chromium() as browser:
+        page = browser.new_page()
+        page.goto(f"{live.url}/_emulator/ui/polls?id=lunch&client_id={CLIENT_ID}&channel_id={CHANNEL}")
+        page.wait_for_selector("#reload", state="hidden")
+        broadcaster.delete("vote?id=lunch")
+
+        expect(page.locator("main")).to_contain_text("There is no poll lunch")
+
+
+@pytest.mark.parametrize("screen", ["rankings", "buffers"])
+def test_what_never_existed_has_a_page_that_says_so(live: LiveServer, screen: str):
+    answer = fetched(f"{live.url}/_emulator/ui/{screen}?id=nope&client_id={CLIENT_ID}&channel_id={CHANNEL}")
+
+    assert 404 == answer.status_code
+    assert f"There is no {screen.removesuffix('s')} nope" in HtmlPage(str(answer.url), answer.text).text

@@ -32,6 +32,7 @@ ORDER: Final = (
 """The screens as the navigation lists them."""
 PATHS: Final = {"overview": "", "rig": "rig"}
 """The pages that are not under `ui/`."""
+_MISSING: Final = NotFound.status
 _NOTABLE: Final = 1_000
 """Milliseconds by which a clock is off before every page says so."""
 _DEFAULT_URL: Final = "http://127.0.0.1:8282"
@@ -73,16 +74,15 @@ class Pages:
 
     async def page(self, name: str, query: Query, fields: Query | None = None) -> Page:
         """Return a whole page; of an error, with the error in place of the content. `fields` are those of a form."""
-        status = 200
-        screen = screens().get(name)
+        screen, is_live = screens().get(name), False
         try:
             if screen is None:
                 raise NotFound("Not Found", f"there is no screen {name[:60]}")
-            content = await self.content(screen, query, fields)
+            content, status = await self._content(screen, query, fields)
+            is_live = fields is None and screen.is_live(query)
         except (ServiceError, EngineError) as error:
             failure = error if isinstance(error, ServiceError) else Unavailable()
             status, content = failure.status, self.render("error.html", {"error": failure})
-        is_live = screen is not None and status == 200 and fields is None and screen.is_live(query)
         return self.whole(screen, query, content, status, is_live=is_live)
 
     def whole(
@@ -111,13 +111,18 @@ class Pages:
 
     async def content(self, screen: Screen, query: Query, fields: Query | None = None) -> str:
         """Return the content of `<main>`. Raises `ServiceError` and `EngineError`."""
+        return (await self._content(screen, query, fields))[0]
+
+    async def _content(self, screen: Screen, query: Query, fields: Query | None) -> tuple[str, int]:
+        """Return the content and the status: 404 if the page says that the thing does not exist, but may yet."""
         if fields is None:
             values = await screen.read(self.service, query)
         elif screen.submit is not None:
             values = await screen.submit(self.service, query, fields)
         else:
             raise MethodNotAllowed("Method Not Allowed", f"the screen {screen.name} takes no forms")
-        return self.render(f"{screen.name}.html", {"query": query, "now": self.service.clock.now(), **values})
+        text = self.render(f"{screen.name}.html", {"query": query, "now": self.service.clock.now(), **values})
+        return text, _MISSING if values.get("is_missing") else 200
 
     def render(self, template: str, values: Mapping[str, Any]) -> str:
         """Render a template with these values and those that all templates have."""

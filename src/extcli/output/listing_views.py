@@ -22,15 +22,22 @@ def listing(member: str, counted: str, *, status: bool = False) -> View:
         shown = table_of(*columns, right=(2,), folded=(0, 1))
         for each in document[member]:
             latest = times.shown(each["latest"]) if each["latest"] else ""
-            texts = {**each, "count": f"{each['count']:,}", "latest": latest}
+            texts = {**each, "status": _status(each), "count": f"{each['count']:,}", "latest": latest}
             shown.add_row(*(visible(str(texts[name])) for name in fields))
         return shown if shown.row_count else f"no {member}"
 
     return View(
         table=table,
-        rows=lambda document: [[field(each[name]) for name in fields] for each in document[member]],
+        rows=lambda document: [
+            [field(_status(each) if name == "status" else each[name]) for name in fields] for each in document[member]
+        ],
         items=lambda document: document[member],
     )
+
+
+def _status(listed: dict[str, Any]) -> str:
+    """Return the status of a poll, which refuses votes if it is disabled; empty for other things."""
+    return f"{listed.get('status', '')}{', disabled' if listed.get('disabled') else ''}"
 
 
 VIEWS = {

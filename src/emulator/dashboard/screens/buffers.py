@@ -36,7 +36,8 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
     key = chosen("accumulate", query)
     if key is None:
         return {"buffer": None, **await listed(service, "buffers", query)}
-    return {"buffer": await _buffer(service, key, query)}
+    buffer = await _buffer(service, key, query)
+    return {"buffer": buffer, "is_missing": not buffer["exists"]}
 
 
 async def _buffer(service: Service, key: Key, query: Query) -> dict[str, Any]:
@@ -52,6 +53,7 @@ async def _buffer(service: Service, key: Key, query: Query) -> dict[str, Any]:
         "id": key.name,
         "client_id": key.owner,
         "channel_id": key.channel,
+        "exists": bool(latest),
         "latest": latest,
         "start": start,
         "minute": (now - 60_000) // 10_000 * 10_000,

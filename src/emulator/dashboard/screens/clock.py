@@ -7,8 +7,13 @@ from typing import Any, Final
 from emulator.clock import DAY, HOUR, MINUTE
 from emulator.dashboard.screen import Query, Screen, Service
 
-_STEPS: Final = (("1 min", MINUTE), ("5 min", 5 * MINUTE), ("1 h", HOUR), ("1 d", DAY), ("8 d", 8 * DAY))
-"""Moves that the screen offers: after 8 days, everything that expires on its own has."""
+_STEPS: Final = (("1 min", MINUTE), ("5 min", 5 * MINUTE), ("1 h", HOUR))
+"""Moves that the screen offers."""
+_LONG_STEPS: Final = (
+    ("1 d", DAY, "This deletes stores, rankings and buffers that are not written until then. You cannot undo it."),
+    ("8 d", 8 * DAY, "This deletes nearly all data, polls too: only codes and links live longer. You cannot undo it."),
+)
+"""Moves that ask first, with what they delete."""
 _COMING: Final = 50
 """Expiries that the screen lists."""
 
@@ -21,6 +26,7 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
         "system": clock.now - clock.offset,
         "can_move": not service.settings.has_peers,
         "steps": _STEPS,
+        "long_steps": _LONG_STEPS,
         "coming": (await service.contents.upcoming(_COMING)).next,
     }
 

@@ -49,7 +49,8 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
     if key is None:
         return {"poll": None, **await listed(service, "polls", query)}
     checked_poll_id(key.name)
-    return {"poll": await _poll(service, key._replace(channel="" if is_global(key.name) else key.channel), query)}
+    poll = await _poll(service, key._replace(channel="" if is_global(key.name) else key.channel), query)
+    return {"poll": poll, "is_missing": not poll["exists"]}
 
 
 async def _poll(service: Service, key: Key, query: Query) -> dict[str, Any]:
@@ -64,6 +65,7 @@ async def _poll(service: Service, key: Key, query: Query) -> dict[str, Any]:
         "id": key.name,
         "client_id": key.owner,
         "channel_id": key.channel,
+        "exists": bool(counts) or definition is not None or bool(query.get("edit")),
         "definition": definition,
         "edited": _edited(definition) if query.get("edit") else None,
         "status": "active" if definition is None else status_of(definition, now=now),

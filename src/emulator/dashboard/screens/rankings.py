@@ -17,7 +17,8 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
     key = chosen("rank", query)
     if key is None:
         return {"ranking": None, **await listed(service, "rankings", query)}
-    return {"ranking": await _ranking(service, key, query)}
+    ranking = await _ranking(service, key, query)
+    return {"ranking": ranking, "is_missing": not ranking["exists"]}
 
 
 async def _ranking(service: Service, key: Key, query: Query) -> dict[str, Any]:
@@ -30,6 +31,7 @@ async def _ranking(service: Service, key: Key, query: Query) -> dict[str, Any]:
         "id": key.name,
         "client_id": key.owner,
         "channel_id": key.channel,
+        "exists": bool(counts),
         "top": TOP,
         "scores": counts,
         "users": sum(score for _, score in counts),

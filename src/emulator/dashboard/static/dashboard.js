@@ -100,6 +100,7 @@ document.addEventListener("htmx:after:request", (event) => {
   const isCall = ctx.response.status === 200 && form.action.endsWith("/call");
   const status = isCall ? answer.status : ctx.response.status;
   const body = isCall ? answer.body : answer;
+  if (status < 400) form.closest("details.asks")?.removeAttribute("open");
   if (status >= 400) {
     const id = isCall ? answer.request_id : form.action.endsWith("/call") ? "" : ctx.response.headers.get("x-request-id");
     const hint = isCall && answer.hint ? ` (${answer.hint})` : "";

@@ -61,6 +61,8 @@ class Content(Struct, kw_only=True):
     """The name of a code set."""
     status: str | UnsetType = UNSET
     """Of a poll: `pending`, `active` or `expired`. Of a PIN: `bound` to a channel or `unbound`."""
+    disabled: bool | UnsetType = UNSET
+    """Present for a poll that refuses votes, whatever its status."""
     count: int | UnsetType = UNSET
     """Votes, answers or entries; of a code set, the codes that were handed out."""
     left: int | UnsetType = UNSET

@@ -47,6 +47,9 @@ class PollStatus(Protocol):
     @property
     def status(self) -> str: ...
 
+    @property
+    def disabled(self) -> bool: ...
+
 
 class Pin(Protocol):
     @property
@@ -114,11 +117,12 @@ class Contents:
         return [(each.key, self._of_ballot(kind, each)) for each in found], rest
 
     def _of_ballot(self, kind: Kind, ballot: ListedBallot) -> Content:
-        key, casts, expires_at, definition = ballot
+        key, casts, expires_at, _ = ballot
         latest = latest_change(expires_at, kind.lifetime) if casts else 0
         content = Content(**_where(key), count=casts, latest=latest, expires_at=_shown(expires_at))
         if kind.has_status:
-            content.status = "active" if definition is None else self._poll_of(ballot, now=self._clock.now()).status
+            poll = self._poll_of(ballot, now=self._clock.now())
+            content.status, content.disabled = poll.status, poll.disabled or UNSET
         return content
 
     async def _logs(self, kind: Kind, only: Filter, limit: int, start: Key | None) -> Found:

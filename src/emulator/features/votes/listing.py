@@ -22,6 +22,8 @@ class ListedPoll(Struct):
     """`pending`, `active` or `expired`; `active` without a definition."""
     latest: int
     """Unix ms of the latest vote; 0 if there is none."""
+    disabled: bool = False
+    """Whether it refuses votes, whatever its status."""
 
 
 class PollList(Struct):
@@ -34,8 +36,9 @@ class PollList(Struct):
 
 def listed_poll(ballot: ListedBallot, *, now: int) -> ListedPoll:
     """Return the poll of a ballot. Its expiry gives the time of its latest vote, because it is a week later."""
-    status = "active"
+    status, disabled = "active", False
     if ballot.definition is not None:
-        status = status_of(msgspec.json.decode(ballot.definition, type=Definition), now=now)
+        definition = msgspec.json.decode(ballot.definition, type=Definition)
+        status, disabled = status_of(definition, now=now), definition.disabled
     latest = ballot.expires_at - LIFETIME if ballot.casts else 0
-    return ListedPoll(ballot.key.name, ballot.key.channel or "", ballot.casts, status, latest)
+    return ListedPoll(ballot.key.name, ballot.key.channel or "", ballot.casts, status, latest, disabled)

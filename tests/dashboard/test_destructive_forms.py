@@ -1,0 +1,144 @@
+"""Every form that destroys something asks first: a click shows what is lost, and only the second one does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from support.html_pages import read_page
+from support.service import CHANNEL, CLIENT_ID, LiveServer
+from support.socket_client import SocketClient, linked_game
+
+OF_CHANNEL = f"client_id={CLIENT_ID}&channel_id={CHANNEL}"
+
+
+class Destruction(NamedTuple):
+    """A form, what makes something for it to destroy, and whether that is still there."""
+
+    page: str
+    label: str
+    make: Callable[[LiveServer], object]
+    is_there: Callable[[LiveServer], object]
+
+
+def of(path: str) -> Callable[[LiveServer], object]:
+    """Return what reads a list of the control API."""
+    return lambda live: httpx.get(f"{live.url}/_emulator/{path}").raise_for_status().json()["rows"]
+
+
+def vote(live: LiveServer) -> None:
+    live.client("viewer", user="1", channel=CHANNEL).post("vote?id=lunch", json={"value": 1}).raise_for_status()
+
+
+def rank(live: LiveServer) -> None:
+    live.client("viewer", user="1", channel=CHANNEL).post("rank?id=color", json={"key": "x"}).raise_for_status()
+
+
+def codes(live: LiveServer) -> None:
+    body = {"codes": [["a"]], "names": ["hats"]}
+    live.client("admin", user="1", channel=CHANNEL).put("codes", json=body).raise_for_status()
+
+
+def pin(live: LiveServer) -> None:
+    live.client("broadcaster", user=CHANNEL, channel=CHANNEL).post("link/pin").raise_for_status()
+
+
+def sockets(live: LiveServer) -> object:
+    return httpx.get(f"{live.url}/_emulator/sockets").json()["sockets"]
+
+
+POLLS = of("contents/polls")
+DESTRUCTIONS = {
+    "a poll": Destruction(f"ui/polls?id=lunch&{OF_CHANNEL}", "Delete the poll", vote, POLLS),
+    "a ranking": Destruction(f"ui/rankings?id=color&{OF_CHANNEL}", "Delete the ranking", rank, of("contents/rankings")),
+    "all code sets": Destruction(f"ui/codes?{OF_CHANNEL}", "Delete all sets", codes, of("contents/codes")),
+    "a PIN": Destruction("ui/pins", "Expire", pin, of("contents/pins")),
+    "a day": Destruction("ui/clock", "+ 1 d", rank, of("contents/rankings")),
+    "eight days": Destruction("ui/clock", "+ 8 d", vote, POLLS),
+    "everything": Destruction("", "Delete all data", vote, POLLS),
+}
+
+
+def ask(page: Page, label: str) -> None:
+    page.locator("summary", has_text=label).click()
+
+
+def confirm(page: Page, label: str) -> None:
+    page.get_by_role("button", name=label, exact=True).click()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", DESTRUCTIONS)
+def test_a_destructive_form_asks_before_it_acts(live: LiveServer, page: Page, name: str):
+    address, label, make, is_there = DESTRUCTIONS[name]
+    make(live)
+    page.goto(f"{live.url}/_emulator/{address}")
+    button = page.get_by_role("button", name=label, exact=True)
+    expect(button).to_be_hidden()
+    ask(page, label)
+    expect(button).to_be_visible()
+    ask(page, label)  # the reader thinks better of it
+    expect(button).to_be_hidden()
+    assert is_there(live)
+
+    ask(page, label)
+    confirm(page, label)
+    expect(page.locator("#result")).not_to_be_empty()
+    assert not is_there(live)
+
+
+@pytest.mark.long
+def test_closing_all_sockets_asks_before_it_acts(live: LiveServer, page: Page):
+    with linked_game(live):
+        page.goto(f"{live.url}/_emulator/ui/sockets")
+        expect(page.get_by_role("button", name="Close all")).to_be_hidden()
+        assert sockets(live)
+        ask(page, "Close all")
+        confirm(page, "Close all")
+
+        expect(page.locator("#result")).to_have_text("All are closed.")
+        assert [] == sockets(live)
+
+
+@pytest.mark.long
+def test_closing_one_socket_asks_before_it_acts(live: LiveServer, page: Page):
+    with SocketClient(live) as game:
+        number = httpx.get(f"{live.url}/_emulator/sockets").json()["sockets"][0]["number"]
+        page.goto(f"{live.url}/_emulator/ui/sockets?socket={number}")
+        expect(page.get_by_role("button", name="Close", exact=True)).to_be_hidden()
+        page.locator("#close-asks > summary").click()
+        confirm(page, "Close")
+
+        expect(page.locator("#result")).to_have_text("Closed.")
+        assert game is not None
+
+
+@pytest.mark.long
+def test_a_reset_is_asked_done_and_undone(live: LiveServer, page: Page):
+    vote(live)
+    page.goto(f"{live.url}/_emulator/")
+    ask(page, "Delete all data")
+    confirm(page, "Delete all data")
+    page.get_by_role("button", name="Undo the reset").click()
+
+    expect(page.locator("#result")).to_have_text("The data is back.")
+    assert POLLS(live)
+
+
+def test_each_destructive_form_says_what_is_lost(live: LiveServer):
+    for make in (vote, rank, codes, pin):
+        make(live)
+    with SocketClient(live):
+        pages = {name: read_page(f"{live.url}/_emulator/{each.page}") for name, each in DESTRUCTIONS.items()}
+        pages["sockets"] = read_page(f"{live.url}/_emulator/ui/sockets")
+
+    for name, page in pages.items():
+        folded = [given for tag, given in page.elements if tag == "details" and given.get("class") == "asks"]
+        assert folded, name
+    assert "This deletes the poll with its votes, log and definition. You cannot undo it." in pages["a poll"].text
+    assert "This deletes nearly all data, polls too" in pages["eight days"].text
+    assert "This closes every open socket of games and pages." in pages["sockets"].text
