@@ -1,0 +1,123 @@
+"""pytest's fixture and the module for Node have the same operations, with the same results."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from extcli.api.http import Http
+from extcli.errors import ErrorAnswer
+from extcli.testing.actor import Actor
+from extcli.testing.calls import TIMEOUT
+from extcli.testing.clock import Clock
+from extcli.testing.faults import Faults
+from extcli.testing.namespace import Namespace
+from extcli.testing.operation import Blocking
+from extcli.testing.sockets import Events, Game
+from extcli.testing.wait import Wait
+from support.fixture_operations import MASKS, ROWS, RUNNER, SEED, VALUES, Row
+from support.program import PROGRAM, SECRET_BASE64
+from support.service import LiveServer
+
+CLASSES = {
+    "extcli": Namespace,
+    "viewer": Actor,
+    "clock": Clock,
+    "faults": Faults,
+    "wait": Wait,
+    "game": Game,
+    "events": Events,
+}
+OF_NODE = {"extcli": {"advance", "name", "client_id", "channel"}, "viewer": {"call"}}
+"""What only the module has as a member of its own: shorter names, and what Python sets for each object."""
+CALLERS = {"broadcaster": "viewer", "backend": "viewer"}
+
+
+def operations_of(cls: type) -> set[str]:
+    """Return the public members of a class, without the asynchronous twin, which Node does not need."""
+    return {name for name in vars(cls) if not name.startswith("_")} - {"as_async"}
+
+
+def in_python(live: LiveServer, folder: Path) -> list[object]:
+    """Run the rows against a namespace of the fixture, and return the results."""
+    http = Http(live.url, timeout=TIMEOUT, trace=None)
+    extcli: Namespace[Blocking] = Namespace(http, "of-python")
+    made: dict[str, Any] = {}
+
+    def target(name: str) -> Any:
+        if name in ("game", "events"):
+            if name not in made:
+                made[name] = extcli.game() if name == "game" else extcli.listen("round")
+            return made[name]
+        return {"extcli": extcli, "viewer": extcli.viewer("U1")}.get(name) or getattr(extcli, name)
+
+    return [_result(target(row.operation.partition(".")[0]), row, folder) for row in ROWS]
+
+
+def _result(target: Any, row: Row, folder: Path) -> object:
+    args = [str(folder / each) if each == "seed.toml" else each for each in row.args]
+    try:
+        found = getattr(target, row.operation.partition(".")[2])(*args, **(row.options or {}))
+    except ErrorAnswer as error:
+        return {"refused": error.status}
+    if isinstance(found, tuple):
+        return found._asdict()  # type: ignore[attr-defined]
+    return [each._asdict() if isinstance(each, tuple) else each for each in found] if isinstance(found, list) else found
+
+
+def in_node(extcli: Any, live: LiveServer, folder: Path, **variables: str) -> dict[str, Any]:
+    """Run the rows with the module, and return the results, and the members of its objects."""
+    (folder / "extcli.mjs").write_text(extcli("connect", "node-test").stdout)
+    (folder / "run.mjs").write_text(RUNNER)
+    (folder / "rows.json").write_text(json.dumps(ROWS))
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("EXTCLI_")}
+    kept["PATH"] = f"{PROGRAM.parent}{os.pathsep}{kept['PATH']}"
+    run = subprocess.run(
+        ["node", "run.mjs"],
+        cwd=folder,
+        env={**kept, "EXTCLI_URL": live.url, **variables},
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    assert 0 == run.returncode, run.stderr
+    return dict(json.loads(run.stdout))
+
+
+def camel(name: str) -> str:
+    return re.sub(r"_(.)", lambda found: found[1].upper(), name)
+
+
+def test_the_table_has_every_operation_of_the_fixture():
+    named = {(CALLERS.get(row.operation.partition(".")[0], row.operation.partition(".")[0]),
+              row.operation.partition(".")[2]) for row in ROWS}  # fmt: skip
+    named |= {("extcli", name) for name in VALUES}
+
+    assert {(target, name) for target, cls in CLASSES.items() for name in operations_of(cls)} == named
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("node"), reason="needs Node.js")
+@pytest.mark.parametrize("has_secret", [True, False])
+def test_both_languages_have_the_same_operations_and_results(extcli, live: LiveServer, tmp_path: Path, has_secret):
+    (tmp_path / "seed.toml").write_text(SEED)
+    (tmp_path / "secret").write_text(SECRET_BASE64)
+
+    python = in_python(live, tmp_path)
+    node = in_node(extcli, live, tmp_path, **({"EXTCLI_SECRET_FILE": str(tmp_path / "secret")} if has_secret else {}))
+
+    for row, own, other in zip(ROWS, json.loads(json.dumps(python)), node["results"], strict=True):
+        mask = MASKS.get(row.operation, lambda found: found)
+        is_refused = [isinstance(each, dict) and "refused" in each for each in (own, other)]
+        assert (own if is_refused[0] else mask(own)) == (other if is_refused[1] else mask(other)), row
+    for target, cls in CLASSES.items():
+        wanted = {camel(name) for name in operations_of(cls) | OF_NODE.get(target, set())}
+        assert wanted == set(node["members"][target]), target
