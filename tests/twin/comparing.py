@@ -35,7 +35,7 @@ VOLATILE = [
     (re.compile(r'(data-head="(?:Age|Idle)">)[^<]*'), r"\1<age>"),  # of a namespace
     (re.compile(r"Used last: .*"), "Used last: <namespaces>"),  # by real time
     (re.compile(r"\?v=[0-9a-f]+"), "?v=<hash>"),  # of the content of a file of the dashboard
-    (re.compile(r'("(?:slowest|lag_ms|uptime_ms|idle_ms|age_ms|age|idle)" ?: ?)[0-9.e-]+'), r"\1<ms>"),
+    (re.compile(r'("(?:seconds|slowest|lag_ms|uptime_ms|idle_ms|age_ms|age|idle)" ?: ?)[0-9.e-]+'), r"\1<ms>"),
 ]
 """What differs between two runs of one version, and what stands in its place."""
 _SUBSCRIPTIONS = re.compile(r'(?<="subscriptions":\[)[^\]]+')
