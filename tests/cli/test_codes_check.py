@@ -134,13 +134,28 @@ def test_missing_empty_and_multiline_cells_are_errors(check, file):
     ] == named(result)
 
 
-def test_csv_needs_a_column(check, file):
-    source = file("code\nA\n", "c.csv")
+def test_csv_of_several_columns_needs_a_column(check, file):
+    source = file("code,size\nA,1\n", "c.csv")
 
     result = check("--set", f"A={source}")
 
     assert 2 == result.exit_code
-    assert "--column" in result.stderr
+    assert "c.csv has 2 columns and needs --column\n" in result.stderr
+
+
+@pytest.mark.parametrize("content", ["code\nA\nB\n", "A\nB", "\ufeffCode\r\n\r\nA\r\nB\r\n", '"A"\n"B"\n'])
+def test_csv_of_one_column_needs_none(check, file, content):
+    result = check("--set", f"A={file(content, 'c.csv')}", "-o", "json")
+
+    assert (0, 2) == (result.exit_code, result.json[0]["codes"])
+
+
+def test_a_later_line_with_more_columns_is_an_error(check, file):
+    source = file("A\nB,1\n", "c.csv")
+
+    result = check("--set", f"A={source}")
+
+    assert ["c.csv:2: has 2 columns: --column names the one to read"] == named(result)
 
 
 # Duplicates

@@ -239,6 +239,7 @@ def test_channel_limits_the_votes_to_one_channel(extcli, mark, eligible):
     [
         ("users.txt", "U1\r\n\r\n U2 \r\n", ()),
         ("users.csv", "user,value\nU1,4\nU2,5\n", ("--column", "user")),
+        ("users.csv", "user\nU1\nU2\n", ()),
         ("users.json", '["U1", "U2"]', ()),
         ("users.txt", gzip.compress(b"U1\nU2\n", mtime=0), ()),
         ("votes.jsonl", '{"identifier":"U1"}\n{"identifier":"U2"}\n', ("--column", "identifier")),

@@ -50,6 +50,19 @@ def test_all_links_of_a_page_stay_in_its_namespace(live: LiveServer):
     assert 'src="/_emulator' not in text
 
 
+@pytest.mark.parametrize("start", ["", "/_ns/blue"])
+def test_addresses_that_people_guess_lead_to_the_screens(live: LiveServer, start: str):
+    led = {path: fetched(f"{live.url}{start}/_emulator/{path}") for path in ("ui", "ui/", *ORDER)}
+    # At these, the control API answers.
+    control = {path: each for path, each in led.items() if path in ("sockets", "clock", "faults")}
+    screens_found = {path: led[path].headers.get("location") for path in led.keys() - control.keys()}
+
+    assert {200} == {each.status_code for each in control.values()}
+    assert {303} == {led[path].status_code for path in screens_found}
+    overview = dict.fromkeys(("ui", "ui/", "overview"), f"{start}/_emulator/")
+    assert {path: f"{start}/_emulator/ui/{path}" for path in screens_found} | overview == screens_found
+
+
 @pytest.mark.parametrize("path", paths())
 def test_every_page_has_the_same_policy(live: LiveServer, path: str):
     answer = fetched(f"{live.url}{path}")

@@ -135,7 +135,7 @@ FAULTY: list[tuple[str, list[str]]] = [
     (CODES + "codes = ['A', 'B', 'A']", ["6:20: codes[0].codes[2]: is the same code as codes[0].codes[0]"]),
     (CODES + f"codes = ['{'A' * 64}']", ["6:10: codes[0].codes[0]: must be a text of 1 to 63 printable characters"]),
     (CODES + "file = 'missing.txt'", ["6:1: codes[0].file: cannot read missing.txt; No such file or directory"]),
-    (CODES + "file = 'codes.csv'", ["6:1: codes[0].file: codes.csv is CSV and needs column"]),
+    (CODES + "file = 'codes.csv'", ["6:1: codes[0].file: codes.csv has 2 columns and needs column"]),
     (CODES + "file = 'empty.txt'", ["6:1: codes[0].file: empty.txt has 0 codes; must be 1 to 999999"]),
     (
         CODES + "file = 'codes.txt'",
@@ -252,5 +252,5 @@ REFUSED = [
 ]
 """The same for errors that only the service finds."""
 
-FILES = {"codes.csv": "code\nA\n", "empty.txt": "\n", "codes.txt": "A\nB\n\nA\n" + "C" * 64 + "\n"}
+FILES = {"codes.csv": "code,size\nA,1\n", "empty.txt": "\n", "codes.txt": "A\nB\n\nA\n" + "C" * 64 + "\n"}
 """The files beside them."""

@@ -10,7 +10,7 @@ from msgspec import Struct
 from emulator.features.control.gate import ENTER, TOKEN_COOKIE
 from emulator.observability.request_context import label_of
 from emulator.web.call import Call
-from emulator.web.endpoint import Audience, Page, Parameter, endpoint
+from emulator.web.endpoint import Audience, Endpoint, Page, Parameter, endpoint
 from emulator.web.response import HTML, PAGE_HEADERS
 from emulator.wire.query import query_of
 
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 _SEE_OTHER: Final = 303
 _prepared: Final = set[str]()
 """The pages that have been prepared."""
+_LEADING: Final = (
+    "overview", "polls", "rankings", "buffers", "stores", "codes", "pins", "broadcasts", "requests", "namespaces",
+)  # fmt: skip
+"""The screens whose name is no path of the control API."""
 _TOKEN: Final = Parameter("token", "The control token.")
 
 
@@ -38,8 +42,7 @@ async def read_root(service: Any, call: Call) -> Links | Page:
     """Send a browser to the dashboard, and tell others where to look."""
     prefix = _prefix_of(service)
     if b"text/html" in call.headers.get(b"accept", b""):
-        location = (b"location", f"{prefix}/_emulator/".encode())
-        return Page(b"", HTML.decode(), (location, *PAGE_HEADERS), _SEE_OTHER)
+        return _see_other(f"{prefix}/_emulator/")
     readiness = await service.control.readiness()
     return Links("extcli", readiness.version, readiness.environment, "/schema", f"{prefix}/_emulator/")
 
@@ -60,6 +63,26 @@ async def enter(service: Any, call: Call) -> Page:
     location = (b"location", f"{_prefix_of(service)}/_emulator/".encode())
     headers = (location, cookie, *PAGE_HEADERS) if token else (location, *PAGE_HEADERS)
     return Page(b"", HTML.decode(), headers, _SEE_OTHER)
+
+
+@endpoint("GET", "/_emulator/ui", audience=Audience.PAGE)
+async def read_screens(service: Any, call: Call) -> Page:
+    """Send a browser to the overview."""
+    return _see_other(f"{_prefix_of(service)}/_emulator/")
+
+
+def _leading(screen: str) -> Endpoint[Any]:
+    """Return an endpoint that leads from an address that people guess to a screen."""
+
+    @endpoint("GET", f"/_emulator/{screen}", audience=Audience.PAGE)
+    async def lead(service: Any, call: Call) -> Page:
+        return _see_other(f"{_prefix_of(service)}/_emulator/{'' if screen == 'overview' else f'ui/{screen}'}")
+
+    return lead
+
+
+def _see_other(path: str) -> Page:
+    return Page(b"", HTML.decode(), ((b"location", path.encode()), *PAGE_HEADERS), _SEE_OTHER)
 
 
 @endpoint("GET", "/_emulator/ui/{screen}", audience=Audience.PAGE)
@@ -132,6 +155,8 @@ endpoints: Final = (
     read_root,
     read_overview,
     enter,
+    read_screens,
+    *map(_leading, _LEADING),
     read_screen,
     submit_form,
     follow_screen,

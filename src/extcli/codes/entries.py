@@ -30,11 +30,6 @@ class Entries:
         self._form = form or formats.format_of(argument)
         self._column = column
         self._take_numbers = take_numbers
-        if self._form is FileFormat.CSV and column is None:
-            raise UsageError(
-                f"{self.name} is CSV and needs --column",
-                fix="--column code if the first line has that heading; --column 1 if there is no heading",
-            )
         self._file = _opened(argument, self.name)
         self._state = self._file_state()
 
@@ -84,7 +79,7 @@ class Entries:
         if self._form is FileFormat.JSONL:
             return formats.read_json_lines(unpacked, self.name, self._text_of)
         if self._form is FileFormat.CSV:
-            return formats.read_csv(unpacked, self.name, self._column or "")
+            return formats.read_csv(unpacked, self.name, self._column)
         return formats.read_text(unpacked, self.name)
 
     def _text_of(self, value: object) -> str | Unreadable:

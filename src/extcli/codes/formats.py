@@ -84,13 +84,22 @@ def read_text(stream: IO[bytes], name: str) -> Iterator[Batch]:
         yield Batch([at for at, _ in numbered], [item for _, item in numbered])
 
 
-def read_csv(stream: IO[bytes], name: str, column: str) -> Iterator[Batch]:
-    """Yield the cells of one column, named by its heading or by its number from 1."""
+_HEADINGS = frozenset(("code", "codes", "user", "users", "user_id", "userid", "user id", "identifier", "id"))
+"""What is a heading, in small letters, above the only column of a file."""
+
+
+def read_csv(stream: IO[bytes], name: str, column: str | None) -> Iterator[Batch]:
+    """Yield the cells of one column, named by its heading or by its number from 1. The only one needs no name."""
     lines = chain.from_iterable(lines for _, lines in _blocks(stream, name))
     first = next(lines, "")
-    reader = csv.reader(chain([first], lines), delimiter=max(",;\t", key=first.count), strict=True)
+    delimiter = max(",;\t", key=first.count)
+    reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
     try:
-        at = _position_of(column, reader, name)
+        if column is None:
+            at = 0
+            _skip_heading(next(csv.reader([first], delimiter=delimiter, strict=True), []), reader, name)
+        else:
+            at = _position_of(column, reader, name)
         numbers, items = list[int](), list[Any]()
         before = reader.line_num
         for row in reader:
@@ -99,7 +108,12 @@ def read_csv(stream: IO[bytes], name: str, column: str) -> Iterator[Batch]:
             if not row:
                 continue
             numbers.append(number)
-            items.append(_cell(row, at) if height == 1 else Unreadable("has a quoted cell that spans several lines"))
+            if height > 1:
+                items.append(Unreadable("has a quoted cell that spans several lines"))
+            elif column is None and len(row) > 1:
+                items.append(Unreadable(f"has {len(row)} columns: --column names the one to read"))
+            else:
+                items.append(_cell(row, at))
             if len(items) >= _BATCH:
                 yield Batch(numbers, items)
                 numbers, items = [], []
@@ -166,6 +180,17 @@ def read_json_lines(stream: IO[bytes], name: str, text_of: TextOf) -> Iterator[B
             except ValueError:
                 items.append(Unreadable("is not JSON"))
         yield Batch(batch.numbers, items)
+
+
+def _skip_heading(first: list[str], reader: Iterator[list[str]], name: str) -> None:
+    """Consume the heading of a file with one column, if it has one. Raises `UsageError` for several columns."""
+    if len(first) > 1:
+        raise UsageError(
+            f"{name} has {len(first)} columns and needs --column",
+            fix="--column code if the first line has that heading; --column 1 if there is no heading",
+        )
+    if first and first[0].strip().casefold() in _HEADINGS:
+        next(reader)
 
 
 def _position_of(column: str, reader: Iterator[list[str]], name: str) -> int:
