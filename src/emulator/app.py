@@ -84,6 +84,7 @@ from emulator.web.access import Access
 from emulator.web.aliases import normalize_path
 from emulator.web.dispatch import Dispatcher
 from emulator.web.inner_call import answer_inside
+from emulator.web.uploads import Uploads
 
 _log = logging.getLogger("emulator")
 
@@ -96,6 +97,7 @@ class Shared:
     """What all services of a process share."""
 
     journals: JournalBudget
+    uploads: Uploads
     verdicts: Tally = field(default_factory=Tally)
     """Counts what production would do differently."""
 
@@ -128,7 +130,7 @@ class Service:
         self._new_id = new_id
         self._me: Service = proxy(self)
         """This service, for its parts: so they form no circle, and are freed as soon as it is."""
-        self._build_foundation(shared or Shared(JournalBudget(settings.journal)))
+        self._build_foundation(shared or Shared(JournalBudget(settings.journal), Uploads(settings.limits.uploads)))
         self._build_features()
         self._build_control()
         self._build_entrances()
@@ -136,7 +138,7 @@ class Service:
 
     def _build_foundation(self, shared: Shared) -> None:
         """What all features stand on: the record of changes, verdicts, messages, faults, tokens, ids and limits."""
-        settings, clock = self.settings, self.clock
+        settings, clock, me = self.settings, self.clock, self._me
         has_control = settings.environment.has_control
         has_changes = has_control and not settings.has_peers
         self.scheduler = Scheduler(clock)
@@ -145,17 +147,18 @@ class Service:
         self.parity = Parity(
             clock, absent_from(settings.production), shared.verdicts, is_on=settings.environment.has_control
         )
-        self.hints = Hints(names_of(self.engine, clock), lambda: self.extensions.current) if has_changes else NO_HINTS
+        self.hints = Hints(names_of(self.engine, clock), lambda: me.extensions.current) if has_changes else NO_HINTS
         self._lapses = _lapses(settings)
         self.hub = Hub(self.changes, self.journal)
         self.publisher = Publisher(self.engine.relay, self.hub, clock)
         is_alone = self.publisher.is_single_node and not settings.has_peers
-        self.faults = FaultPlan(clock, partial(Service._faulty, self._me), is_alone=is_alone)
+        self.faults = FaultPlan(clock, partial(Service._faulty, me), is_alone=is_alone)
         self.late = FaultyBroadcasts(self.faults)
         self.tokens = Tokens(settings, self.extensions, clock, self.key, self.hints)
         self._directory = Directory(self.engine.documents, clock)
         self._id_quota = IdQuota(self.engine.documents, clock, settings.limits.ids)
         self._rate_limits = _rate_limits(settings, clock)
+        self.uploads = shared.uploads
 
     def _build_features(self) -> None:
         """The features of the specification."""
@@ -266,6 +269,7 @@ class Service:
             journal=self.journal,
             faults=self.faults,
             hints=self.hints,
+            uploads=self.uploads,
         )
         self.messages = MessageDispatcher(
             (action.bind(feature.service(self)) for feature in offered for action in feature.actions),

@@ -31,6 +31,7 @@ from emulator.namespaces.routing import Namespaces
 from emulator.observability.request_context import DEFAULT_NAMESPACE
 from emulator.web.front import HOT, Front
 from emulator.web.routes import build_routes
+from emulator.web.uploads import Uploads
 
 _SWEEP_INTERVAL = 60.0
 _log = logging.getLogger("emulator")
@@ -49,7 +50,7 @@ async def open_app(
     """Open the application for a port, and the service of its plain paths. `clock` is that service's clock."""
     routes = create_routes()
     extensions = Extensions(settings.extensions, admits_any=settings.admits_any_client)
-    shared = Shared(JournalBudget(settings.journal))
+    shared = Shared(JournalBudget(settings.journal), Uploads(settings.limits.uploads))
     clock = clock or Clock()
     medium = medium_of(settings, clock)
 

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from emulator.config.settings import KIB, MIB, Limits, Settings
+from support.process import wait_until
 from support.service import Client, LiveServer, live_server
 
 
@@ -240,3 +241,53 @@ def test_the_head_limit_counts_each_request_on_its_own(viewer):
     answers = {client.get("vote", headers={"X-Big": "a" * 40_000}).status_code for _ in range(4)}
 
     assert {200} == answers
+
+
+def begun_upload(live: LiveServer, codes: bytes) -> socket.socket:
+    """Send all but the last byte of a PUT of codes; return when the service reads it."""
+    running = len(live.service.uploads)
+    connection = socket.create_connection(("127.0.0.1", urlsplit(live.url).port or 0), timeout=10)
+    head = (
+        f"PUT /v1/e/codes HTTP/1.1\r\nHost: x\r\nAuthorization: {live.client('backend').headers['Authorization']}\r\n"
+    )
+    connection.sendall(f"{head}Content-Length: {len(codes)}\r\n\r\n".encode() + codes[:-1])
+    wait_until(lambda: len(live.service.uploads) > running)
+    return connection
+
+
+def codes(name: str) -> bytes:
+    return json.dumps({"codes": [[f"{name}{number}" for number in range(100)]], "names": [name]}).encode()
+
+
+def test_an_upload_beyond_the_limit_is_503_and_changes_nothing():
+    with live_server(Settings(limits=Limits(uploads=2))) as live:
+        uploads = [begun_upload(live, codes(name)) for name in "AB"]
+        backend = live.client("backend")
+
+        refused = [
+            backend.put("codes", content=codes("C")),
+            backend.post("codes/mark_from_list", json={"prizes": [0], "prize_limits": [1], "users": ["1"]}),
+            backend.put(f"{live.url}/_emulator/seed", json={}),
+            backend.put(f"{live.url}/_ns/other/v1/e/codes", content=codes("C")),
+        ]
+
+        assert [(503, "Too many uploads", "5")] * 4 == [
+            (each.status_code, each.json()["reason"], each.headers["retry-after"]) for each in refused
+        ]
+        assert "2 uploads run already, the limit of --max-uploads" in refused[0].json()["info"]
+        for each, whole in zip(uploads, (codes("A"), codes("B")), strict=True):
+            each.sendall(whole[-1:])
+            assert each.recv(65_536).startswith(b"HTTP/1.1 200 ")
+            each.close()
+        assert ["B"] == backend.get("codes").json()["names"]
+        assert 200 == backend.put("codes", content=codes("C")).status_code
+
+
+def test_other_calls_are_answered_while_all_uploads_are_taken():
+    with live_server(Settings(limits=Limits(uploads=1))) as live:
+        with begun_upload(live, codes("A")):
+            voter = live.client("viewer", user="1", channel="777")
+            answers = [voter.post("vote", json={"value": 1}), voter.get("codes/eligibility")]
+        wait_until(lambda: not len(live.service.uploads))
+
+    assert [200, 200] == [each.status_code for each in answers]

@@ -44,6 +44,8 @@ class Limits:
     """Bytes in a seed."""
     snapshot: int = 8 * 1024 * MIB
     """Bytes in a snapshot that is loaded, which is streamed."""
+    uploads: int = 16
+    """Uploads that a process takes at once: of codes, lists of users, seeds and snapshots."""
     frame: int = 2 * MIB
     """Bytes in one socket message (ruling X3)."""
     outbox: int = 1 * MIB

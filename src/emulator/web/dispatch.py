@@ -31,6 +31,7 @@ from emulator.web.held import HeldRequests
 from emulator.web.recording import request_entry
 from emulator.web.request import AsgiRequest, Request
 from emulator.web.response import Reply, error_page, error_reply, reply_of
+from emulator.web.uploads import Uploads
 from emulator.wire.query import query_of
 
 _LONGEST_GUESS: Final = 64
@@ -60,6 +61,7 @@ class Dispatcher:
     journal: Journal
     faults: Faults
     hints: Hints
+    uploads: Uploads
 
     def __post_init__(self) -> None:
         self.held = HeldRequests()
@@ -91,7 +93,10 @@ class Dispatcher:
         """Return one of this service's endpoints."""
         bound = self._bound.get((method, path))
         if bound is None:
-            bound = self._bound[method, path] = self.offers[method, path].bind(self.service)
+            bound = self.offers[method, path].bind(self.service)
+            if bound.endpoint.is_upload:
+                bound = Bound(bound.endpoint, self.uploads.counted(bound.answer))
+            self._bound[method, path] = bound
         return bound
 
     async def perform(self, method: str, path: str, scope: HTTPScope, receive: Receive) -> Reply:

@@ -165,6 +165,11 @@ class Endpoint(Generic[S]):
         """The shape of the body; `None` without a body."""
         return self.body() if isinstance(self.body, FunctionType) else self.body
 
+    @property
+    def is_upload(self) -> bool:
+        """Whether the body may be large. A process takes few at once (`web/uploads.py`)."""
+        return self.streamed and not self.held
+
     @cached_property
     def title(self) -> str:
         """The method and the path."""

@@ -60,6 +60,9 @@ MaxBody = Annotated[int, _option("max-body", "Largest body, in KiB.", min=1, met
 MaxUserMap = Annotated[int, _option("max-user-map", "Largest PATCH of many users, in MiB.", min=1, metavar="MIB")]
 MaxCodes = Annotated[int, _option("max-codes", "Largest upload of codes, in MiB.", min=1, metavar="MIB")]
 MaxUserList = Annotated[int, _option("max-user-list", "Largest list of users to mark, in MiB.", min=1, metavar="MIB")]
+MaxUploads = Annotated[
+    int, _option("max-uploads", "Uploads at once of codes, lists of users, seeds and snapshots.", min=1, metavar="N")
+]
 MaxFrame = Annotated[int, _option("max-frame", "Largest WebSocket message, in KiB.", min=1, metavar="KIB")]
 MaxSockets = Annotated[
     int,
@@ -275,6 +278,7 @@ class Options:
     max_user_map: MaxUserMap = 4
     max_codes: MaxCodes = 1024
     max_user_list: MaxUserList = 64
+    max_uploads: MaxUploads = 16
     max_frame: MaxFrame = 2048
     max_sockets: MaxSockets = 10_000
     max_subscriptions: MaxSubscriptions = 1_000

@@ -22,6 +22,7 @@ def _seed() -> object:
     body=_seed,
     answer=Seeded,
     limit="seed",
+    streamed=True,
     secrets=frozenset({"*"}),
 )
 async def apply_seed(seeds: Seeds, call: Call) -> Seeded:
@@ -31,7 +32,7 @@ async def apply_seed(seeds: Seeds, call: Call) -> Seeded:
     `polls[0].votes.U1`, and lists up to 20 problems. `extcli seed apply` sends files in TOML and reads the codes that
     they name.
     """
-    return await seeds.apply(call.raw)
+    return await seeds.apply(b"".join([chunk async for chunk in call.chunks]))
 
 
 endpoints: Final = (apply_seed,)

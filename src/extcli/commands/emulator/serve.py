@@ -115,6 +115,7 @@ def _settings(options: Options) -> Settings:
             user_map=options.max_user_map * MIB,
             codes=options.max_codes * MIB,
             user_list=options.max_user_list * MIB,
+            uploads=options.max_uploads,
             frame=options.max_frame * KIB,
             sockets=options.max_sockets,
             topics=options.max_subscriptions,
