@@ -61,6 +61,17 @@ async def test_writers_in_many_namespaces_advance_equally(engines: list[Engine])
     assert [await counts(engine) for engine in engines] == [[("a", 20)]] * NAMESPACES
 
 
+async def test_a_commit_writes_namespaces_in_the_order_of_their_first_writes(engines: list[Engine]) -> None:
+    statements: list[str] = []
+    names = [f"voter-{number}" for number in range(NAMESPACES)]
+    engines[0]._group_commit.connection.set_trace_callback(statements.append)  # type: ignore[attr-defined]
+
+    await asyncio.gather(*(cast(engine, name, "a") for engine, name in zip(engines, names, strict=True)))
+
+    written = [each.split("'")[1] for each in statements if each.lstrip().startswith("INSERT INTO marks")]
+    assert written == names
+
+
 async def test_open_files_do_not_grow_with_namespaces(medium: Medium) -> None:
     async with AsyncExitStack() as stack:
         counted = []

@@ -46,7 +46,7 @@ class Histogram:
         self._ranks = {choice: (-count, since) for choice, count, since in rows}
         self._order = list(self._ranks.values())
         self._pairs = [(choice, count) for choice, count, _ in rows]
-        self._changed: set[str] = set()
+        self._changed: dict[str, None] = {}
 
     def __len__(self) -> int:
         return len(self._pairs)
@@ -56,13 +56,13 @@ class Histogram:
 
     def take_changes(self) -> tuple[list[tuple[str, int, int]], list[str]]:
         """Return the rows that changed since the last call, and the choices that no longer have casts."""
-        changed, self._changed = self._changed, set()
+        changed, self._changed = self._changed, {}
         rows = [(choice, -rank[0], rank[1]) for choice in changed if (rank := self._ranks.get(choice))]
         return rows, [choice for choice in changed if choice not in self._ranks]
 
     def add(self, choice: str, by: int, number: int) -> None:
         """Add `by`, which may be negative, to the count of a choice; `number` is that of the cast."""
-        self._changed.add(choice)
+        self._changed[choice] = None
         rank = self._ranks.pop(choice, None)
         if rank is None:
             rank = (-by, number)
@@ -98,7 +98,7 @@ class BallotCache(Tables):
         super().__init__(group_commit, namespace)
         self.marks = Marks(group_commit, namespace)
         self._ballots: BoundedCache[Key, CachedBallot] = BoundedCache(MAX_BALLOTS)
-        self._changed: set[CachedBallot] = set()
+        self._changed: dict[CachedBallot, None] = {}
 
     def alive(self, key: Key, now: int) -> CachedBallot | None:
         ballot = self._ballots.get(key) or self._load(key)
@@ -150,7 +150,7 @@ class BallotCache(Tables):
         """Remove a ballot; `tidy` deletes its casts and counts."""
         ballot = self._ballots.pop(key)
         if ballot is not None:
-            self._changed.discard(ballot)
+            self._changed.pop(ballot, None)
         self._group_commit.connection.execute("DELETE FROM ballots WHERE id = ?", (id,))
         self._group_commit.connection.execute("INSERT INTO dead VALUES (?)", (id,))
 
@@ -174,8 +174,8 @@ class BallotCache(Tables):
         self._changed.clear()
 
     def _note_change(self, ballot: CachedBallot) -> None:
-        self._changed.add(ballot)
-        self._group_commit.unwritten.add(self)
+        self._changed[ballot] = None
+        self._group_commit.unwritten[self] = None
 
     def _flush_counts(self, ballot: CachedBallot) -> None:
         if ballot.counts is None:

@@ -116,7 +116,7 @@ class SqliteDocuments(Tables):
     def _keep(self, documents: Mapping[Key, bytes], replace: bool) -> None:
         rows = self._kept[_KEEP if replace else _KEEP_IF_ABSENT]
         self._unwritten.update(documents)
-        self._group_commit.unwritten.add(self)
+        self._group_commit.unwritten[self] = None
         for key, value in documents.items():
             rows.append((*self._namespace.params(key), value, NEVER))
             if replace or (self._peeked.get(key) or self._peek(key)) is _ABSENT:

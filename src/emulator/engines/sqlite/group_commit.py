@@ -49,8 +49,9 @@ class GroupCommit:
         self._upgrades = upgrades
         self.corruption = Corruption(path)
         self._files = FileWatch(path)
-        self.unwritten: set[WriteCache] = set()
-        """The caches that may hold what is not written yet: each adds itself."""
+        self.unwritten: dict[WriteCache, None] = {}
+        """The caches that may hold what is not written yet: each adds itself. A dict keeps the order of the first
+        writes, where a set has that of addresses."""
         self._caches: dict[int, WriteCache] = {}
         """All caches, by `id`."""
         self._connection: sqlite3.Connection | None = None
@@ -297,7 +298,9 @@ class GroupCommit:
             return
         try:
             while self.unwritten:
-                self.unwritten.pop().flush()
+                caches, self.unwritten = self.unwritten, {}
+                for cache in caches:
+                    cache.flush()
             self.connection.execute("COMMIT")
         except BaseException as error:
             self._roll_back(error)

@@ -49,7 +49,7 @@ class Numbers:
         self._next = number + 1
         if not self._is_changed:
             self._is_changed = True
-            self._group_commit.unwritten.add(self)
+            self._group_commit.unwritten[self] = None
         return number
 
     def upper_bound(self) -> int:

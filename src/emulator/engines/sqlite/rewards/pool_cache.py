@@ -49,7 +49,7 @@ class PoolCache(Tables):
         self._lists = lists
         self._spent = spent
         self._pools: dict[Key, CachedPool] = {}
-        self._changed: set[CachedPool] = set()
+        self._changed: dict[CachedPool, None] = {}
 
     def find(self, key: Key) -> CachedPool | None:
         """Return the pool, alive or expired, unless it was dropped. Only inside a write, since only commits evict."""
@@ -68,7 +68,7 @@ class PoolCache(Tables):
         (root,) = row or (id,)
         self._group_commit.connection.execute(_CREATE, (id, root, *params, expires_at, list_id, note))
         self._pools[key] = pool = CachedPool(id, family, root, expires_at, list_id)
-        self._group_commit.unwritten.add(self)
+        self._group_commit.unwritten[self] = None
         return pool
 
     def assign(self, pool: CachedPool, list_id: int, note: bytes, expires_at: int) -> None:
@@ -94,8 +94,8 @@ class PoolCache(Tables):
         """Move past the next items, `handed` of which were handed out and the others skipped."""
         pool.position += count
         pool.handed += handed
-        self._changed.add(pool)
-        self._group_commit.unwritten.add(self)
+        self._changed[pool] = None
+        self._group_commit.unwritten[self] = None
 
     def close(self, key: Key, pool: CachedPool) -> None:
         """Drop a pool, and keep the history of what it handed out."""
@@ -142,7 +142,7 @@ class PoolCache(Tables):
     def _evict(self, key: Key) -> None:
         pool = self._pools.pop(key, None)
         if pool is not None:
-            self._changed.discard(pool)
+            self._changed.pop(pool, None)
 
     def _load(self, key: Key) -> CachedPool | None:
         row = self._group_commit.connection.execute(_LOAD, self._namespace.params(key)).fetchone()
@@ -150,5 +150,5 @@ class PoolCache(Tables):
             return None
         id, *others = row
         self._pools[key] = pool = CachedPool(id, self._spent.family(key), *others)
-        self._group_commit.unwritten.add(self)  # so that the next commit bounds the cache
+        self._group_commit.unwritten[self] = None  # so that the next commit bounds the cache
         return pool

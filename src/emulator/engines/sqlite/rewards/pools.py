@@ -195,7 +195,7 @@ class SqlitePools(Tables):
             count = self._spent.count_first(pool.family, self._pool_cache.next_items(pool))
             self._pool_cache.advance(pool, count, handed=0)
             self._skipped += count
-            self._group_commit.unwritten.add(self)
+            self._group_commit.unwritten[self] = None
         return None
 
     async def _skip_spent(self, key: Key, now: int) -> None:
