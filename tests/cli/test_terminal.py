@@ -73,10 +73,18 @@ def test_no_color_disables_colors():
     assert "\x1b[3" not in on_a_terminal("vote", "get", NO_COLOR="1")
 
 
+@pytest.mark.usefixtures("poll")
 def test_notes_go_to_standard_error(extcli):
     result = extcli("vote", "rm", "-o", "table")
 
     assert ("", "poll default is deleted\n") == (result.stdout, result.stderr)
+
+
+def test_output_comes_before_the_note_that_follows_it(environment):
+    shown = on_a_terminal("vote", "cast", "--value", "3", "--dry-run", PYTHONUNBUFFERED="")
+
+    assert shown.startswith("POST http://")
+    assert shown.endswith('{"value": 3}\r\n\r\nnothing was changed\r\n')
 
 
 def test_a_reader_that_closes_early_is_not_an_error(shell, answering):

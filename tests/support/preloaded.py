@@ -130,7 +130,12 @@ def _address(*imported: str) -> bytes:
 
 
 def _clean_environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith("EXTCLI_")}
+    """Return the environment without our variables, and with buffers as a user has them."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("EXTCLI_") and name != "PYTHONUNBUFFERED"
+    }
 
 
 def _import_all() -> None:

@@ -6,6 +6,7 @@ import json
 import sys
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
@@ -200,7 +201,12 @@ def _for_terminal(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def write_stderr(lines: Iterable[str]) -> None:
-    """Write lines to standard error, with unsafe characters escaped. A closed reader is not an error."""
+    """Write lines to standard error, with unsafe characters escaped. A closed reader is not an error.
+
+    What was printed before comes first, even where standard output has a buffer and both are one terminal or file.
+    """
+    with suppress(OSError):  # the output keeps what it cannot write, and the flush at exit reports that
+        sys.stdout.flush()
     try:
         for line in lines:
             sys.stderr.write(f"{printable(line)}\n")
