@@ -34,6 +34,8 @@ VOLATILE = [
     (re.compile(r"(?<=expire-)[0-9a-f]{16}"), "<hex16>"),  # of a PIN, in the dashboard
     (re.compile(r'(data-head="(?:Age|Idle|Last used)">)[^<]*'), r"\1<age>"),  # of a namespace
     (re.compile(r"Used last: .*"), "Used last: <namespaces>"),  # by real time
+    # Of an entry, as commands print it: also counts what they ask the service before.
+    (re.compile(r'(\(number |^\{"number": |\{"entries": \[\{"number": |\}, \{"number": )[0-9]+'), r"\1<count>"),
     (re.compile(r"\?v=[0-9a-f]+"), "?v=<hash>"),  # of the content of a file of the dashboard
     (re.compile(r'("(?:seconds|slowest|lag_ms|uptime_ms|idle_ms|age_ms|age|idle)" ?: ?)[0-9.e-]+'), r"\1<ms>"),
 ]
