@@ -33,7 +33,7 @@ help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 serve: $(SERVE_STAMP)  ## Run a sandbox service on port 8282; options in ARGS="--port 0"
-	@$(BIN)/extcli serve $(ARGS)
+	@$(BIN)/extcli serve $(if $(filter --port% --name%,$(ARGS)),,--name make-serve) $(ARGS)
 
 # Without bytecode, each `extcli` of a test would compile all its modules, and each worker of pytest all tests.
 unexport PYTHONDONTWRITEBYTECODE

@@ -86,7 +86,12 @@ def test_an_environment_that_holds_another_checkout_installs_again(make: Make, e
 
 
 def test_arguments_reach_the_service(make: Make):
-    assert make("-n", "serve", "ARGS=--port 0").endswith("extcli serve --port 0\n")
+    assert make("-n", "serve", "ARGS=--port 0").endswith("extcli serve  --port 0\n")
+
+
+def test_the_service_on_the_usual_port_has_a_name_for_extcli_status(make):
+    assert make("-n", "serve").rstrip().endswith("extcli serve --name make-serve")
+    assert make("-n", "serve", "ARGS=--name mine").rstrip().endswith("extcli serve  --name mine")
 
 
 def test_help_is_the_default_and_lists_every_target(make: Make):

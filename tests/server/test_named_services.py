@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import re
 import signal
 import socket
 import subprocess
@@ -17,6 +19,7 @@ from emulator.config.environment import SANDBOX
 from support import preloaded
 from support.exec_process import refuses
 from support.process import STOP_TIMEOUT, server_process
+from support.program import PROGRAM
 from support.service import real_seconds
 
 pytestmark = pytest.mark.slow
@@ -233,3 +236,21 @@ def test_status_works_without_a_runtime_directory_of_the_session(extcli: Run, mo
 
     assert 0 == code
     assert "Warning" not in log
+
+
+@pytest.mark.parametrize("is_on_path", [False, True])
+def test_a_service_at_a_terminal_says_how_to_find_the_program(runtime: Path, is_on_path: bool):
+    master, slave = pty.openpty()
+    path = f"{PROGRAM.parent}:/usr/bin:/bin" if is_on_path else "/usr/bin:/bin"
+    with subprocess.Popen(
+        [PROGRAM, "serve", "--port", "0"], stdout=subprocess.PIPE, stderr=slave, env={**os.environ, "PATH": path}
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(b"listening on ")
+        process.terminate()
+    os.close(slave)
+    written = os.read(master, 1 << 16).decode()
+    os.close(master)
+
+    hints = re.findall(r"^extcli is not on your PATH; in each terminal, this puts it there: .*$", written, re.M)
+    assert [] == hints if is_on_path else str(PROGRAM.parent) in hints[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import os
+import sys
 from contextlib import ExitStack
 from difflib import get_close_matches
 from pathlib import Path
@@ -158,6 +159,8 @@ def _hooks(options: Options, settings: Settings) -> Hooks:
 def _announcing(options: Options, stack: ExitStack) -> Any:
     """Return what to call when the service listens; `None` for nothing. A registered name ends with the stack."""
     announced: list[Any] = []
+    if sys.stderr.isatty() and options.lifeline is None:
+        announced.append(lambda *_: _say_how_to_find_the_program())
     if options.name is not None:
         from extcli.running.registry import registered
 
@@ -165,6 +168,18 @@ def _announcing(options: Options, stack: ExitStack) -> Any:
     if options.open_:
         announced.append(_open_dashboard)
     return (lambda *details: [each(*details) for each in announced]) if announced else None
+
+
+def _say_how_to_find_the_program() -> None:
+    """Print what puts `extcli` on the PATH, for the person's next command, if it is not there."""
+    from shlex import quote
+    from shutil import which
+
+    folder = Path(sys.argv[0]).resolve().parent
+    if which("extcli") is None and (folder / "extcli").exists():
+        activate = folder / "activate"
+        does = f". {quote(str(activate))}" if activate.exists() else f'export PATH={quote(str(folder))}:"$PATH"'
+        typer.echo(f"extcli is not on your PATH; in each terminal, this puts it there: {does}", err=True)
 
 
 def _open_dashboard(url: str, *_: str) -> None:
