@@ -153,7 +153,8 @@ def test_objects_of_the_service_end_with_what_they_serve(live: LiveServer, uncol
             namespace = f"{live.url}/_ns/n{number}"
             anyone.post(f"{namespace}/v1/e/vote", json={"value": 1}, headers=header).raise_for_status()
             anyone.delete(namespace).raise_for_status()
-            assert 401 == anyone.get(f"{live.url}/v1/e/vote").status_code
+            with Client() as leaving:
+                assert 401 == leaving.get(f"{live.url}/v1/e/vote").status_code
         live.advance(DAY)
         live.service.changes.forget()  # it keeps the keys of the latest changes
         live.service.journal.clear()  # it keeps the callers of the latest requests

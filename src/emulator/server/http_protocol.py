@@ -159,6 +159,11 @@ class Protocol(HttpToolsProtocol):
         if self._exchange is not None:
             self._exchange.begin()
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Let go of the latest request, which refers to this connection: so both are freed at once."""
+        super().connection_lost(exc)
+        self.cycle = self._exchange = cast("Any", None)
+
     def handle_websocket_upgrade(self) -> None:
         """Hand the connection over, and let go of the parser, which refers to this protocol: neither is used again."""
         super().handle_websocket_upgrade()
