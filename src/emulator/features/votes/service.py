@@ -136,7 +136,7 @@ class Polls:
         broadcaster.
         """
         key = _managed_key(caller, channel, poll_id)
-        if self._hints.is_on and await self._results(key) is None:
+        if self._hints.is_on and key.channel is not None and await self._results(key) is None:
             await self._hints.absent(key)
         if found := await self._ballots.drop(key, now=self._clock.now()):
             polls = len(found) if key.channel is None else ""
