@@ -7,7 +7,7 @@ the detail, what the caller held and what was needed; the decorator has what nev
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from shlex import quote
 from typing import Final, NamedTuple, ParamSpec
@@ -25,6 +25,8 @@ class Facts(NamedTuple):
     held: str
     """What the caller had or sent."""
     needed: str
+    others: Sequence[str] = ()
+    """Further details, if the body of the request has several errors."""
 
 
 class Declared(NamedTuple):
@@ -56,6 +58,7 @@ def refusal(
         def refuse(*args: P.args, **kwargs: P.kwargs) -> ServiceError:
             found = facts(*args, **kwargs)
             made = error(reason, found.detail)
+            made.others = tuple(found.others)
             step = next_step.format_map({name: quote(str(value)) for name, value in kwargs.items()})
             made.refused = Refused(code, rule, title, found.held, found.needed, step)
             return made

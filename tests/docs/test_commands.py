@@ -22,6 +22,7 @@ import sys
 import termios
 import threading
 import tomllib
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -30,6 +31,8 @@ import yaml
 from blocks import ROOT, Block, blocks, documents, name_of
 
 from support.service import LiveServer
+
+Finished = subprocess.CompletedProcess[str]
 
 FORMATS = {
     "": "a tree of files",
@@ -152,6 +155,29 @@ def settled(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
 
+def run_to_its_end(
+    command: list[str], *, cwd: Path, env: Mapping[str, str], timeout: int
+) -> subprocess.CompletedProcess[str]:
+    """Run a command. If it takes longer than `timeout` seconds, kill it with all that it started."""
+    process = subprocess.Popen(
+        command,
+        cwd=cwd,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+    )
+    try:
+        stdout, stderr = process.communicate(timeout=timeout)
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise
+    return Finished(command, process.returncode, stdout, stderr)
+
+
 @pytest.mark.parametrize(
     "document",
     [pytest.param(each, marks=[pytest.mark.long] * (name_of(each) in LONG)) for each in RUNNABLE],
@@ -166,15 +192,11 @@ def test_the_commands_of_a_document_work_from_top_to_bottom(
     kept["XDG_RUNTIME_DIR"] = str(tmp_path / "run")
     (tmp_path / "work").mkdir()
     try:
-        result = subprocess.run(
+        result = run_to_its_end(
             ["bash", "-c", script_of(document, terminal.path).replace(DEFAULT_PLACE, place)],
             cwd=tmp_path / "work",
             env=environment(programs, EXTCLI_URL=live.url, **kept),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
             timeout=100,
-            check=False,
         )
     finally:
         screens = terminal.close()
@@ -225,15 +247,11 @@ def test_the_steps_of_a_ci_job_run(tmp_path: Path, block: Block) -> None:
     # The extension's tests cast a vote, and find the service by the variable of the job.
     (tmp_path / "package.json").write_text(json.dumps({"scripts": {"test": VOTE}}))
 
-    result = subprocess.run(
+    result = run_to_its_end(
         ["bash", "-c", f"set -euo pipefail\n{script}"],
         cwd=tmp_path,
         env=environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
         timeout=60,
-        check=False,
     )
 
     assert (0, True) == (result.returncode, "3\t1\n" in result.stdout), result.stderr

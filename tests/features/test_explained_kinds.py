@@ -118,7 +118,7 @@ KINDS: dict[str, tuple[Call, int, str, str, str]] = {
     ),
     "an array in a patch": (
         call("PATCH", "channel_state", [{"op": "add", "path": "/a/-", "value": 1}]),
-        400, "S2", "means an array", "a parent that exists",
+        400, "S2", "means an array", "operations of RFC 6902",
     ),
     "a long patch": (
         call("PATCH", "channel_state", [{"op": "remove", "path": "/a"}] * 1_001),

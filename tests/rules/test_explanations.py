@@ -54,9 +54,9 @@ def is_known(detail: str) -> bool:
 def test_the_walk_finds_the_refusals_of_the_service():
     found = {(site.status, site.reason) for site in refusals()}
 
-    assert len(refusals()) > 300
+    assert len(refusals()) > 250
     assert {
-        (401, ROLES), (403, "role is not authorized"), (413, "Body too large"), (400, "poll is closed"),
+        (401, ROLES), (403, "role is not authorized"), (413, "Body too large"), (400, "Malformed json body"),
         (429, "Too many connections"), (503, "Service Unavailable"), (404, "Not Found"), (405, "Method Not Allowed"),
     } <= found  # fmt: skip
 
@@ -186,12 +186,9 @@ def test_no_recommended_command_has_a_pin_as_an_argument():
         (401, ROLES, "token not valid yet: nbf 1000; this service's clock is 1 day behind the system's",
          "A1", "nbf 1970-01-01T00:16:40Z, and this service's clock is 1 day behind the system's",
          "nbf before the time of this service's clock"),
-        (400, "Value out of bounds", "value: 100 is not within -99 to 99", "P2", "100", "-99 to 99"),
         (400, "Invalid body", "count: expected `int`, got `str`", "P2", "str", "int"),
         (429, "Too many requests", "too many requests from this caller; retry in 3 s", "gaps: Limits",
          "requests from this caller above the rate", "the next request in 3 s"),
-        (400, "Message too large", "data: 9000 bytes of compact JSON, 5000 bytes compressed; the limit is 4096", "B2",
-         "9000 bytes of compact JSON, 5000 bytes compressed", "at most 4096 bytes, as JSON or compressed"),
     ],
 )  # fmt: skip
 def test_held_and_needed_are_read_from_the_detail(

@@ -33,7 +33,7 @@ every = pytest.mark.parametrize("declared", REFUSALS.values(), ids=REFUSALS)
 def test_a_refusal_says_what_was_held_and_needed(declared: Declared):
     found = sample(declared.facts)
 
-    assert all((*found, declared.reason, declared.title, declared.next_step))
+    assert all((found.detail, found.held, found.needed, declared.reason, declared.title, declared.next_step))
     assert declared.rule in texts.rules()
 
 

@@ -71,7 +71,17 @@ EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
         "stored",
     },
     "parity": {"errors", "clock", "callers", "bounded_cache", "engines.base", "limits", "observability"},
-    "limits": {"errors", "clock", "callers", "bounded_cache", "engines.base", "engines.records", "stored", "wire"},
+    "limits": {
+        "errors",
+        "clock",
+        "callers",
+        "bounded_cache",
+        "engines.base",
+        "engines.records",
+        "refusals",
+        "stored",
+        "wire",
+    },
     "realtime": {
         "errors",
         "clock",
@@ -118,6 +128,7 @@ EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
         "observability",
         "parity",
         "realtime",
+        "refusals",
     },
 }
 """What each folder of the service may import besides itself. `namespaces` and `server` may import all."""

@@ -16,7 +16,7 @@ from emulator.bounded_cache import BoundedCache
 from emulator.clock import HOUR, Clock
 from emulator.engines.base import Documents, Key
 from emulator.engines.records import DocumentRecord
-from emulator.errors import BadRequest
+from emulator.limits.refusals import too_many_ids
 from emulator.stored import Stored, anything, decodes
 from emulator.wire import json_codec
 
@@ -89,8 +89,7 @@ class IdQuota:
             before = _end.decode(found[id]) if id in found else None
             latest = end if before not in live else max(end, before)  # what the id names lives as long
             if before not in live and (used := sum(live.values())) >= self._limit:
-                where = f"in channel {key.channel}" if key.channel else "without a channel"
-                raise BadRequest("Too many ids", f"id: {used} of this kind are in use {where}, limit {self._limit}")
+                raise too_many_ids(used=used, channel=key.channel or "", limit=self._limit)
             return {id: json_codec.encode(latest), counts: json_codec.encode(_moved(live, before, latest))}
 
         await self._documents.update([id, counts], add, now=now, expires_at=end)

@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from emulator.errors import ServiceError
 from emulator.web.call import Call
+from emulator.web.refusals import too_many_uploads
 
 Handler = Callable[[Call], Awaitable[object]]
-
-
-class TooManyUploads(ServiceError, status=503, title="Service Unavailable"):
-    """The process takes no more uploads now. The refused one has changed nothing."""
-
-    retry_after = 5
-
-    def __init__(self, limit: int) -> None:
-        detail = f"{limit} uploads run already, the limit of --max-uploads; nothing was changed, so send it again later"
-        super().__init__("Too many uploads", detail)
 
 
 class Uploads:
@@ -36,7 +26,7 @@ class Uploads:
 
         async def upload(call: Call) -> object:
             if self._running >= self._limit:
-                raise TooManyUploads(self._limit)
+                raise too_many_uploads(limit=self._limit)
             self._running += 1
             try:
                 return await answer(call)

@@ -12,7 +12,7 @@ from emulator.callers import Caller
 from emulator.changes import Changes
 from emulator.clock import DAY, Clock, clamp_instant
 from emulator.engines.base import Key, Logs
-from emulator.errors import BadRequest
+from emulator.features.accumulation.refusals import document_too_large
 from emulator.features.accumulation.rules import LIMIT, BufferEntry
 from emulator.hints import Hints
 from emulator.limits.id_quota import IdQuota
@@ -112,5 +112,5 @@ def _checked_blob(value: object) -> bytes:
     """Return the blob as compact JSON; raises `BadRequest` if it is 256 bytes of UTF-8 or more."""
     blob = json_codec.encode(value)
     if len(blob) >= LIMIT:
-        raise BadRequest("Body too large", f"the body is {len(blob)} bytes as compact JSON; it must be under {LIMIT}")
+        raise document_too_large(size=len(blob), limit=LIMIT)
     return blob

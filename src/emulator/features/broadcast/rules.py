@@ -10,7 +10,12 @@ from msgspec import UNSET, Struct
 
 from emulator.callers import Caller
 from emulator.engines.base import Key
-from emulator.errors import BadRequest
+from emulator.features.broadcast.refusals import (
+    message_too_large,
+    message_too_large_before_compression,
+    no_target,
+    too_many_recipients,
+)
 from emulator.wire import json_codec
 from emulator.wire.text import checked_text
 
@@ -47,7 +52,7 @@ def checked_event(event: str) -> str:
 def targets_of(user_ids: list[str]) -> list[str]:
     """Return a target for each user, without duplicates. Raises `BadRequest` for over 1,000."""
     if len(user_ids) > MAX_WHISPERS:
-        raise BadRequest("Too many ids specified", f"data.ids: {len(user_ids)} ids; the limit is {MAX_WHISPERS}")
+        raise too_many_recipients(count=len(user_ids), limit=MAX_WHISPERS)
     return [f"{WHISPER_PREFIX}{user_id}" for user_id in dict.fromkeys(user_ids)]
 
 
@@ -57,8 +62,7 @@ def user_of_target(target: str) -> str:
         return ""
     user_id = target.removeprefix(WHISPER_PREFIX)
     if user_id == target or not user_id or len(user_id) > MAX_EVENT_LENGTH or not user_id.isprintable():
-        detail = f"target: {target[:40]!r} is neither '{BROADCAST}' nor '{WHISPER_PREFIX}<user id>'"
-        raise BadRequest("Invalid target", detail)
+        raise no_target(target=target[:40], all=BROADCAST, whisper=WHISPER_PREFIX)
     return user_id
 
 
@@ -67,11 +71,10 @@ def needs_compression(text: bytes, level: int = BEST) -> bool:
     if len(text) <= MAX_MESSAGE_BYTES:
         return False
     compressed = len(_compressed(text, level))
-    sizes = f"data: {len(text)} bytes of compact JSON, {compressed} bytes compressed"
     if len(text) > _MAX_JSON_BYTES:
-        raise BadRequest("Message too large", f"{sizes}; the limit before compression is {_MAX_JSON_BYTES}")
+        raise message_too_large_before_compression(size=len(text), compressed=compressed, limit=_MAX_JSON_BYTES)
     if compressed > MAX_MESSAGE_BYTES:
-        raise BadRequest("Message too large", f"{sizes}; the limit is {MAX_MESSAGE_BYTES}")
+        raise message_too_large(size=len(text), compressed=compressed, limit=MAX_MESSAGE_BYTES)
     return True
 
 

@@ -19,7 +19,8 @@ from emulator.engines.records import (
     RosterRecord,
     SpentRecord,
 )
-from emulator.errors import BadRequest, invalid_member
+from emulator.errors import invalid_member
+from emulator.features.codes.refusals import malformed_sets, no_set
 from emulator.stored import Stored, anything, decoded, decodes, wrong
 
 MAX_SETS: Final = 10
@@ -98,7 +99,7 @@ class ValidationErrors:
     def check(self) -> None:
         """Raise `BadRequest` with the errors found, if any."""
         if self._found:
-            raise BadRequest("Invalid codes", self._found[0], others=self._found[1:])
+            raise malformed_sets(errors=self._found)
 
     def __bool__(self) -> bool:
         return bool(self._found)
@@ -179,8 +180,7 @@ def prizes_by_set(body: GrantBody, sets: Mapping[int, CodeSet]) -> dict[str, tup
             raise invalid_member(f"prize_limits[{position}]", f"{limit} is not within 0 to {_MAX_LIMIT}")
     for position, prize in enumerate(body.prizes):
         if prize not in sets:
-            known = f"the sets are at {', '.join(map(str, sets))}" if sets else "no sets are defined"
-            raise BadRequest("Unknown prize", f"prizes[{position}]: there is no set at {prize}; {known}")
+            raise no_set(position=position, index=prize, indices=sets)
     return {sets[prize].set_id: (body.prizes.count(prize), _limit(body, prize)) for prize in dict.fromkeys(body.prizes)}
 
 

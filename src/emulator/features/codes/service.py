@@ -12,8 +12,8 @@ from emulator.callers import Caller
 from emulator.clock import Clock
 from emulator.engines.base import Documents, Key
 from emulator.engines.pools import Count, Holding, Pools, Rosters, Stock
-from emulator.errors import BadRequest
 from emulator.features.codes.grants import Grants, Marked, PendingGrant, Users
+from emulator.features.codes.refusals import name_in_use, no_such_prize
 from emulator.features.codes.rules import (
     LIFETIME,
     MAX_SETS,
@@ -96,7 +96,7 @@ class CodeSets:
             others = {each.name: index for index, each in current.items() if index not in new}
             for position, name in enumerate(body.names):
                 if name in others:
-                    raise BadRequest("Invalid codes", f"names[{position}]: the set at {others[name]} has this name")
+                    raise name_in_use(position=position, index=others[name])
             stocks = {}
             for index, each in new.items():
                 set_id = current[index].set_id if index in current else each.set_id
@@ -163,7 +163,7 @@ class CodeSets:
     async def redeem(self, caller: Caller, index: int) -> Redemption:
         """Redeem one code of the set at `index`; raises `BadRequest` if `index` is not within 0 to 9."""
         if not 0 <= index < MAX_SETS:
-            raise BadRequest("Unknown prize", f"prize: {index} is not within 0 to {MAX_SETS - 1}")
+            raise no_such_prize(index=index, highest=MAX_SETS - 1)
         key = pool_key(caller.client_id, index)
         code, tried = None, None
         while code is None and (stock := await self._stock(key)) is not None and stock.source != tried:

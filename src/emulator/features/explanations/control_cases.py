@@ -123,14 +123,6 @@ CONTROL: Final = (
         ),
     ),
     *cases(
-        "Too many uploads",
-        rows=(
-            (r"^(?P<limit>\d+) uploads run", "gaps: Limits", "The service takes no more uploads now",
-             "Send it again when one has ended, or raise --max-uploads of `extcli serve`.",
-             "{limit} uploads at once", "fewer than {limit}"),
-        ),
-    ),
-    *cases(
         "Too many waits",
         rows=(
             (r"^(?P<limit>\d+) requests wait", "docs: Waits", "Too many requests wait for a condition",

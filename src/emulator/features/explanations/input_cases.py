@@ -22,12 +22,6 @@ INPUT: Final = (
     *cases(
         "Body too large",
         rows=(
-            (r"is (?P<size>\d+) bytes as compact JSON; it must be under (?P<limit>\d+)", "R3",
-             "The document is too large for a buffer", "Send less, or keep the data in a store: `extcli state set`.",
-             "{size} bytes of compact JSON", "under {limit} bytes"),
-            (r"a patch of one record has (?P<size>\d+) bytes; the limit is (?P<limit>\d+)", "W8",
-             "The patch is too large", "Patch less at once; only maps of users may be larger.",
-             "{size} bytes", "at most {limit} bytes"),
             (r"has (?P<size>\d+) bytes; the limit is (?P<limit>\d+)", "W8", "The body is too large",
              "Send a smaller body, or raise --max-body of `extcli serve`.", "{size} bytes", "at most {limit} bytes"),
             (r"exceeds the limit of (?P<limit>\d+)", "W8", "The body is too large",
@@ -40,8 +34,6 @@ INPUT: Final = (
         rows=(
             (r"nested too deeply", "W2", "The body is nested too deeply", "Send JSON with fewer levels.",
              "more levels than can be read", "fewer levels of objects and arrays"),
-            (r"are the same user", "A3", "A user has two patches", "Give each user one patch.",
-             "{detail}", "one patch per user"),
             (r"client id (?:is missing|has at most)", "T2", "The client id is missing or malformed",
              "Send the client id of your extension: add `--client-id ID`.",
              "no client id, or a malformed one", "a client id of printable characters"),
@@ -68,13 +60,6 @@ INPUT: Final = (
             (r"^there is no (?P<path>/[^\s;]*)", "W1", "There is no such path",
              "Correct the path; `extcli api --help` and /schema/openapi.json name the endpoints.",
              "path {path}", "a path of the service, under /v1/e/"),
-            (r"^the poll (?P<id>\S+) has no definition", "P4", "The poll has no definition",
-             "Define the poll first: `extcli vote define {id}`.", "poll {id}, not defined", "a defined poll"),
-            (r"^there is no poll (?P<id>\S+)", "P4", "There is no such poll",
-             "Define the poll, or vote in it, first: `extcli vote define {id}`.", "poll {id}", "an existing poll"),
-            (r"^nothing is stored under (?P<id>.+)", "S5", "Nothing is stored under this id",
-             "Write it first: `extcli json-store set {id} KEY=JSON`.", "id {id}, never written or expired",
-             "an id that was written in the last 14 days"),
             (r"outstanding transaction", "gaps: Purchases", "No purchase matches",
              "List the outstanding purchases: `extcli bits list`.", "no outstanding purchase",
              "a purchase that is neither validated nor refunded"),
@@ -146,25 +131,6 @@ INPUT: Final = (
     *cases(
         "Malformed query",
         rows=((r"", "W7", "The query has too many parameters", "Send fewer parameters."),),
-    ),
-    *cases(
-        "Too many ids",
-        rows=(
-            (r"(?P<used>\d+) of this kind are in use (?P<where>.*), limit (?P<limit>\d+)", "gaps: Limits",
-             "Too many ids are in use", "Reuse ids, delete old ones, or raise --max-ids of `extcli serve`.",
-             "{used} ids {where}", "at most {limit} ids"),
-        ),
-    ),
-    *cases(
-        "Too many ids specified",
-        rows=((r"", "S1", "The request names too many users", "Split the request."),),
-    ),
-    *cases(
-        "Invalid poll id",
-        rows=(
-            (r"", "W8", "The poll id has the wrong form", "Choose another id, such as `lunch` or `global-lunch`.",
-             "{sent}", "1 to 64 letters, digits, $, - and _"),
-        ),
     ),
     *cases(
         "Invalid id", "Invalid ranking id", "Invalid buffer id", "Invalid store id", "Invalid key",

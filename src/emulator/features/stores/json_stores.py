@@ -10,7 +10,7 @@ from emulator.callers import Caller, check_extension_wide
 from emulator.changes import Changes
 from emulator.clock import Clock
 from emulator.engines.base import Documents
-from emulator.errors import NotFound
+from emulator.features.stores.refusals import json_store_too_large, nothing_stored
 from emulator.features.stores.rules import (
     GLOBAL,
     JSON_STORE_LIFETIME,
@@ -45,7 +45,7 @@ class JsonStores:
         found = await self._documents.read([key], now=self._clock.now())
         if key not in found:
             await self._hints.absent(key)
-            raise NotFound("Not Found", f"nothing is stored under {store_id}")
+            raise nothing_stored(id=store_id)
         return found[key]
 
     async def replace(self, caller: Caller, channel: str | None, store_id: str, document: Any) -> None:
@@ -56,7 +56,9 @@ class JsonStores:
         if store_id.startswith(GLOBAL):
             check_extension_wide(caller, store_id)
         key = json_store_key(caller, channel, store_id)
-        text = encode_document(document, max_bytes=JSON_STORE_MAX_BYTES, name="json_store")
+        text = encode_document(
+            document, name="json_store", max_bytes=JSON_STORE_MAX_BYTES, too_large=json_store_too_large
+        )
         now = self._clock.now()
         await self._id_quota.claim(key, JSON_STORE_LIFETIME)
         await self._documents.update([key], lambda _: {key: text}, now=now, expires_at=now + JSON_STORE_LIFETIME)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from emulator.errors import BadRequest
+from emulator.features.stores.refusals import operation_fails, patch_replaces_store, too_many_operations
 from emulator.features.stores.rules import MAX_BYTES
 from emulator.wire import json_codec
 
@@ -62,16 +62,16 @@ class _Patching:
 
     def apply(self, patch: list[Any]) -> Document:
         if len(patch) > MAX_OPERATIONS:
-            raise BadRequest("Invalid patch", f"{len(patch)} operations; the limit is {MAX_OPERATIONS} per patch")
+            raise too_many_operations(count=len(patch), limit=MAX_OPERATIONS)
         for index, operation in enumerate(patch):
             try:
                 if not isinstance(operation, dict):
                     raise _Failed("must be an object with op and path")
                 self._perform(operation)
             except _Failed as failed:
-                raise BadRequest("Invalid patch", f"operation {index}: {failed}; nothing was changed") from None
+                raise operation_fails(index=index, problem=str(failed)) from None
         if not isinstance(self._root, dict):
-            raise BadRequest("Invalid patch", "a store must stay a JSON object; nothing was changed")
+            raise patch_replaces_store()
         return self._root
 
     def _perform(self, operation: Document) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,7 +13,8 @@ from emulator.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller,
 from emulator.clock import DAY
 from emulator.engines.base import Key
 from emulator.engines.records import DocumentRecord
-from emulator.errors import BadRequest
+from emulator.errors import BadRequest, ServiceError
+from emulator.features.stores.refusals import no_store, store_too_large, too_many_users
 from emulator.stored import VALUE, Stored, decoded, wrong
 from emulator.wire import json_codec
 
@@ -95,7 +97,7 @@ def store_named(name: str) -> Store:
     for store in STORES:
         if store.name == name:
             return store
-    raise BadRequest("Invalid store", f"{name[:40]!r} is not one of {', '.join(each.name for each in STORES)}")
+    raise no_store(name=name[:40], stores=[each.name for each in STORES])
 
 
 def store_key(
@@ -128,22 +130,26 @@ def json_store_key(caller: Caller, channel: str | None, store_id: str) -> Key:
     return Key("json_store", caller.client_id, store_id, required_channel(channel, "json_store"))
 
 
-def encode_document(document: Any, *, max_bytes: int = MAX_BYTES, name: str) -> bytes:
+def encode_document(
+    document: Any,
+    *,
+    name: str,
+    max_bytes: int = MAX_BYTES,
+    too_large: Callable[..., ServiceError] = store_too_large,
+) -> bytes:
     """Return the compact JSON of a store's new content; raise `BadRequest` if it is no object or too large."""
     if not isinstance(document, dict):
         raise BadRequest("Invalid body", f"{name} must be a JSON object")
     text = json_codec.encode(document)
     if len(text) > max_bytes:
-        raise BadRequest(
-            "Store too large", f"{name} would be {len(text)} bytes of compact JSON; the limit is {max_bytes}"
-        )
+        raise too_large(member=name, size=len(text), limit=max_bytes)
     return text
 
 
 def unique_ids(ids: list[str]) -> list[str]:
     """Remove duplicates, keeping the order; raise `BadRequest` for more than 1,000 ids."""
     if len(ids) > MAX_USERS:
-        raise BadRequest("Too many ids specified", f"{len(ids)} ids given; the limit is {MAX_USERS}")
+        raise too_many_users(count=len(ids), limit=MAX_USERS)
     return list(dict.fromkeys(ids))
 
 

@@ -14,8 +14,14 @@ from emulator.changes import Changes
 from emulator.clock import Clock
 from emulator.config.settings import Settings
 from emulator.engines.base import Documents, Key
-from emulator.errors import BadRequest, TooLarge
+from emulator.errors import BadRequest
 from emulator.features.stores.patches import apply_patch
+from emulator.features.stores.refusals import (
+    patch_of_user_too_large,
+    patch_too_large,
+    records_too_large,
+    two_patches_of_a_user,
+)
 from emulator.features.stores.rules import (
     CHANNEL_STATE,
     MAX_USERS,
@@ -203,13 +209,10 @@ class Stores:
             return json_codec.decode_any(raw)
         members = await members_of(raw, most=MAX_USERS)
         if members is None or not is_map_of_patches(store, caller, members):
-            raise TooLarge(
-                "Body too large", f"a patch of one record has {len(raw)} bytes; the limit is {self._max_body}"
-            )
+            raise patch_too_large(size=len(raw), limit=self._max_body)
         for name, patch in members.items():
             if len(patch) > self._max_body:
-                detail = f"the patch of {name} has {len(patch)} bytes; the limit is {self._max_body}"
-                raise BadRequest("Invalid patch", detail)
+                raise patch_of_user_too_large(user=name, size=len(patch), limit=self._max_body)
         return members
 
     async def _prepared(self, store: Store, patches: Mapping[Key, Patch]) -> dict[Key, tuple[bytes, bytes]]:
@@ -224,11 +227,7 @@ class Stores:
                 done[key] = (before, after)
                 size += max(len(before), len(after))
                 if size > self._max_map:
-                    raise BadRequest(
-                        "Stores too large",
-                        f"the first {len(done)} records have {size} bytes; the limit is {self._max_map} for one call: "
-                        "patch fewer at once",
-                    )
+                    raise records_too_large(records=len(done), size=size, limit=self._max_map)
                 await asyncio.sleep(0)
         return done
 
@@ -244,7 +243,7 @@ class Stores:
         spellings: dict[str, str] = {}
         for user_id, opaque_id in (await self._users.opaque_ids(caller.client_id, ids)).items():
             if (other := spellings.setdefault(opaque_id, user_id)) != user_id:
-                raise BadRequest("Invalid body", f"{other} and {user_id} are the same user; give each user one patch")
+                raise two_patches_of_a_user(user=user_id, other=other)
         return {self._key(store, caller, channel, opaque_id): body[each] for opaque_id, each in spellings.items()}
 
     async def _records(

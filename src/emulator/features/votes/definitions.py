@@ -11,7 +11,8 @@ from msgspec import UNSET, Struct, UnsetType, field
 from emulator.callers import GLOBAL, is_global
 from emulator.clock import END_OF_TIME, SECOND
 from emulator.engines.base import NEVER, Terms
-from emulator.errors import Conflict, invalid_member
+from emulator.errors import invalid_member
+from emulator.features.votes.refusals import already_defined, poll_changed
 from emulator.wire import json_codec
 
 _MAX_PROMPT_BYTES = 256
@@ -145,7 +146,7 @@ def reconfigured(definition: Definition, config: dict[str, Any], *, now: int) ->
     return checked_definition(definition.id, json_codec.convert(members, PollConfig, inside="data.config"), now=now)
 
 
-def check_unchanged(found: Definition | None, expected: Mapping[str, object]) -> None:
+def check_unchanged(poll_id: str, found: Definition | None, expected: Mapping[str, object]) -> None:
     """Raise `Conflict` unless a definition is the one that a caller has read, empty for none. Neither status counts."""
     current = {} if found is None else msgspec.to_builtins(found)
     names = [name for name in dict.fromkeys((*current, *expected)) if name != "status"]
@@ -155,11 +156,9 @@ def check_unchanged(found: Definition | None, expected: Mapping[str, object]) ->
         if (name in current) is not (name in expected) or not json_codec.are_equal(current[name], expected[name])
     ]
     if changed and not expected:
-        raise Conflict("Poll changed", f"expected: the poll {current['id']} has a definition; edit that one")
+        raise already_defined(poll=poll_id)
     if changed:
-        raise Conflict(
-            "Poll changed", f"expected: the definition has changed since it was read: {', '.join(changed)[:200]}"
-        )
+        raise poll_changed(poll=poll_id, members=", ".join(changed)[:200])
 
 
 def _unix_seconds(name: str, absolute: int, relative_name: str, relative: int, now: int) -> int:

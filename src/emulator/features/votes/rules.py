@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
 from msgspec import UNSET, Struct, UnsetType
@@ -12,7 +12,15 @@ from msgspec import UNSET, Struct, UnsetType
 from emulator.callers import GLOBAL
 from emulator.clock import WEEK
 from emulator.engines.base import CLOSED, OVER_ALLOWANCE, UNKNOWN_VOTER
-from emulator.errors import BadRequest
+from emulator.errors import ServiceError
+from emulator.features.votes.refusals import (
+    count_out_of_range,
+    invalid_poll_id,
+    over_allowance,
+    poll_closed,
+    unknown_voter,
+    value_out_of_bounds,
+)
 
 LIFETIME = WEEK
 """A poll expires this long after its last vote, in ms (Limits, ruling P5)."""
@@ -25,14 +33,12 @@ _VALUES = {str(value): value for value in range(LOWEST, HIGHEST + 1)}
 """The values by their text, which an engine stores; a lookup costs a third of `int`."""
 
 _POLL_ID = re.compile(r"[A-Za-z0-9$_-]{1,64}")
-_REFUSALS = {
-    CLOSED: ("poll is closed", "the poll has not started, has ended or is disabled; GET vote_config shows which"),
-    OVER_ALLOWANCE: (
-        "unacceptable vote",
-        "the vote would exceed the poll's votes per user, votes per option or options per user",
-    ),
-    UNKNOWN_VOTER: ("unacceptable vote", "only users who share their identity may vote in this poll"),
+_REFUSALS: Mapping[str, Callable[..., ServiceError]] = {
+    CLOSED: poll_closed,
+    OVER_ALLOWANCE: over_allowance,
+    UNKNOWN_VOTER: unknown_voter,
 }
+"""What an engine's refusal of a vote means, each about one poll."""
 
 
 class Stats(Struct):
@@ -62,29 +68,27 @@ class Poll(Struct):
 def checked_poll_id(poll_id: str) -> str:
     """Return the id, if it is 1 to 64 letters, digits, `$`, `-` and `_` (ruling W8); raises `BadRequest` otherwise."""
     if not _POLL_ID.fullmatch(poll_id) or poll_id == GLOBAL:
-        raise BadRequest(
-            "Invalid poll id", "id: must be 1 to 64 letters, digits, '$', '-' and '_', and not just 'global-'"
-        )
+        raise invalid_poll_id(id=poll_id[:64])
     return poll_id
 
 
 def checked_value(value: int) -> int:
     """Return the value, if it is within -99 to 99 (ruling P2); raises `BadRequest` otherwise."""
     if not LOWEST <= value <= HIGHEST:
-        raise BadRequest("Value out of bounds", f"value: {value} is not within {LOWEST} to {HIGHEST}")
+        raise value_out_of_bounds(value=value, lowest=LOWEST, highest=HIGHEST)
     return value
 
 
 def checked_count(count: int) -> int:
     """Return the number of votes in one request, if it is within 1 to 30 (ruling P4); raises `BadRequest` otherwise."""
     if not 1 <= count <= MAX_COUNT:
-        raise BadRequest("unacceptable vote", f"count: {count} is not within 1 to {MAX_COUNT}")
+        raise count_out_of_range(count=count, highest=MAX_COUNT)
     return count
 
 
-def refusal(reason: str) -> BadRequest:
+def refused_vote(poll_id: str, reason: str) -> ServiceError:
     """Return the error for a vote that the engine refused: `CLOSED`, `OVER_ALLOWANCE` or `UNKNOWN_VOTER`."""
-    return BadRequest(*_REFUSALS[reason])
+    return _REFUSALS[reason](poll=poll_id)
 
 
 def stats_of(counts: Iterable[tuple[str, int]]) -> Stats:

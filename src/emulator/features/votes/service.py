@@ -12,7 +12,6 @@ from emulator.callers import Caller, check_extension_wide, is_global
 from emulator.changes import Changes
 from emulator.clock import Clock, clamp_instant
 from emulator.engines.base import Ballots, CastRequest, Entry, Key
-from emulator.errors import NotFound
 from emulator.features.votes.definitions import (
     Definition,
     PollConfig,
@@ -23,6 +22,7 @@ from emulator.features.votes.definitions import (
     terms_of,
 )
 from emulator.features.votes.listing import PollList, listed_poll
+from emulator.features.votes.refusals import no_definition, no_poll
 from emulator.features.votes.results import PollResults, results_of
 from emulator.features.votes.rules import (
     LIFETIME,
@@ -32,7 +32,7 @@ from emulator.features.votes.rules import (
     checked_poll_id,
     checked_value,
     poll_of,
-    refusal,
+    refused_vote,
     stats_of,
 )
 from emulator.features.votes.stored import Vote, Voter
@@ -119,7 +119,7 @@ class Polls:
         request = CastRequest(caller.opaque_id, choice, note, shared_id is not None, count, bool(note))
         cast = await self._ballots.cast(key, request, now=now, expires_at=now + LIFETIME, tally=True)
         if cast.refused:
-            raise refusal(cast.refused)
+            raise refused_vote(poll_id, cast.refused)
         self._changes.note(key, "vote", caller.opaque_id, value, now, count)
         self.updates.changed(key)
         if channel is None and not is_global(poll_id):  # the caller reads all channels together (ruling A4)
@@ -210,7 +210,7 @@ class Polls:
             return
         while True:
             text, found = await self._read_definition(key)
-            check_unchanged(found, expected)
+            check_unchanged(poll_id, found, expected)
             if await self._define(caller, key, definition, only_if=text):
                 return
 
@@ -230,7 +230,7 @@ class Polls:
         while True:  # until no other edit comes in between
             text, before = await self._read_definition(key)
             if before is None:
-                raise NotFound("Not Found", f"the poll {poll_id} has no definition")
+                raise no_definition(poll=poll_id)
             definition = reconfigured(before, config, now=self._clock.now())
             if await self._define(caller, key, definition, only_if=text):
                 break
@@ -243,7 +243,7 @@ class Polls:
         definition = await self._definition(key)
         if definition is None:
             await self._hints.absent(key)
-            raise NotFound("Not Found", f"the poll {poll_id} has no definition")
+            raise no_definition(poll=poll_id)
         definition.status = status_of(definition, now=self._clock.now())
         return definition
 
@@ -253,7 +253,7 @@ class Polls:
         results = await self._results(key)
         if results is None:
             await self._hints.absent(key)
-            raise NotFound("Not Found", f"there is no poll {poll_id}")
+            raise no_poll(poll=poll_id)
         return results
 
     async def topic(self, caller: Caller, channel: str, poll_id: str) -> Key:

@@ -1,0 +1,18 @@
+"""What accumulation refuses."""
+
+from __future__ import annotations
+
+from emulator.errors import BadRequest
+from emulator.refusals import Facts, refusal
+
+
+@refusal(
+    BadRequest,
+    "Body too large",
+    rule="R3",
+    title="The document is too large for a buffer",
+    next_step="Send less, or keep the data in a store: `extcli state set`.",
+)
+def document_too_large(*, size: int, limit: int) -> Facts:
+    detail = f"the body is {size} bytes as compact JSON; it must be under {limit}"
+    return Facts(detail, f"{size} bytes of compact JSON", f"under {limit} bytes")

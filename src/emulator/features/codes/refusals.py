@@ -1,0 +1,56 @@
+"""What reward codes refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from emulator.errors import BadRequest
+from emulator.refusals import Facts, refusal
+
+
+@refusal(
+    BadRequest,
+    "Invalid codes",
+    rule="C2",
+    title="The code sets are malformed",
+    next_step="Correct them; `extcli codes check` finds errors in files.",
+)
+def malformed_sets(*, errors: Sequence[str]) -> Facts:
+    return Facts(errors[0], errors[0], "sets as ruling C2 describes them, whose codes differ", errors[1:])
+
+
+@refusal(
+    BadRequest,
+    "Invalid codes",
+    rule="C2",
+    title="Another set has this name",
+    next_step="Choose another name; `extcli codes list` shows the names.",
+)
+def name_in_use(*, position: int, index: int) -> Facts:
+    detail = f"names[{position}]: the set at {index} has this name"
+    return Facts(detail, f"a name that the set at {index} has", "a name that no active set has")
+
+
+@refusal(
+    BadRequest,
+    "Unknown prize",
+    rule="C3",
+    title="There is no code set at this index",
+    next_step="Upload the set first: `extcli codes upload`; `extcli codes list` shows the indices.",
+)
+def no_set(*, position: int, index: int, indices: Iterable[int]) -> Facts:
+    known = ", ".join(map(str, indices))
+    existing = f"the sets are at {known}" if known else "no sets are defined"
+    detail = f"prizes[{position}]: there is no set at {index}; {existing}"
+    return Facts(detail, f"prize {index}", f"a prize with a set; {existing}")
+
+
+@refusal(
+    BadRequest,
+    "Unknown prize",
+    rule="C5",
+    title="No code set can have this index",
+    next_step="Redeem a prize from 0 to {highest}: `extcli codes redeem 0`.",
+)
+def no_such_prize(*, index: int, highest: int) -> Facts:
+    return Facts(f"prize: {index} is not within 0 to {highest}", f"prize {index}", f"0 to {highest}")
