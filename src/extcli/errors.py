@@ -44,7 +44,8 @@ MEANINGS = {
     ExitCode.SERVICE_FAILED: "The service fails (5xx)",
     ExitCode.EXPECTATION_NOT_MET: (
         "An expectation is not met: `wait`, `expect`, `doctor`, `conform`, a difference between snapshots, "
-        "damaged data, no such service, no code to redeem, too few events, a simulation that differs, an unset key"
+        "damaged data, no such service, no code to redeem, a PIN that was not entered, too few events, a simulation "
+        "that differs, an unset key"
     ),
     ExitCode.INTERRUPTED: "Interrupted",
 }

@@ -36,7 +36,10 @@ def duration(text: str, *, bare: str | None = None) -> int:
     length = sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(compact))
     if length > LONGEST:
         days = LONGEST // _UNITS["d"]
-        raise UsageError(f"the duration {shortened(text, 40)!r} is longer than {days}d, ten thousand years")
+        raise UsageError(
+            f"the duration {shortened(text, 40)!r} is longer than {days}d, ten thousand years",
+            fix="write it like 500ms, 30s, 5m, 1h30m, 8d or 2w",
+        )
     return round(length)
 
 
