@@ -11,6 +11,7 @@ RULES: Final[Mapping[str, str]] = {
     "endpoint": "production does not have this endpoint",
     "registration": "the client id is not in the extensions file",
     "signature": "no secret of the extension signed the token",
+    "secret": "the base64 text of the secret signed the token: decode the secret first",
     "stage": "the token is for the sandbox: sign it with the extension's secret",
     "exp": "the token has no exp in seconds",
     "claims": "the token is for another extension, or a claim is malformed",

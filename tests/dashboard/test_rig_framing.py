@@ -14,8 +14,9 @@ from emulator.clock import processor_time
 from emulator.dashboard.rig import framing
 from emulator.dashboard.rig.framing import MAX_ANSWER, Finding, check_page
 
+SDK = b"<script src='/_emulator/sdk.js'></script>"
 OWN = "http://127.0.0.1:8282"
-PAGE = b"HTTP/1.1 200 OK\r\n\r\n<script src='/_emulator/platform-helper.js'>"
+PAGE = b"HTTP/1.1 200 OK\r\n\r\n<script src='/_emulator/platform-helper.js'></script><script src='/_emulator/sdk.js'>"
 
 
 class Server:
@@ -165,9 +166,10 @@ def test_a_status_that_is_an_error_is_named():
 @pytest.mark.parametrize(
     ("body", "kind"),
     [
-        (b"<script src='http://127.0.0.1:8282/_emulator/platform-helper.js'></script>", "fine"),
-        (b"<script src=http://localhost:8282/_emulator/platform-helper.js></script>", "fine"),
-        (b"<script src='/_emulator/platform-helper.js'></script>", "fine"),
+        (b"<script src='http://127.0.0.1:8282/_emulator/platform-helper.js'></script>" + SDK, "fine"),
+        (b"<script src=http://localhost:8282/_emulator/platform-helper.js></script>" + SDK, "fine"),
+        (b"<script src='/_emulator/platform-helper.js'></script>" + SDK, "fine"),
+        (b"<script src='/_emulator/platform-helper.js'></script>", "scriptless"),
         (b"<script src='http://127.0.0.1:8283/_emulator/platform-helper.js'></script>", "elsewhere"),
         (b"<script src='http://127.0.0.1:8282/_ns/a/_emulator/platform-helper.js'></script>", "elsewhere"),
         (b"<script src='http://[/_emulator/platform-helper.js'></script>", "elsewhere"),

@@ -22,7 +22,7 @@ def rig(service: LiveServer, **query: str) -> str:
 
 @contextmanager
 def serving(
-    headers: dict[str, str], status: int = 200, body: bytes = b"/_emulator/platform-helper.js"
+    headers: dict[str, str], status: int = 200, body: bytes = b"/_emulator/platform-helper.js /_emulator/sdk.js"
 ) -> Iterator[str]:
     """Serve one answer to every request."""
     with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_OneAnswer, headers, status, body)) as server:
@@ -106,6 +106,16 @@ def test_a_page_that_allows_frames_has_no_warning(live: LiveServer):
 def test_a_page_that_uses_another_service_is_named(live: LiveServer):
     with serving({}, body=b"<script src='http://127.0.0.1:1/_emulator/platform-helper.js'>") as url:
         assert f"uses the service http://127.0.0.1:1, and this rig is of {live.url}." in main_of(rig(live, url=url))
+
+
+def test_a_page_without_sdk_js_learns_that_it_would_call_the_real_platform(live: LiveServer):
+    with serving({}, body=b"<script src='/_emulator/platform-helper.js'></script><script src='sdk.umd.js'>") as url:
+        shown = main_of(rig(live, url=url))
+
+    assert "This page does not load sdk.js." in shown
+    assert "If it uses the published SDK, its calls go to the real platform." in shown
+    assert "Add this line before its other scripts: " in shown
+    assert f"{live.url}/_emulator/sdk.js" in shown
 
 
 def test_production_has_no_rig(production: LiveServer):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+
 import httpx
 import jwt
 import pytest
@@ -35,6 +37,8 @@ def test_a_valid_token_has_no_verdict(known: LiveServer):
     ("expected", "claims"),
     [
         ("refuse; rule=signature", {"key": b"a secret that no extension has, at all"}),
+        ("refuse; rule=secret", {"key": b64encode(SECRET)}),
+        ("refuse; rule=secret", {"key": b64encode(SECRET).rstrip(b"=")}),
         ("refuse; rule=registration", {"client_id": OTHER_ID}),
         ("refuse; rule=stage", {"allowed_stage": "sandbox"}),
         ("refuse; rule=exp", {"exp": None}),

@@ -33,7 +33,7 @@ def test_the_command_line_knows_the_same_rules_in_the_same_order():
 NOT_COMPARED = "limits of connections, and names"
 DIFFERENCES = {
     "name": NOT_COMPARED,
-    "verifies_tokens": "registration signature exp claims role receipt pin-channel",
+    "verifies_tokens": "registration signature secret exp claims role receipt pin-channel",
     "issues_sandbox_tokens": "endpoint",
     "stage": "stage",
     "refused_stage": "stage",

@@ -5,11 +5,17 @@ medium that a data URL names.
 
 from __future__ import annotations
 
+import os
+import re
+from typing import Final
+
 from emulator.engines.engine import Engine, Medium
 from emulator.engines.upgrades import UPGRADES, Upgrades
 
+_DRIVE: Final = re.compile(r"[A-Za-z]:[/\\]")
 ACCEPTED = (
-    "accepted are sqlite:// (in memory), sqlite:///absolute/path/to/file.db, sqlite:///./relative/to/here.db "
+    "accepted are sqlite:// (in memory), sqlite:///absolute/path/to/file.db, sqlite:///./relative/to/here.db, "
+    "on Windows sqlite:///C:/path/to/file.db "
     "(a file may be followed by ?synchronous=full), "
     "redis://host:port/number (rediss:// with TLS) or valkey://host:port/number"
 )
@@ -64,14 +70,17 @@ def _file_and_sync(rest: str, url: str) -> tuple[str | None, bool]:
         raise _refusal(url, f"synchronous is {value!r}; normal and full are accepted")
     if query not in ("", "synchronous=normal", "synchronous=full") or (query and not rest):
         raise _refusal(url)
-    return _file_path(rest, url), query.endswith("full")
+    return path_in(rest, url), query.endswith("full")
 
 
-def _file_path(rest: str, url: str) -> str | None:
+def path_in(rest: str, url: str, *, has_drives: bool = os.name == "nt") -> str | None:
+    """Return the path. Where paths have drives, `/C:/x.db` is `C:/x.db`; elsewhere it is a path as any other."""
     if not rest:
         return None
     path = rest.lstrip("/")
     if path.startswith(("./", "../")):
+        return path
+    if path != rest and has_drives and _DRIVE.match(path):
         return path
     if not path or path == rest:  # no path, or a host
         raise _refusal(url)

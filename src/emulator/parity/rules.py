@@ -19,6 +19,7 @@ ANSWERS: Final[Mapping[str, int]] = {
     "endpoint": 404,
     "registration": 401,
     "signature": 401,
+    "secret": 401,
     "stage": 403,
     "exp": 401,
     "claims": 401,
@@ -45,6 +46,8 @@ UNREGISTERED: Final = _verdict(UNKNOWN, "registration")
 """There is no extensions file, and no token."""
 SIGNATURE: Final = _verdict(REFUSE, "signature")
 """No secret of the extension signed the token."""
+UNDECODED: Final = _verdict(REFUSE, "secret")
+"""The base64 text of a secret signed the token, not the secret."""
 UNVERIFIED: Final = _verdict(UNKNOWN, "signature")
 """No secret of the extension is known here."""
 STAGE: Final = _verdict(REFUSE, "stage")

@@ -24,6 +24,10 @@ _MAX_REDIRECTS: Final = 3
 _SCRIPT: Final = re.compile(rb"/_emulator/(?:platform-helper|sdk)\.js")
 _BEFORE_URL: Final = re.compile(rb"""["'\s=<>]""")
 _HELPER: Final = b"/_emulator/platform-helper.js"
+_SDK: Final = b"/_emulator/sdk.js"
+
+
+_REAL: Final = "If it uses the published SDK, its calls go to the real platform."
 
 
 class _NotLocal(Exception):
@@ -36,8 +40,10 @@ class Finding:
 
     url: str
     kind: str
-    """`fine`, `forbidden`, `failed`, `unchecked`, `elsewhere` or `scriptless`: without the stand-in helper."""
+    """`fine`, `forbidden`, `failed`, `unchecked`, `elsewhere` or `scriptless`: without the helper or `sdk.js`."""
     text: str = ""
+    missing: tuple[str, ...] = ()
+    """The scripts of the service that a scriptless page lacks, in the order in which it must load them."""
 
 
 async def check_page(url: str, service: str) -> Finding:
@@ -68,10 +74,12 @@ async def check_page(url: str, service: str) -> Finding:
         return Finding(url, "elsewhere", f"This page uses the service {other[:200]}, and this rig is of {service}.")
     if not script and len(body) < MAX_ANSWER:
         text = "This page loads neither platform-helper.js nor sdk.js: it does not know its viewer, nor this service."
-        return Finding(url, "scriptless", text)
+        return Finding(url, "scriptless", f"{text} {_REAL}", ("platform-helper.js", "sdk.js"))
     if _HELPER not in body and len(body) < MAX_ANSWER:
         text = "This page does not load platform-helper.js, so identity, theme and language have no effect."
-        return Finding(url, "scriptless", text)
+        return Finding(url, "scriptless", text, ("platform-helper.js",))
+    if _SDK not in body and len(body) < MAX_ANSWER:
+        return Finding(url, "scriptless", f"This page does not load sdk.js. {_REAL}", ("sdk.js",))
     return Finding(url, "fine")
 
 

@@ -1,0 +1,81 @@
+"""What commands say of mistakes that the service answers with 200."""
+
+from __future__ import annotations
+
+import httpx
+
+from support.listen_process import TIMEOUT, read_until
+from support.service import LiveServer
+
+
+def test_a_vote_in_a_misspelt_poll_prints_the_hint(extcli):
+    extcli("vote", "cast", "lunch", "--value", "1")
+    result = extcli("vote", "cast", "lunhc", "--value", "1")
+
+    assert (0, "hint: lunhc is a new poll; did you mean lunch?\n") == (result.exit_code, result.stderr)
+
+
+def test_a_refusal_has_the_hint(extcli):
+    extcli("json-store", "set", "level", "a=1", "--as", "broadcaster")
+    result = extcli("json-store", "get", "levle")
+
+    assert 4 == result.exit_code
+    assert "  hint: there is no JSON store levle; did you mean level?" in result.stderr.splitlines()
+
+
+def test_logs_show_hints_and_the_client_ids_if_there_are_several(extcli):
+    extcli("vote", "cast", "--value", "1")
+    assert " of my-extension" not in extcli("logs", "-o", "table").stdout
+    extcli("vote", "cast", "--value", "1", "--client-id", "my-extention")
+
+    text = " ".join(extcli("logs", "-o", "table").stdout.split())
+    assert "viewer:U1@1001 of my-extension" in text
+    assert "viewer:U1@1001 of my-extention" in text
+    assert "the client id my-extention is not known; did you mean my-extension?" in text
+
+
+def test_explain_shows_the_hint(extcli):
+    extcli("vote", "cast", "lunch", "--value", "1")
+    extcli("vote", "cast", "lunhc", "--value", "1")
+    id = extcli("logs", "--search", "lunhc", "-o", "plain").rows[-1][5]
+
+    assert "Hint: lunhc is a new poll; did you mean lunch?" in extcli("explain", id, "-o", "table").stdout
+
+
+def test_explain_cors_says_which_headers_pages_may_send(extcli):
+    text = " ".join(extcli("explain", "cors", "-o", "table").stdout.split())
+
+    assert "docs: CORS" in text
+    assert "with any method and the headers Authorization and Content-Type" in text
+
+
+def test_explain_shows_the_latest_refused_preflight(extcli, live: LiveServer):
+    headers = {"Origin": "https://page.example", "Access-Control-Request-Headers": "x-panel"}
+    httpx.options(f"{live.url}/v1/e/vote", headers=headers)
+
+    text = " ".join(extcli("explain", "-o", "table").stdout.split())
+    assert "Header not allowed: a page may not send the header x-panel; allowed: Authorization, Content-Type" in text
+    assert "What to do: Leave the header out, or send its value in the query or the body" in text
+
+
+def test_listen_names_the_similar_event_that_was_sent_meanwhile(extcli, listening):
+    process = listening("partty", "--count", "1", "--timeout", "2s")
+    extcli("broadcast", "send", "party", "{}")
+
+    assert "hint: party was sent meanwhile; did you mean that?" == read_until(process, "hint:")
+    assert 7 == process.wait(TIMEOUT)
+
+
+def test_listen_names_other_events_that_were_sent_meanwhile(extcli, listening):
+    process = listening("partty", "--timeout", "2s")
+    extcli("broadcast", "send", "round", "{}")
+
+    assert "hint: other events were sent meanwhile: round" == read_until(process, "hint:")
+    assert 0 == process.wait(TIMEOUT)
+
+
+def test_listen_says_nothing_if_no_other_event_was_sent(extcli, live: LiveServer):
+    result = extcli("listen", "partty", "--count", "1", "--timeout", "200ms")
+
+    assert (7, False) == (result.exit_code, "hint" in result.stderr)
+    assert "use a longer --timeout" in result.stderr
