@@ -97,7 +97,7 @@ FEATURES: Final = (
     Feature(lambda service: service.explanations, explanations_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service.snapshots, snapshots_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service, dashboard_http.endpoints, is_offered=_has_control),
-    Feature(lambda service: None, sdk_scripts_http.endpoints, is_offered=_issues_tokens),
+    Feature(lambda service: None, sdk_scripts_http.endpoints, is_offered=_has_control),
 )
 """All features. Routes, OpenAPI document, dispatcher and gateway are built from this list."""
 

@@ -16,7 +16,7 @@ import httpx
 import jwt
 
 from emulator.callers import Caller
-from emulator.config.environment import PRODUCTION
+from emulator.config.environment import PRODUCTION, STRICT
 from emulator.config.extensions import Extension
 from emulator.config.settings import Limits, Settings
 from emulator.engines.base import NEVER, Key
@@ -301,8 +301,11 @@ def _without_random(value: Any) -> Any:
 
 
 @contextmanager
-def twins(seed: int, *, client_rate: int = 0) -> Iterator[Twins]:
-    """Run a sandbox and a service in production, with one frozen clock, one signing key and one extension."""
+def twins(seed: int, *, client_rate: int = 0, strict: bool = False) -> Iterator[Twins]:
+    """Run a sandbox and a service in production, with one frozen clock, one signing key and one extension.
+
+    A strict sandbox has the rules of production, with the same rates.
+    """
     anonymous = replace(PRODUCTION.anonymous, address_pins=PINS, address_pin_attempts=PINS)
     environment = replace(PRODUCTION, caller_rate=RATE, anonymous=anonymous)
     settings = Settings(
@@ -312,7 +315,8 @@ def twins(seed: int, *, client_rate: int = 0) -> Iterator[Twins]:
         proxies=("127.0.0.1",),
         limits=Limits(client_rate=client_rate),
     )
-    with live_server(settings) as sandbox:
+    chosen = replace(STRICT, caller_rate=RATE, anonymous=anonymous) if strict else settings.environment
+    with live_server(replace(settings, environment=chosen)) as sandbox:
         sandbox.freeze()
         with live_server(replace(settings, environment=environment), clock=sandbox.service.clock) as production:
             production.run(_share_key(sandbox, production))

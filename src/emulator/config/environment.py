@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from emulator.clock import DAY
 from emulator.engines.base import NEVER
@@ -95,3 +95,6 @@ PRODUCTION = Environment(
     state_lifetime=30 * DAY,
     config_lifetime=NEVER,
 )
+
+STRICT = replace(PRODUCTION, name=SANDBOX.name, has_control=True)
+"""A sandbox with the rules of production, and with its control API."""

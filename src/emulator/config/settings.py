@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from emulator.config.environment import PRODUCTION, SANDBOX, AnonymousLimits, Environment
+from emulator.config.environment import PRODUCTION, SANDBOX, STRICT, AnonymousLimits, Environment
 from emulator.config.extensions import Extension, read_extensions
 from emulator.engines import open_engine
 from emulator.errors import ConfigurationError
@@ -138,6 +138,7 @@ def read_settings(
     data: str,
     extensions: Path | None,
     registered_only: bool = False,
+    strict: bool = False,
     channel_stores: str = "shared",
     page_events: str = "all",
     leeway: int = 0,
@@ -158,6 +159,10 @@ def read_settings(
     """
     if production and extensions is None:
         raise ConfigurationError("--production needs --extensions FILE: it serves only registered client ids")
+    if strict and production:
+        raise ConfigurationError("--strict: --production is strict already, and has no control API")
+    if strict and extensions is None:
+        raise ConfigurationError("--strict needs --extensions FILE: it serves only registered client ids")
     if registered_only and extensions is None:
         raise ConfigurationError("--registered-only needs --extensions FILE: no client id is registered")
     if production and control_hosts:
@@ -172,7 +177,7 @@ def read_settings(
     for proxy in proxies:
         _check_proxy(proxy)
     _check_data(data)
-    environment = PRODUCTION if production else SANDBOX
+    environment = PRODUCTION if production else STRICT if strict else SANDBOX
     chosen = {name: value for name, value in (anonymous or {}).items() if value is not None}
     return Settings(
         environment=environment,

@@ -40,6 +40,7 @@ Leeway = Annotated[
 ]
 Workers = Annotated[int, _option("workers", "Processes that share the port and the data.", min=1, max=64)]
 RegisteredOnly = Annotated[bool, _option("registered-only", "Serve registered extensions only, in the sandbox too.")]
+Strict = Annotated[bool, _option("strict", "A sandbox with the rules of production: needs --extensions.")]
 ChannelStores = Annotated[
     str,
     _option("channel-stores", "One channel store for all extensions, or one for each.", metavar="shared|extension"),
@@ -271,6 +272,7 @@ class Options:
     leeway: Leeway = 0
     workers: Workers = 1
     registered_only: RegisteredOnly = False
+    strict: Strict = False
     channel_stores: ChannelStores = "shared"
     page_events: PageEvents = "all"
     control_host: ControlHost = None

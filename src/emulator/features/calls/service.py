@@ -74,7 +74,8 @@ class Calls:
         """Make a call, and return its answer. Raises `BadRequest` or `NotFound` for one that cannot be made."""
         checked(body)
         path, query = target_of(body.path)
-        token = self._tokens.issue(
+        token = self._tokens.issue_as(
+            body.client_id,
             _LIFETIME,
             jti="call",  # equal tokens of one second are verified once
             role=body.role,

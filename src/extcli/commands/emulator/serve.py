@@ -106,6 +106,7 @@ def _settings(options: Options) -> Settings:
         data=options.data,
         extensions=options.extensions,
         registered_only=options.registered_only,
+        strict=options.strict,
         channel_stores=options.channel_stores,
         page_events=options.page_events,
         leeway=options.leeway,
