@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -29,6 +30,8 @@ FIRST = 200
 """Episodes of REST calls come first, so that the clock never moves back."""
 PATIENCE = 20.0
 """Seconds to wait for an update that only one version has sent so far."""
+CHANNEL = 100_000
+"""The channel of the first conversation; longer than a port, so that no text has it in place of one."""
 _MARK = 61_000
 """The id of the first request that only asks for a reply: what was sent before has arrived by then."""
 _WRITES = {"vote", "vote_config", "channel_state", "extension_state", "channel_config", "extension_config", "broadcast",
@@ -38,6 +41,7 @@ _WRITERS = ("broadcaster", "admin", "backend", "viewer")
 _PAGE = "?protocol=7&client=js&version=4.3.1&flash=false"
 _PATHS = ["/0.2.0/{}", "/0.2.0/{}", "/0.2.0/{}", "/ws/{}", "/", "/0.2.0/no-such-extension", "/0.2.0/{}?a=b", "/0.1/{}"]
 
+_TIME = re.compile(r'(?<="timestamp":)[0-9]+')
 _TOPICS = [("state", "channel"), ("state", "extension"), ("config", "channel"), ("broadcast", "round"),
            ("broadcast", "*"), ("poll", "rps"), ("datastream", ""), ("config", "extension")]  # fmt: skip
 
@@ -98,7 +102,7 @@ def _updates(frames: list[str]) -> Iterator[str]:
         if not _is_sent_on_its_own(text) or "vote_update:" in text:
             continue
         if '"target":"poll"' in text:
-            polls[_topic(text)] = text
+            polls[_topic(text)] = _TIME.sub("0", text)
         else:
             yield text
     yield from (polls[topic] for topic in sorted(polls))
@@ -117,7 +121,7 @@ class Conversation:
         self.part = f"conversations {setup}"
         self.again = f"make twin SEED={seed} ARGS='--only conversations --setup \"{setup}\" --episode {number}'"
         self.random = random.Random(f"{seed} {setup} talk {number}")
-        self.name, self.channel = client_id(number), str(50_000 + number)
+        self.name, self.channel = client_id(number), str(CHANNEL + number)
         self.calls = Calls(self.random, self.name, client_id(number + EXTENSIONS // 2), self.channel, "")
         self.requests = RequestGenerator(self.random)
         self.comparison = Comparison(*pair)
