@@ -181,8 +181,9 @@ class BallotCache(Tables):
         if ballot.counts is None:
             return
         changed, removed = ballot.counts.take_changes()
-        self._group_commit.connection.executemany(_SET_COUNT, [(ballot.id, *row) for row in changed])
-        self._group_commit.connection.executemany(_DROP_COUNT, [(ballot.id, choice) for choice in removed])
+        self._group_commit.save(_SET_COUNT, [(ballot.id, *row) for row in changed])
+        if removed:
+            self._group_commit.save(_DROP_COUNT, [(ballot.id, choice) for choice in removed])
 
     def _load(self, key: Key) -> CachedBallot | None:
         row = self._group_commit.connection.execute(_LOAD, self._namespace.params(key)).fetchone()

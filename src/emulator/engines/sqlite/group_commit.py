@@ -16,6 +16,8 @@ from emulator.errors import EngineError
 
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
+Rows = dict[str, list[tuple[object, ...]]]
+"""Rows to write, by statement."""
 
 _BEGIN_WRITE = "BEGIN IMMEDIATE"
 _READ_ATTEMPTS = 20
@@ -58,6 +60,8 @@ class GroupCommit:
         self._loop: asyncio.AbstractEventLoop
         self._group: list[asyncio.Future[None]] | None = None
         """The operations that wait for the open transaction, if there is one."""
+        self._gathered: Rows | None = None
+        """During a commit, the rows of all caches."""
         self._version = 0
         self._retrying = 0
         """Reads that joined a failed group. Writes wait for them: on a full disk, one failed group follows another."""
@@ -185,6 +189,18 @@ class GroupCommit:
         self.connection.executemany(statement, rows)
         self._changes_of_others += self.connection.total_changes - before
 
+    def save(self, statement: str, rows: Iterable[tuple[object, ...]]) -> None:
+        """Write rows of a cache: now, or in a commit together with those of the other caches, which costs less.
+
+        Rows of different statements must not depend on each other.
+        """
+        if self._gathered is None:
+            self.connection.executemany(statement, rows)
+        elif statement in self._gathered:
+            self._gathered[statement] += rows
+        else:
+            self._gathered[statement] = list(rows)
+
     def forget_read(self) -> None:
         """Have all caches read again what the database holds. What the group has accepted stays."""
         for cache in self._caches.values():
@@ -298,9 +314,7 @@ class GroupCommit:
             return
         try:
             while self.unwritten:
-                caches, self.unwritten = self.unwritten, {}
-                for cache in caches:
-                    cache.flush()
+                self._flush()
             self.connection.execute("COMMIT")
         except BaseException as error:
             self._roll_back(error)
@@ -313,6 +327,18 @@ class GroupCommit:
         for waiter in group:
             if not waiter.done():
                 waiter.set_result(None)
+
+    def _flush(self) -> None:
+        caches, self.unwritten = self.unwritten, {}
+        gathered: Rows = {}
+        self._gathered = gathered
+        try:
+            for cache in caches:
+                cache.flush()
+        finally:
+            self._gathered = None
+        for statement, rows in gathered.items():
+            self.connection.executemany(statement, rows)
 
     def _roll_back(self, error: BaseException) -> EngineError:
         group, self._group = self._group, None

@@ -107,7 +107,7 @@ class Marks(Tables):
 
     def flush(self) -> None:
         if self._unsaved:
-            self._group_commit.connection.executemany(_WRITE, self._unsaved.values())
+            self._group_commit.save(_WRITE, self._unsaved.values())
             self._unsaved.clear()
 
     def forget_read(self) -> None:
