@@ -198,8 +198,8 @@ def test_lost_and_restored_storage_shows_at_once(redis: RedisServer):
 
     reachable = [each.value("emulator_storage_reachable") for each in (before, during, after)]
     failures = [each.value("emulator_storage_failures_total") for each in (before, during, after)]
-    assert ([1, 0, 1], [0, 1]) == (reachable, failures[:2])
-    assert failures[2] >= 1
+    assert [1, 0, 1] == reachable
+    assert 0 == failures[0] < failures[1] <= failures[2]  # besides the vote's, checks in the background may fail
 
 
 def test_the_event_loop_lag_is_below_a_second(live: RunningService):
