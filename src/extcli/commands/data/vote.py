@@ -87,7 +87,7 @@ def cast(
         if session.output.format not in (Format.JSON, Format.JSONL):
             service = session.service(VIEWER)
             try:
-                _show(session, service, poll, service.read_poll(poll))
+                _show(session, service, poll, service.probing().read_poll(poll))
             except CliError as error:  # the votes are in
                 session.output.report(f"the result of poll {visible(poll)} is not shown: {error.what}")
 
