@@ -98,8 +98,8 @@ def serve(data: str) -> None:
 class Server:
     """The served process."""
 
-    def __init__(self, stack: ExitStack, data: str) -> None:
-        command = [sys.executable, __file__, "serve", data]
+    def __init__(self, stack: ExitStack, data: str, script: str = __file__) -> None:
+        command = [sys.executable, script, "serve", data]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         stack.callback(self._process.wait, 20)
         stack.callback(self._process.terminate)

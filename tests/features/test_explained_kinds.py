@@ -143,7 +143,7 @@ KINDS: dict[str, tuple[Call, int, str, str, str]] = {
     ),
     "a receipt": (
         call("POST", "bits/transactions", {"transactionReceipt": 5}),
-        400, "gaps: Purchases", "transactionReceipt", "str",
+        400, "gaps: Purchases", "transactionReceipt", "a text",
     ),
     "a locked question": (
         filled(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from emulator.clock import DAY
-from emulator.web.held import MAX_HELD
+from emulator.web.held import MAX_HELD, HeldRequests
 from support.process import server_process, wait_until
 from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, RunningService, live_server
 from support.waits import LONG, Waiting, ask, held, waiting
@@ -149,6 +149,25 @@ def test_one_wait_more_than_the_limit_is_refused(live: LiveServer):
         )
     finally:
         for each in sockets:
+            each.close()
+    assert wait_until(lambda: held(live) == 0)
+
+
+def test_one_stream_more_than_the_limit_is_refused(live: LiveServer):
+    live.service.dispatcher.held = HeldRequests(2)
+    streams = [connection(live) for _ in range(2)]
+    try:
+        for each in streams:
+            each.sendall(b"GET /_emulator/ui/overview/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert each.recv(65_536).startswith(b"HTTP/1.1 200 ")
+
+        refused = Client().get(f"{live.url}/_emulator/ui/polls/events")
+
+        assert (2, 429) == (held(live), refused.status_code)
+        assert "2 requests wait already" in refused.text
+        assert 200 == Client().get(f"{live.url}/_emulator/live").status_code
+    finally:
+        for each in streams:
             each.close()
     assert wait_until(lambda: held(live) == 0)
 

@@ -186,7 +186,10 @@ def test_no_recommended_command_has_a_pin_as_an_argument():
         (401, ROLES, "token not valid yet: nbf 1000; this service's clock is 1 day behind the system's",
          "A1", "nbf 1970-01-01T00:16:40Z, and this service's clock is 1 day behind the system's",
          "nbf before the time of this service's clock"),
-        (400, "Invalid body", "count: expected `int`, got `str`", "P2", "str", "int"),
+        (400, "Invalid body", "count: expected `int`, got `str`", "P2", "a text", "an integer"),
+        (400, "Invalid body", "count: expected `str | null`, got `int`", "P2", "an integer", "a text or null"),
+        (400, "Invalid body", "count: expected `str` of length <= 3, got `int`", "P2", "an integer",
+         "a text of length <= 3"),
         (429, "Too many requests", "too many requests from this caller; retry in 3 s", "gaps: Limits",
          "requests from this caller above the rate", "the next request in 3 s"),
     ],
@@ -208,7 +211,7 @@ def test_held_and_needed_are_read_from_the_detail(
          "config.options 5"),
         ("prizes[1]: there is nothing", "/v1/e/codes", b'{"prizes":[0,9]}', "prizes[1] 9"),
         ("limit: must be 0 or more", "/v1/e/vote_logs?limit=-1", b"", 'limit "-1"'),
-        ("count: expected `int`, got `str`", "/v1/e/vote", b'{"count":', "str"),
+        ("count: expected `int`, got `str`", "/v1/e/vote", b'{"count":', "a text"),
     ],
 )  # fmt: skip
 def test_what_was_sent_is_shown_if_it_is_known(detail: str, path: str, body: bytes, held: str):
