@@ -51,8 +51,14 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     return argname if is_unreadable or is_time else None
 
 
+def pytest_collection() -> None:
+    """Search for no garbage while tests are collected: there is little, and the searches take a tenth of the time."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Keep what was imported and collected out of the searches for garbage."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 
