@@ -101,6 +101,24 @@ class RunningService:
         return list(answer["expired"])
 
 
+class _PromptServer(Server):
+    """Stops at once. uvicorn looks only ten times a second whether it should, and most tests would wait for that."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._stopped = asyncio.Event()
+
+    def stop(self) -> None:
+        super().stop()
+        self._stopped.set()
+
+    async def main_loop(self) -> None:
+        running, stopped = asyncio.ensure_future(super().main_loop()), asyncio.ensure_future(self._stopped.wait())
+        await asyncio.wait((running, stopped), return_when=asyncio.FIRST_COMPLETED)
+        running.cancel()
+        stopped.cancel()
+
+
 class LiveServer(RunningService):
     """A service in a thread of this process."""
 
@@ -146,28 +164,30 @@ def live_server(
     listener = listen("127.0.0.1", 0)
     url = url_of("127.0.0.1", listener)
     ready = threading.Event()
-    started: list[tuple[LiveServer, Server]] = []
+    started: list[tuple[LiveServer, asyncio.AbstractEventLoop, Server]] = []
 
     async def serve() -> None:
         chosen = settings or Settings()
         async with open_app(chosen, clock, hot=hot) as (app, service):
-            server = Server(
+            server = _PromptServer(
                 config_of(wrap(app), chosen.proxies),
                 ready.set,
                 timeout=chosen.limits.request_timeout,
                 prepare=partial(prepared, service, lambda _: prepare(url)) if prepare else None,
             )
-            started.append((LiveServer(url, service, asyncio.get_running_loop()), server))
+            loop = asyncio.get_running_loop()
+            started.append((LiveServer(url, service, loop), loop, server))
             await server.serve([listener])
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
     thread.start()
     assert ready.wait(timeout=20), "the service did not start"
-    live, server = started[0]
+    live, loop, server = started[0]
     try:
         yield live
     finally:
-        server.should_exit = True
+        if thread.is_alive():
+            loop.call_soon_threadsafe(server.stop)
         thread.join(timeout=10)
         live.close()
 
