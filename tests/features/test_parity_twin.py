@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -129,11 +130,16 @@ def test_each_verdict_on_a_message_is_what_a_production_twin_does():
     assert {"", SIGNATURE, STAGE, EXP, PIN_CHANNEL, CALLER_RATE} <= set(seen)
 
 
+@pytest.fixture(scope="module")
+def both() -> Iterator[Twins]:
+    with twins(SEED) as both:
+        yield both
+
+
 @pytest.mark.parametrize("path", ["/", "/_emulator", "/_emulator/clock"])
 @pytest.mark.parametrize("method", ["POST", "PUT", "HEAD", "DELETE"])
-def test_a_method_that_a_sandbox_page_lacks_is_not_found_in_production(method: str, path: str):
-    with twins(SEED) as both:
-        answers = [httpx.request(method, f"{live.url}{path}") for live in (both.sandbox, both.production)]
+def test_a_method_that_a_sandbox_page_lacks_is_not_found_in_production(both: Twins, method: str, path: str):
+    answers = [httpx.request(method, f"{live.url}{path}") for live in (both.sandbox, both.production)]
 
     check(Sent(method, path, "", "", "", {}, "a page"), *answers)
     assert 404 == answers[1].status_code

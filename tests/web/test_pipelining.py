@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+from collections.abc import Iterator
 from threading import Thread
 from urllib.parse import urlsplit
 
@@ -65,25 +66,32 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize("hot", [HOT, frozenset()], ids=["hot", "normal"])
+@pytest.fixture(scope="module", params=[HOT, frozenset()], ids=["hot", "normal"])
+def stored(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """A service with a file, with and without the hot path."""
+    data = f"sqlite:///{tmp_path_factory.mktemp('stored')}/data.db"
+    with live_server(Settings(data=data), hot=request.param) as live:
+        yield live
+
+
 @pytest.mark.parametrize("broken", BROKEN, ids=["garbage", "header", "chunk", "head"])
 @pytest.mark.parametrize("path", ["vote", "viewer_state"])
 @pytest.mark.parametrize("count", [1, 3])
-def test_complete_requests_are_answered_before_an_error(hot, broken: bytes, path: str, count: int, tmp_path):
-    with live_server(Settings(data=f"sqlite:///{tmp_path}/data.db"), hot=hot) as live:
-        body = b'{"value":3}'
-        with live.client("viewer", user="5", channel="777") as viewer, connect(live) as connection:
-            request = (
-                f"POST /v1/e/{path} HTTP/1.1\r\nHost: x\r\nAuthorization: {viewer.headers['Authorization']}\r\n"
-                f"Content-Length: {len(body)}\r\n\r\n"
-            )
-            connection.sendall((request.encode() + body) * count + broken)
-            answers = b""
-            while piece := connection.recv(1 << 16):
-                answers += piece
-            stored = viewer.get(path).json()
+def test_complete_requests_are_answered_before_an_error(stored: LiveServer, broken: bytes, path: str, count: int):
+    stored.empty()
+    body = b'{"value":3}'
+    with stored.client("viewer", user="5", channel="777") as viewer, connect(stored) as connection:
+        request = (
+            f"POST /v1/e/{path} HTTP/1.1\r\nHost: x\r\nAuthorization: {viewer.headers['Authorization']}\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+        connection.sendall((request.encode() + body) * count + broken)
+        answers = b""
+        while piece := connection.recv(1 << 16):
+            answers += piece
+        read = viewer.get(path).json()
 
     statuses = re.findall(rb"HTTP/1\.1 (\d+) ", answers)
     assert [b"200"] * count == statuses[:-1]
     assert statuses[-1] in (b"400", b"431")
-    assert 3 == (stored["vote"] if path == "vote" else stored["value"])
+    assert 3 == (read["vote"] if path == "vote" else read["value"])
