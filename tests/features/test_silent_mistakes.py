@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+
 import httpx
 import pytest
 
 from support.explanations import why
 from support.html_pages import read_page
 from support.journal import entries_of, entry_of
-from support.service import CHANNEL, Client, LiveServer
+from support.service import CHANNEL, SECRET, Client, LiveServer, real_seconds
 
+DAY = 86_400_000
 PAGE = "https://extension.example"
 
 
@@ -233,3 +236,27 @@ def test_a_store_of_65_kib_learns_its_size_and_the_limit(live: LiveServer, broad
 
     found = why(live, answer.headers["x-request-id"])
     assert (413, "66568 bytes", "at most 65536 bytes") == (answer.status_code, found["held"], found["needed"])
+
+
+def test_a_token_that_a_move_of_the_clock_expired_learns_that(live: LiveServer, viewer):
+    held = viewer(exp=real_seconds() + 600)
+    assert 200 == held.get("vote").status_code
+    live.advance(8 * DAY)
+    answer = held.get("vote")
+
+    found = why(live, answer.headers["x-request-id"])
+    assert (401, True) == (answer.status_code, answer.json()["info"].startswith("token expired: exp "))
+    assert "this service's clock is 8 days ahead of the system's" in answer.json()["info"]
+    assert "this service's clock is 8 days ahead of the system's" in found["held"]
+
+
+def test_a_token_signed_with_the_text_of_the_secret_learns_to_decode_it(known: LiveServer):
+    key = b64encode(SECRET)
+    answer = known.client("viewer", user="1", channel=CHANNEL, exp=real_seconds() + 600, key=key).get("vote")
+    production = explained(known, answer)["production"]
+
+    assert (200, "refuse; rule=secret") == (answer.status_code, answer.headers["x-emulator-production"])
+    assert isinstance(production, dict)
+    assert production["text"].startswith("The token is signed with the base64 text of the extension's secret.")
+    assert production["next_step"].startswith("Decode the secret before you sign:")
+    assert "Decode the secret before you sign:" in shown(known, answer)
