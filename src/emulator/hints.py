@@ -76,10 +76,12 @@ def is_misspelling(name: str, other: str) -> bool:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the first name of which this one may be a misspelling; empty if there is none."""
-    length, first, last = len(name), name[:1].casefold(), name[-1:].casefold()
+    length, first, last, letters = len(name), name[:1].casefold(), name[-1:].casefold(), set(name.casefold())
     for other in known:
         if abs(len(other) - length) > 2 or (other[:1].casefold() != first and other[-1:].casefold() != last):
             continue  # most names end here: comparing texts takes microseconds
+        if len(letters ^ set(other.casefold())) > 2 * 2:  # two other characters on each side
+            continue
         if is_misspelling(name, other):
             return other
     return ""
