@@ -16,7 +16,7 @@ from emulator.errors import Unauthorized
 from support import signing
 from support.service import CLIENT_ID, SECRET
 from support.signing import NOW, production_tokens, segment
-from support.verdicts import fast_reading, fast_verdict, pyjwt_reading, pyjwt_verdict
+from support.token_verdicts import fast_reading, fast_verdict, pyjwt_reading, pyjwt_verdict
 
 
 def claims() -> dict[str, Any]:

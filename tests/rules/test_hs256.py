@@ -17,7 +17,7 @@ from emulator.errors import ServiceError
 from support.examples import examples
 from support.service import CLIENT_ID, SECRET
 from support.signing import NOW, production_tokens, segment, signed
-from support.verdicts import KEYS, fast_reading, fast_verdict, pyjwt_reading, pyjwt_verdict
+from support.token_verdicts import KEYS, fast_reading, fast_verdict, pyjwt_reading, pyjwt_verdict
 
 HEADER = {"alg": "HS256", "typ": "JWT"}
 CLAIMS = {"role": "viewer", "user_id": "1", "channel_id": "777", "exp": NOW + 600}

@@ -46,7 +46,7 @@ def _jobs(versions: tuple[Version, Version], chosen: argparse.Namespace) -> list
     wanted = chosen.only or PARTS
     setups = [each for each in reversed(SETUPS) if not chosen.setup or str(each) in chosen.setup]
     calls = (chosen.calls or (QUICK_CALLS if chosen.quick else CALLS)) // len(SETUPS)
-    talks = (chosen.conversations or (QUICK_CONVERSATIONS if chosen.quick else CONVERSATIONS)) // len(SETUPS)
+    talks = -(-(chosen.conversations or (QUICK_CONVERSATIONS if chosen.quick else CONVERSATIONS)) // len(SETUPS))
     episodes, numbers = range(max(1, -(-calls // rest.CALLS))), range(max(1, talks))
     count = 1 if len(episodes) == 1 else QUICK_DIVIDED if chosen.quick else DIVIDED
     if chosen.episode is not None:
