@@ -240,3 +240,13 @@ def test_both_ways_answer_byte_for_byte_the_same(addresses: tuple[str, str]):
             assert [_without_own_id(first)] == [_without_own_id(second)]
 
     compare()
+
+
+def test_both_ways_order_the_headers_of_a_verdict_and_a_hint_alike(addresses: tuple[str, str]):
+    head = f"GET /v1/e/vote?channel_id=888 HTTP/1.1\r\nHost: x\r\nAuthorization: {credentials()[0]}\r\n"
+
+    (first, _), (second, _) = (exchange(url, [f"{head}\r\n".encode(), LAST]) for url in addresses)
+
+    assert b"x-emulator-production: " in first
+    assert b"x-emulator-hint: " in first
+    assert _without_own_id(first) == _without_own_id(second)

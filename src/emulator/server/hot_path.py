@@ -110,10 +110,10 @@ class Exchange:
         end = b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n"
         context = self.request.context
         id = context.id.encode()
-        if context.production:
-            rest = b"\r\n%b: %b%b" % (PRODUCTION, context.production.encode(), rest)
         if context.hint:
             rest = b"\r\n%b: %b%b" % (HINT, context.hint_header, rest)
+        if context.production:
+            rest = b"\r\n%b: %b%b" % (PRODUCTION, context.production.encode(), rest)
         if context.mark:
             parts = start, id, context.mark, rest, len(body), end, body
             transport.write(b"%b%b\r\nx-emulator-mark: %d%b%d\r\n%b%b" % parts)
