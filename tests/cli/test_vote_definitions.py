@@ -1,4 +1,4 @@
-"""`extcli vote define`, `edit`, `close` and `reopen`."""
+"""`extcli vote define`, `edit`, `close`, `reopen` and `restart`."""
 
 from __future__ import annotations
 
@@ -297,3 +297,33 @@ def test_edits_of_one_poll_at_once_all_take_effect(live: LiveServer):
 
         found = live.client("broadcaster", user="777", channel="777").get("vote_config?id=lunch").json()
         assert (f"round {number}", number, number) == (found["prompt"], found["totalVotesPerUser"], found["userData"])
+
+
+def test_a_restarted_poll_has_no_votes_and_the_same_definition(extcli):
+    extcli("vote", "define", "weekly", "--prompt", "Which?", "--options", "A,B", "--ends-in", "2d")
+    extcli("vote", "cast", "weekly", "--value", "1")
+    before = extcli("vote", "config", "weekly", "-o", "json").json
+
+    restarted = extcli("vote", "restart", "weekly", "-o", "table")
+
+    assert (0, "poll weekly has no votes now, and the same definition\n") == (restarted.exit_code, restarted.stderr)
+    assert before == extcli("vote", "config", "weekly", "-o", "json").json
+    assert 0 == extcli("vote", "get", "weekly", "-o", "json").json["stats"]["count"]
+
+
+def test_a_poll_that_has_ended_restarts_with_a_new_end(extcli):
+    extcli("vote", "define", "weekly", "--prompt", "Which?", "--ends-in", "2d")
+    extcli("vote", "close", "weekly")
+
+    refused = extcli("vote", "restart", "weekly")
+    restarted = extcli("vote", "restart", "weekly", "--ends-in", "7d")
+
+    assert (2, True) == (refused.exit_code, "give its new end: --ends-in 7d" in refused.stderr)
+    assert 0 == restarted.exit_code
+    assert ("active", "Which?") == tuple(
+        extcli("vote", "config", "weekly", "-o", "json").json[name] for name in ("status", "prompt")
+    )
+
+
+def test_a_poll_without_a_definition_is_not_restarted(extcli):
+    assert 4 == extcli("vote", "restart", "weekly").exit_code

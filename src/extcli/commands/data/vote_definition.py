@@ -1,4 +1,4 @@
-"""The commands of `extcli vote` that define, change, close and reopen a poll."""
+"""The commands of `extcli vote` that define, change, close, reopen and restart a poll."""
 
 from __future__ import annotations
 
@@ -193,6 +193,30 @@ def reopen(session: Session, poll: Poll, ends_at: EndsAt = None, ends_in: EndsIn
     _edit(session, service, poll, begin, "reopened", given=end)
 
 
+def restart(session: Session, poll: Poll, ends_at: EndsAt = None, ends_in: EndsIn = None, yes: Yes = False) -> None:
+    """Start a poll again: delete its votes, and keep its definition. Acts as broadcaster.
+
+    A weekly poll keeps its question and answers that way. A poll that has ended needs a new end.
+
+    \b
+    Examples:
+      extcli vote restart lunch
+      extcli vote restart lunch --ends-in 7d
+    """
+    service, name = session.service(BROADCASTER), visible(poll)
+    end = _window(session, "ends", ends_at, ends_in)
+    before = _definition(service, poll)
+    if before.get("status") == "expired" and not end:
+        raise UsageError(f"poll {name} has ended", fix="give its new end: --ends-in 7d")
+    confirm.guard(session, f"the votes of poll {name} are deleted, and its definition stays", yes=yes)
+    kept = {member: value for member, value in before.items() if member not in _STATED and value not in ([], None)}
+    if end:
+        kept = {member: value for member, value in kept.items() if member not in ("startsAt", "endsAt")} | end
+    service.clear_poll(poll)
+    session.output.show(service.define_poll(poll, kept), views.NOTHING)
+    session.output.note(f"poll {name} has no votes now, and the same definition")
+
+
 def _opened(definition: dict[str, Any]) -> dict[str, Any]:
     return {"startsAt": _NONE} if definition.get("status") == "pending" else {}
 
@@ -210,7 +234,7 @@ def _lost(existing: dict[str, Any], members: dict[str, Any]) -> str:
 
 def add_to(app: typer.Typer) -> None:
     """Add these commands to the noun."""
-    for function in (define, edit, close, reopen):
+    for function in (define, edit, close, reopen, restart):
         command(app)(function)
 
 
