@@ -286,6 +286,9 @@ class Relay(Protocol):
         `deliver` must neither raise nor block. Messages of one publisher arrive in the order of publishing.
         """
 
+    def ignore(self, deliver: Callable[[Key, bytes], None]) -> None:
+        """Call this listener no more."""
+
     async def publish(self, topic: Key, message: bytes) -> None:
         """Send a message to all listeners. Those in this process have it when this returns, others soon after.
 

@@ -92,7 +92,8 @@ class Publisher:
         self._callbacks[kind] = callback
 
     def close(self) -> None:
-        """Let go of the callbacks, which refer to what publishes here."""
+        """Let go of the relay, and of the callbacks, which refer to what publishes here."""
+        self._relay.ignore(self._receive)
         self._callbacks.clear()
 
     def _receive(self, topic: Key, message: bytes) -> None:

@@ -47,6 +47,9 @@ class RedisRelay:
     def listen(self, deliver: Callable[[Key, bytes], None]) -> None:
         self._listeners.append(deliver)
 
+    def ignore(self, deliver: Callable[[Key, bytes], None]) -> None:
+        self._listeners.remove(deliver)
+
     async def publish(self, topic: Key, message: bytes) -> None:
         name = user_last(topic)
         packet = b"".join((self._sender, len(name).to_bytes(4, "big"), name, message))

@@ -124,6 +124,9 @@ class SqliteRelay:
     def listen(self, deliver: Deliver) -> None:
         self._listeners.append(deliver)
 
+    def ignore(self, deliver: Deliver) -> None:
+        self._listeners.remove(deliver)
+
     async def publish(self, topic: Key, message: bytes) -> None:
         if self.is_local:
             self._namespace.check_open()
@@ -136,7 +139,6 @@ class SqliteRelay:
 
     def close(self) -> None:
         self._messages.ignore(self._name)
-        self._listeners.clear()
 
     def _deliver(self, topic: Key, message: bytes) -> None:
         for deliver in self._listeners:
