@@ -23,6 +23,7 @@ VOLATILE = [
         "",
     ),  # process
     (re.compile(r'("frames" ?: ?)[0-9]+'), r"\1<frames>"),  # of a socket: updates of polls are at most one a second
+    (re.compile(r'("entry":\{"id":"[^"]*","kind":"[^"]*","at":)[0-9]+'), r"\g<1>0"),  # as below
     (
         re.compile(r'"at":[0-9]+,"system_at":[0-9]+'),
         '"at":<ms>',
