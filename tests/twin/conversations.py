@@ -11,6 +11,7 @@ import json
 import random
 import re
 import time
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +22,7 @@ from twin.comparing import Comparison
 from twin.credentials import EXTENSIONS, client_id
 from twin.frames import FrameSocket
 from twin.host import START, Clock, Pair, Setup
+from twin.names import kinds
 from twin.report import Report
 from twin.rest import APART
 from twin.wire import Wire
@@ -261,17 +263,25 @@ class Conversation:
             self._call(self.calls.plain("GET", f"/_emulator/sockets?client_id={self.name}"))
 
     def _texts(self, olds: list[str], news: list[str], name: str) -> list[str]:
+        if len(olds) != len(news):
+            return list(self._absent(olds, news, name))
         found = []
-        for number, (old, new) in enumerate(zip(olds, news, strict=False)):
-            kinds = _kind(old), _kind(new)
-            if kinds[0] != kinds[1]:  # then the rest differs, too
-                found.append(f"{name}, {number}: {kinds[0]} -> {kinds[1]} ({old:.300} -> {new:.300})")
+        for number, (old, new) in enumerate(zip(olds, news, strict=True)):
+            shown = _kind(old), _kind(new)
+            if shown[0] != shown[1]:  # then the rest differs, too
+                found.append(f"{name}, {number}: {shown[0]} -> {shown[1]} ({old:.300} -> {new:.300})")
             else:
                 found += self.comparison.texts(old, new, f"{name}, {number}")
-        if len(olds) != len(news):
-            more = (olds if len(olds) > len(news) else news)[min(len(olds), len(news))]
-            found.append(f"{name}: {len(olds)} frames -> {len(news)} frames; the first one more: {more:.300}")
         return found
+
+    def _absent(self, olds: list[str], news: list[str], name: str) -> Iterator[str]:
+        """Word each frame that only one version has sent."""
+        old, new = (
+            Counter(side.comparable(text, kinds) for text in texts)
+            for side, texts in zip(self.comparison.sides, (olds, news), strict=True)
+        )
+        yield from (f"{name}: {text:.300} -> absent" for text in (old - new).elements())
+        yield from (f"{name}: absent -> {text:.300}" for text in (new - old).elements())
 
     def _compared(self, place: str, found: list[str]) -> bool:
         return not found or self.report.found(self.part, place, found, self.steps[-10:], self.again)
