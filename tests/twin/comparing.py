@@ -34,6 +34,8 @@ VOLATILE = [
     ),  # of a page in the journal, of which a part is left
     (re.compile(r"(?<=expire-)[0-9a-f]{16}"), "<hex16>"),  # of a PIN, in the dashboard
     (re.compile(r'(data-head="(?:Age|Idle|Last used)">)[^<]*'), r"\1<age>"),  # of a namespace
+    # Of a namespace: housekeeping deletes expired records when it has the time.
+    (re.compile(r'(data-head="Records" class="number">)[0-9]+'), r"\1<count>"),
     (re.compile(r"Used last: .*"), "Used last: <namespaces>"),  # by real time
     # Of an entry, as commands print it: also counts what they ask the service before.
     (re.compile(r'(\(number |^\{"number": |\{"entries": \[\{"number": |\}, \{"number": )[0-9]+'), r"\1<count>"),

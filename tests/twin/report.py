@@ -10,7 +10,7 @@ from typing import NamedTuple
 from twin.changes import Changes
 from twin.comparing import Difference
 
-PRINTED, MOST = 30, 5
+PRINTED, MOST = 100, 5
 """Places with unlisted differences that are printed, and differences at one of them; the rest are counted."""
 
 
