@@ -122,7 +122,7 @@ def test_a_success_with_an_unexpected_body_exits_5(read, answering, body):
 @pytest.mark.parametrize("form", ["table", "plain", "json", "jsonl"])
 @pytest.mark.parametrize("body", ["", "  ", "<html>", b"\xff"])
 def test_a_success_that_is_not_json_exits_5_in_every_format(extcli, answering, command, form, body):
-    url = answering(*[http_response("200 OK", body, "text/html")] * 2)  # a command that deletes first asks what it is
+    url = answering(*[http_response("200 OK", body, "text/html")] * 3)  # a deletion first asks what and whether it is
 
     result = extcli(*command, "--url", url, "-o", form, env={"EXTCLI_TOKEN": "a.b.c"})
 

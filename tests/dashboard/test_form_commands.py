@@ -123,6 +123,8 @@ def test_the_command_stays_when_the_page_changes(live: LiveServer, page: Page):
 
 
 def test_without_script_the_command_has_placeholders(live: LiveServer):
+    live.client("viewer", user="1", channel="777", client_id="my-extension").post("vote?id=lunch", json={"value": 2})
+
     main = main_of(f"{live.url}/_emulator/ui/polls?{OF_LUNCH}")
 
     assert "extcli vote cast lunch --value VALUE --as ROLE:USER --client-id my-extension --channel 777" in main

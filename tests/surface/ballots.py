@@ -183,6 +183,7 @@ class Polls:
                 "count": sum(vote.times for vote in poll.votes),
                 "status": self._status(poll),
                 "latest": poll.expires_at - WEEK if poll.votes else 0,
+                **({"disabled": True} if poll.definition is not None and poll.definition["disabled"] else {}),
             }
             for place, poll in self.polls.listed(call)
         ]

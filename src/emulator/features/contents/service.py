@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from emulator.clock import Clock
 from emulator.engines.base import NEVER, Key, ListedBallot
@@ -48,7 +48,7 @@ class PollStatus(Protocol):
     def status(self) -> str: ...
 
     @property
-    def disabled(self) -> bool: ...
+    def disabled(self) -> bool | UnsetType: ...
 
 
 class Pin(Protocol):
@@ -122,7 +122,7 @@ class Contents:
         content = Content(**_where(key), count=casts, latest=latest, expires_at=_shown(expires_at))
         if kind.has_status:
             poll = self._poll_of(ballot, now=self._clock.now())
-            content.status, content.disabled = poll.status, poll.disabled or UNSET
+            content.status, content.disabled = poll.status, poll.disabled
         return content
 
     async def _logs(self, kind: Kind, only: Filter, limit: int, start: Key | None) -> Found:

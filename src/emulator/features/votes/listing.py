@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from emulator.engines.base import ListedBallot
 from emulator.features.votes.definitions import Definition, status_of
@@ -22,8 +22,8 @@ class ListedPoll(Struct):
     """`pending`, `active` or `expired`; `active` without a definition."""
     latest: int
     """Unix ms of the latest vote; 0 if there is none."""
-    disabled: bool = False
-    """Whether it refuses votes, whatever its status."""
+    disabled: bool | UnsetType = UNSET
+    """`true` if it refuses votes, whatever its status; else absent."""
 
 
 class PollList(Struct):
@@ -41,4 +41,4 @@ def listed_poll(ballot: ListedBallot, *, now: int) -> ListedPoll:
         definition = msgspec.json.decode(ballot.definition, type=Definition)
         status, disabled = status_of(definition, now=now), definition.disabled
     latest = ballot.expires_at - LIFETIME if ballot.casts else 0
-    return ListedPoll(ballot.key.name, ballot.key.channel or "", ballot.casts, status, latest, disabled)
+    return ListedPoll(ballot.key.name, ballot.key.channel or "", ballot.casts, status, latest, disabled or UNSET)
