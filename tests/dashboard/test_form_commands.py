@@ -18,6 +18,14 @@ OF_LUNCH = "id=lunch&client_id=my-extension&channel_id=777"
 PLACE = "--client-id my-extension --channel 777"
 
 
+@pytest.fixture
+def lunch(live: LiveServer) -> None:
+    """A poll, a ranking and a buffer of this name: what does not exist has no page with forms."""
+    viewer = live.client("viewer", user="9", channel="777", client_id=CLIENT_ID)
+    for call, body in (("vote", {"value": 1}), ("rank", {"key": "tea"}), ("accumulate", {})):
+        viewer.post(f"{call}?id=lunch", json=body).raise_for_status()
+
+
 def shown(page: Page, form: str) -> str:
     """Return the command beside a form, as its button copies it."""
     text = page.inner_text(f"#{form} code")
@@ -41,7 +49,7 @@ CASES = [
       "body.config.endsIn:json": "90", "channel_id": "777"},
      """vote define tea --prompt 'It'"'"'s "tea"?' --option 'Yes, please' --option No --ends-in 90s """
      f"--as admin {PLACE}"),
-    ("polls", "define", {"body.id": "tea"}, "vote define tea --as admin --client-id my-extension"),
+    ("polls", "define", {"body.id": "tea"}, "vote define tea --as admin --client-id my-extension --channel 1001"),
     (f"polls?{OF_LUNCH}", "cast", {"body.value:json": "-3", "user_id": "7", "role": "admin"},
      f"vote cast lunch --value -3 --as admin:7 {PLACE}"),
     (f"polls?{OF_LUNCH}", "cast", {"user_id": ""}, f"vote cast lunch --value 0 --as viewer {PLACE}"),
@@ -88,6 +96,7 @@ CASES = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("screen", "form", "fields", "command"), CASES)
 @pytest.mark.long
+@pytest.mark.usefixtures("lunch")
 def test_the_command_follows_what_is_typed(live: LiveServer, page: Page, screen, form, fields, command: str):
     page.goto(f"{live.url}/_emulator/ui/{screen}")
     typed(page, form, fields)
@@ -112,6 +121,7 @@ def test_the_commands_can_be_run(live: LiveServer):
 
 @pytest.mark.slow
 @pytest.mark.long
+@pytest.mark.usefixtures("lunch")
 def test_the_command_stays_when_the_page_changes(live: LiveServer, page: Page):
     page.goto(f"{live.url}/_emulator/ui/polls?{OF_LUNCH}")
     page.wait_for_selector("#reload", state="hidden")
@@ -122,9 +132,8 @@ def test_the_command_stays_when_the_page_changes(live: LiveServer, page: Page):
     assert "--value 5" in shown(page, "cast")
 
 
+@pytest.mark.usefixtures("lunch")
 def test_without_script_the_command_has_placeholders(live: LiveServer):
-    live.client("viewer", user="1", channel="777", client_id="my-extension").post("vote?id=lunch", json={"value": 2})
-
     main = main_of(f"{live.url}/_emulator/ui/polls?{OF_LUNCH}")
 
     assert "extcli vote cast lunch --value VALUE --as ROLE:USER --client-id my-extension --channel 777" in main
@@ -133,6 +142,7 @@ def test_without_script_the_command_has_placeholders(live: LiveServer):
 
 @pytest.mark.slow
 @pytest.mark.long
+@pytest.mark.usefixtures("lunch")
 def test_a_refused_form_links_to_its_explanation(live: LiveServer, page: Page):
     page.goto(f"{live.url}/_emulator/ui/polls?{OF_LUNCH}")
     typed(page, "cast", {"body.value:json": "900"})
@@ -148,6 +158,7 @@ def test_a_refused_form_links_to_its_explanation(live: LiveServer, page: Page):
 @pytest.mark.long
 def test_a_refused_move_of_the_clock_links_to_its_explanation(live: LiveServer, page: Page):
     page.goto(f"{live.url}/_emulator/ui/clock")
+    page.wait_for_selector("#reload", state="hidden")  # the first live update writes the form again
     page.evaluate("document.querySelector('#freeze [name=freeze]').value = 'perhaps'")
     page.click("#freeze button:not([type])")
 

@@ -84,6 +84,7 @@ def test_deleting_everything_and_undoing_it_say_what_happened(live: LiveServer):
     with chromium() as browser:
         page = browser.new_page()
         page.goto(live.url)
+        page.click("#reset-asks > summary")
         page.click("#reset .submit > button")
         page.wait_for_selector("#result:has-text('All data is deleted.')")
         page.click("#undo .submit > button")
