@@ -13,8 +13,8 @@ from websockets.sync.client import connect
 
 from support.service import CLIENT_ID, RunningService
 
-TIMEOUT = 5.0
-"""Seconds to wait for a message."""
+TIMEOUT = 10.0
+"""Seconds to wait for a message. Some come five seconds after the one before."""
 NO_REQUEST = 65_535
 
 Json = dict[str, Any]
