@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import signal
 import socket
@@ -179,12 +180,14 @@ def test_200_held_waits_use_no_processor_time(live: LiveServer):
         for each in sockets:
             each.sendall(request(**{"for": "poll", "client_id": CLIENT_ID, "id": "quiet"}))
         wait_until(lambda: held(live) == 200)
+        gc.disable()  # one collection of all that the tests hold takes longer than the limit
         began, used = time.monotonic(), time.process_time()
 
         ask(live, "sockets", timeout=2_000, **NEVER)
 
         assert time.process_time() - used < 0.02 * (time.monotonic() - began)
     finally:
+        gc.enable()
         for each in sockets:
             each.close()
     wait_until(lambda: held(live) == 0)
