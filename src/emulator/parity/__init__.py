@@ -1,1 +1,1 @@
-"""Compares the sandbox's answer to a request with that of production."""
+"""Compares what the sandbox answers with what production would."""

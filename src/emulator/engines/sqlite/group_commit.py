@@ -53,7 +53,7 @@ class GroupCommit:
         self._files = FileWatch(path)
         self.unwritten: dict[WriteCache, None] = {}
         """The caches that may hold what is not written yet: each adds itself. A dict keeps the order of the first
-        writes, where a set has that of addresses."""
+        writes; a set would order them by address."""
         self._caches: dict[int, WriteCache] = {}
         """All caches, by `id`."""
         self._connection: sqlite3.Connection | None = None
