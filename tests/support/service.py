@@ -101,24 +101,6 @@ class RunningService:
         return list(answer["expired"])
 
 
-class _PromptServer(Server):
-    """Stops at once. uvicorn looks only ten times a second whether it should, and most tests would wait for that."""
-
-    def __init__(self, *args: Any, **settings: Any) -> None:
-        super().__init__(*args, **settings)
-        self._stopped = asyncio.Event()
-
-    def stop(self) -> None:
-        super().stop()
-        self._stopped.set()
-
-    async def main_loop(self) -> None:
-        running, stopped = asyncio.ensure_future(super().main_loop()), asyncio.ensure_future(self._stopped.wait())
-        await asyncio.wait((running, stopped), return_when=asyncio.FIRST_COMPLETED)
-        running.cancel()
-        stopped.cancel()
-
-
 class LiveServer(RunningService):
     """A service in a thread of this process."""
 
@@ -169,7 +151,7 @@ def live_server(
     async def serve() -> None:
         chosen = settings or Settings()
         async with open_app(chosen, clock, hot=hot) as (app, service):
-            server = _PromptServer(
+            server = Server(
                 config_of(wrap(app), chosen.proxies),
                 ready.set,
                 timeout=chosen.limits.request_timeout,
@@ -186,10 +168,10 @@ def live_server(
     try:
         yield live
     finally:
+        live.close()
         if thread.is_alive():
             loop.call_soon_threadsafe(server.stop)
         thread.join(timeout=10)
-        live.close()
 
 
 def real_seconds() -> int:

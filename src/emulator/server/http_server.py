@@ -27,7 +27,7 @@ class StoppedEarly(Exception):
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server with a startup callback and request timeouts, and without its signal handling.
+    """uvicorn's server with a startup callback, request timeouts and a prompt stop, and without its signal handling.
 
     `timeout` is in seconds; 0 is no limit. See `Protocol.close_if_overdue`. `prepare` runs while the port is open,
     before `started` is called; if it raises, the server stops.
@@ -45,6 +45,7 @@ class Server(uvicorn.Server):
         self._on_started = started
         self._timeout = timeout
         self._prepare = prepare
+        self._stopped = asyncio.Event()
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve until stopped."""
@@ -67,10 +68,23 @@ class Server(uvicorn.Server):
                 raise
         self._on_started()
 
+    async def main_loop(self) -> None:
+        """Serve until `stop`. uvicorn alone would look for it only ten times a second."""
+        serving, stopped = asyncio.ensure_future(super().main_loop()), asyncio.ensure_future(self._stopped.wait())
+        try:
+            await asyncio.wait((serving, stopped), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            serving.cancel()
+            stopped.cancel()
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop. One line counts the requests that outlast `_GRACE` and are cancelled, without a traceback for each."""
         logging.getLogger("uvicorn.error").addFilter(_is_no_cancellation)
-        await super().shutdown(sockets)
+        if self.server_state.connections or self.server_state.tasks:
+            await super().shutdown(sockets)
+        else:  # uvicorn would wait a tenth of a second for no connection.
+            for listener in (*self.servers, *(sockets or ())):
+                listener.close()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -78,8 +92,9 @@ class Server(uvicorn.Server):
         yield
 
     def stop(self) -> None:
-        """Accept no more connections, and stop once running requests are answered."""
+        """Accept no more connections, and stop once running requests are answered. Call it in the event loop."""
         self.should_exit = True
+        self._stopped.set()
 
 
 def _is_no_cancellation(record: logging.LogRecord) -> bool:
