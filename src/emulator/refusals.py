@@ -1,6 +1,6 @@
 """Declares refusals: each says in one place what a client reads, and what `extcli explain` adds.
 
-A refusal is a function in `refusals.py` of a feature. Its keyword parameters are what the text depends on. It returns
+A refusal is a function in `refusals.py` of a folder. Its keyword parameters are what the text depends on. It returns
 the detail, what the caller held and what was needed; the decorator has what never varies. Calling it makes the error:
 `raise no_question(question=id)`.
 """
@@ -16,6 +16,11 @@ from emulator.errors import Refused, ServiceError
 
 P = ParamSpec("P")
 
+OF_INPUT: Final = "of input"
+"""Stands for the rule about the input of the endpoint or action that refuses."""
+OF_ROLES: Final = "of roles"
+"""Stands for the rule about its roles."""
+
 
 class Facts(NamedTuple):
     """What one refusal says of its case."""
@@ -27,6 +32,8 @@ class Facts(NamedTuple):
     needed: str
     others: Sequence[str] = ()
     """Further details, if the body of the request has several errors."""
+    retry_after: int | None = None
+    """Seconds to wait before a retry, if that depends on the case."""
 
 
 class Declared(NamedTuple):
@@ -35,6 +42,7 @@ class Declared(NamedTuple):
     error: type[ServiceError]
     reason: str
     rule: str
+    """The id of a rule, `OF_INPUT` or `OF_ROLES`."""
     title: str
     next_step: str
     """May contain parameters of the refusal, such as `{question}`, quoted for a shell."""
@@ -46,12 +54,12 @@ REFUSALS: Final[dict[str, Declared]] = {}
 
 
 def refusal(
-    error: type[ServiceError], reason: str, *, rule: str, title: str, next_step: str
+    error: type[ServiceError], reason: str, rule: str, title: str, next_step: str
 ) -> Callable[[Callable[P, Facts]], Callable[P, ServiceError]]:
-    """Declare a refusal. Its code is the name of its feature and of the function: `trivia.no_question`."""
+    """Declare a refusal. Its code is the name of its folder and of the function: `trivia.no_question`."""
 
     def declare(facts: Callable[P, Facts]) -> Callable[P, ServiceError]:
-        code = f"{facts.__module__.split('.')[-2]}.{facts.__name__}"
+        code = f"{facts.__module__.removesuffix('.refusals').rpartition('.')[2]}.{facts.__name__}"
         REFUSALS[code] = Declared(error, reason, rule, title, next_step, facts)
 
         @wraps(facts)
@@ -59,6 +67,7 @@ def refusal(
             found = facts(*args, **kwargs)
             made = error(reason, found.detail)
             made.others = tuple(found.others)
+            made.retry_after = made.retry_after if found.retry_after is None else found.retry_after
             step = next_step.format_map({name: quote(str(value)) for name, value in kwargs.items()})
             made.refused = Refused(code, rule, title, found.held, found.needed, step)
             return made

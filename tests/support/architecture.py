@@ -53,7 +53,7 @@ FEATURE_IMPORTS: Mapping[str, Collection[str]] = {
 EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
     "wire": {"errors"},
     "engines": {"errors", "bounded_cache"},
-    "observability": {"errors", "callers", "clock", "faults", "journal"},
+    "observability": {"errors", "callers", "clock", "faults", "journal", "refusals"},
     "scheduling": {"errors", "clock"},
     "config": {"errors", "clock", "engines", "observability"},
     "auth": {
@@ -68,6 +68,7 @@ EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
         "engines.records",
         "parity.rules",
         "parity.service",
+        "refusals",
         "stored",
     },
     "parity": {"errors", "clock", "callers", "bounded_cache", "engines.base", "limits", "observability"},
@@ -95,6 +96,7 @@ EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
         "limits",
         "observability",
         "parity",
+        "refusals",
         "scheduling",
     },
     "dashboard": {

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from emulator.errors import ServiceError
+from emulator.errors import Refused, ServiceError
 from emulator.faults import fault_id
 from emulator.journal import HIDDEN, REQUEST, Entry
-from emulator.observability.masking import masked, masked_path, masked_target, masked_text, without_path
+from emulator.observability.masking import (
+    masked,
+    masked_path,
+    masked_refusal,
+    masked_target,
+    masked_text,
+    without_path,
+)
 from emulator.observability.request_context import current
 
 _METHODS: Final = frozenset(
@@ -40,8 +47,9 @@ def unrouted_entry(
     context = current.get()
     entry.fault = "" if context is None else fault_id(context.fault)
     if error is not None:
-        entry.reason, entry.detail = error.reason, error.detail
+        entry.reason, entry.detail, entry.refused = error.reason, error.detail, masked_refusal(error.refused)
     if plain != path:  # the answer may quote it
         entry.detail = without_path(entry.detail, path)
+        entry.refused = entry.refused and Refused(*(without_path(each, path) for each in entry.refused))
         entry.response = masked(without_path(answer.decode(errors="replace"), path).encode())
     return entry

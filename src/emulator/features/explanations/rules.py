@@ -19,6 +19,7 @@ from emulator.features.explanations.data_cases import DATA
 from emulator.features.explanations.facts import facts_of
 from emulator.features.explanations.input_cases import INPUT
 from emulator.features.explanations.socket_cases import CLOSES, OTHER_CLOSE, SOCKETS
+from emulator.features.explanations.subjects import rules_about
 from emulator.features.explanations.texts import Explanation, shortened
 
 TABLE: Final = (*ACCESS, *INPUT, *DATA, *SOCKETS, *CONTROL)
@@ -28,36 +29,6 @@ _SHORT: Final = 60
 """Characters of a body that is shown as it is."""
 _FIRST_CLOSE_CODE: Final = 1000
 """Higher statuses are the codes of closed sockets, and their details the reasons."""
-
-_SUBJECTS: Final = tuple(
-    (re.compile(pattern), rule, roles_rule)
-    for pattern, rule, roles_rule in (
-        (r"/_ns\b", "docs: Namespaces", "W5"),
-        (r"_emulator/clock", "docs: Clock", "W5"),
-        (r"_emulator/seed", "docs: Seeds", "W5"),
-        (r"_emulator/snapshot", "docs: Snapshots", "W5"),
-        (r"_emulator/faults", "docs: Faults", "W5"),
-        (r"_emulator/wait", "docs: Waits", "W5"),
-        (r"_emulator/", "docs: Control", "W5"),
-        (r"codes/redeem|codes/elig", "C5", "C1"),
-        (r"codes/mark", "C3", "C1"),
-        (r"codes", "C2", "C1"),
-        (r"json_store", "S5", "S5"),
-        (r"broadcast|whisper", "W6", "B1"),
-        (r"curated_poll|team_membership", "gaps: Trivia", "gaps: Trivia"),
-        (r"transaction|twitchPurchaseBits", "gaps: Purchases", "gaps: Purchases"),
-        (r"datastream", "X9", "spec: Authentication"),
-        (r"vote_config|poll$", "P4", "P4"),
-        (r"/polls$|/rankings$|/buffers$", "gaps: Polls and stores", "gaps: Polls and stores"),
-        (r"vote", "P2", "spec: Authentication"),
-        (r"rank", "R1", "spec: Authentication"),
-        (r"accumulate", "R3", "spec: Authentication"),
-        (r"validate_pin|pin_token|/pin$|link/pin|authenticate", "T2", "spec: Authentication"),
-        (r"user_ids|user_info|authtoken", "gaps: Clock and directory", "gaps: Clock and directory"),
-        (r"state|config|channel|extension", "S2", "S1"),
-    )
-)
-"""The rule about the input of an endpoint or action, and the one about its roles, by its name."""
 
 
 def explain(refusal: Refusal) -> Explanation | None:
@@ -83,7 +54,7 @@ def explain_close(reason: str) -> Explanation | None:
 def values_of(refusal: Refusal, groups: Mapping[str, str | None]) -> dict[str, str]:
     """Return the values for the texts of a case, by name. `groups` are those of its pattern, which come first."""
     named = {name: refusal.detail if text is None else text for name, text in groups.items()}
-    rule, roles_rule = _rules_about(refusal.name or refusal.path)
+    rule, roles_rule = rules_about(refusal.name or refusal.path)
     return {
         "name": refusal.name or "this request",
         "path": refusal.path or "this path",
@@ -130,10 +101,6 @@ def _derived(named: Mapping[str, str]) -> dict[str, str]:
         values["ago"] = in_words(int(named["now"]) - int(named["exp"]))
         values["exp_at"] = _date(int(named["exp"]))
     return values
-
-
-def _rules_about(name: str) -> tuple[str, str]:
-    return next(((rule, roles) for subject, rule, roles in _SUBJECTS if subject.search(name)), ("W2", "A4"))
 
 
 def _sent(refusal: Refusal, field: str) -> str:

@@ -9,8 +9,10 @@ from msgspec.structs import replace as with_fields
 
 from emulator.errors import NotFound
 from emulator.features.explanations import texts
+from emulator.features.explanations.subjects import rules_about
 from emulator.features.explanations.texts import Explanation, Rule
 from emulator.journal import DELIVERY, Entry, Journal
+from emulator.refusals import OF_INPUT, OF_ROLES
 
 
 class Summary(Struct):
@@ -68,7 +70,10 @@ class Explanations:
         if entry.status < 400 and not entry.reason:
             return None
         if entry.refused:
-            return _with_text(Explanation(*map(texts.shortened, entry.refused[1:])))
+            rule, *others = map(texts.shortened, entry.refused[1:])
+            if rule in (OF_INPUT, OF_ROLES):
+                rule = rules_about(entry.name or entry.path)[rule == OF_ROLES]
+            return _with_text(Explanation(rule, *others))
         # The tables are imported when they are needed.
         from emulator.features.explanations.cases import Refusal
         from emulator.features.explanations.rules import explain
