@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from emulator.bounded_cache import BoundedCache
-from emulator.callers import Caller
+from emulator.callers import EXTENSION_WRITERS, Caller, Role
 from emulator.clock import Clock
 from emulator.engines.base import Key
 from emulator.engines.engine import Engine
@@ -174,6 +174,12 @@ class Hints:
             hint(text)
         return _safe(text)
 
+    def undecoded(self) -> str:
+        """Give the current request the hint that its token was signed with a secret not decoded, and return it."""
+        text = "the token is signed with the base64 text of the secret; decode the secret before you sign"
+        hint(text)
+        return text
+
     def met(self, client_id: str) -> None:
         """Count a token of a client id."""
         self._clients[client_id] = (self._clients.get(client_id) or 0) + 1
@@ -181,8 +187,10 @@ class Hints:
     def other_channel(self, caller: Caller, channel_id: str) -> None:
         """Give a hint if a caller names a channel that is not the token's: roles that are bound to one ignore that."""
         if channel_id != (caller.channel_id or ""):
-            own = f"channel {caller.channel_id}" if caller.channel_id else "no channel"
-            hint(f"channel_id={channel_id} is ignored: the role {caller.role} acts in the channel of its token, {own}")
+            own = caller.channel_id or "which has none"
+            others = " and ".join(role for role in Role if role in EXTENSION_WRITERS)
+            where = f"the role {caller.role} acts in the channel of its token, {own}"
+            hint(f"channel_id={channel_id} is ignored: {where}; only the roles {others} may name another")
 
 
 class NoHints(Hints):

@@ -108,15 +108,5 @@ def test_a_page_that_uses_another_service_is_named(live: LiveServer):
         assert f"uses the service http://127.0.0.1:1, and this rig is of {live.url}." in main_of(rig(live, url=url))
 
 
-def test_a_page_without_sdk_js_learns_that_it_would_call_the_real_platform(live: LiveServer):
-    with serving({}, body=b"<script src='/_emulator/platform-helper.js'></script><script src='sdk.umd.js'>") as url:
-        shown = main_of(rig(live, url=url))
-
-    assert "This page does not load sdk.js." in shown
-    assert "If it uses the published SDK, its calls go to the real platform." in shown
-    assert "Add this line before its other scripts: " in shown
-    assert f"{live.url}/_emulator/sdk.js" in shown
-
-
 def test_production_has_no_rig(production: LiveServer):
     assert 404 == fetched(rig(production, url="http://127.0.0.1:1/")).status_code

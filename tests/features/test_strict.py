@@ -54,7 +54,10 @@ def test_a_valid_token_is_accepted(strict: LiveServer):
     [
         ({"key": b"a secret that no extension has, at all"}, None),
         ({"client_id": "my-extention"}, "the client id my-extention is not known; did you mean my-extension?"),
-        ({"key": b64encode(SECRET)}, "the token is signed with the base64 text of the secret; decode the secret first"),
+        (
+            {"key": b64encode(SECRET)},
+            "the token is signed with the base64 text of the secret; decode the secret before you sign",
+        ),
     ],
 )
 def test_other_tokens_are_refused(strict: LiveServer, changes: dict[str, Any], hint: str | None):

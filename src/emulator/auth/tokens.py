@@ -34,7 +34,7 @@ from emulator.clock import Clock
 from emulator.config.extensions import Extension, Extensions
 from emulator.config.settings import Settings
 from emulator.errors import BadRequest, ServiceError, Unauthorized
-from emulator.hints import NO_HINTS, Hints, hint
+from emulator.hints import NO_HINTS, Hints
 from emulator.ids import token_id
 from emulator.parity.rules import (
     ANSWERS,
@@ -159,7 +159,7 @@ class Tokens:
         caller = caller_of(client_id, claims, grant, production)
         if claims.get(HELPER) is True and not self._environment.verifies_tokens:
             caller = replace(caller, expires_at=None)
-        if text := self._hints.client(client_id):
+        if text := self._hints.undecoded() if production == UNDECODED else self._hints.client(client_id):
             caller = replace(caller, hint=text)
         self._hints.met(client_id)
         return Credential(caller, milliseconds(claims, "nbf") or 0, pin_token_id)
@@ -235,7 +235,9 @@ class Tokens:
 
     def _moved_across(self, instant: int) -> str:
         """Return the end of an error: how the clock was moved, if the token would be valid by the system's."""
-        return f"; this service's clock is {self._clock.lead}" if self._clock.is_moved_across(instant) else ""
+        if not self._clock.is_moved_across(instant):
+            return ""
+        return f"; this service's clock is {self._clock.lead}, and GET /_emulator/clock has its time"
 
     def _claims(self, client_id: str, token: str) -> tuple[Mapping[str, Any], Grant]:
         self.check_registered(client_id)
@@ -246,7 +248,7 @@ class Tokens:
             claims, secret = self._verified(client_id, token)
         except Unauthorized:
             if self._hints.is_on and self._is_by_text(client_id, token):
-                hint("the token is signed with the base64 text of the secret; decode the secret first")
+                self._hints.undecoded()
             raise
         check_stage(claims, self._environment.refused_stage)
         if check_lifetime(claims) and client_id not in self._endless:
