@@ -18,6 +18,7 @@ from emulator.engines.sqlite.catalog import SqliteCatalog
 from emulator.engines.sqlite.connection import check_space, permission_warnings
 from emulator.engines.sqlite.database import Database
 from emulator.engines.sqlite.documents import SqliteDocuments
+from emulator.engines.sqlite.files.service_lock import service_lock
 from emulator.engines.sqlite.group_commit import WriteCache
 from emulator.engines.sqlite.logs import SqliteLogs
 from emulator.engines.sqlite.namespace_ids import NamespaceIds
@@ -30,7 +31,6 @@ from emulator.engines.sqlite.rewards.pool_cache import PoolCache
 from emulator.engines.sqlite.rewards.pools import SqlitePools
 from emulator.engines.sqlite.rewards.rosters import SqliteRosters
 from emulator.engines.sqlite.schema import VERSION
-from emulator.engines.sqlite.service_lock import service_lock
 
 
 class SqliteEngine:

@@ -10,6 +10,7 @@ from emulator.engines.base import Key, Terms
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.marks import Marks
 from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds, Tables
+from emulator.engines.sqlite.table_list import BALLOTS
 
 MAX_BALLOTS = 1024
 MAX_CHOICES = 256
@@ -151,8 +152,7 @@ class BallotCache(Tables):
         ballot = self._ballots.pop(key)
         if ballot is not None:
             self._changed.pop(ballot, None)
-        self._group_commit.connection.execute("DELETE FROM ballots WHERE id = ?", (id,))
-        self._group_commit.connection.execute("INSERT INTO dead VALUES (?)", (id,))
+        BALLOTS.bury(self._group_commit.connection, id)
 
     def flush(self) -> None:
         self.marks.flush()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from emulator.engines.base import Key
 from emulator.engines.sqlite.group_commit import GroupCommit
+from emulator.engines.sqlite.table_list import LISTS, THINGS
 from emulator.errors import EngineError
 
 BY_KEY = "space = ? AND shelf = ? AND owner = ? AND name = ? AND holder = ? AND place = ?"
@@ -263,9 +264,10 @@ class NamespaceIds:
 
 def size_of(connection: sqlite3.Connection, space: int) -> int:
     """Return how many things of all shapes the namespace with this id has."""
-    tables = ("documents", "ballots", "logs", "pools", "rosters", "lists")
-    counts = [f"(SELECT count(*) FROM {table} WHERE space = :space)" for table in tables]
-    counts[-1] = counts[-1][:-1] + " AND pool IS NULL)"  # the others count as their pools
+    counts = [
+        f"(SELECT count(*) FROM {table.name} WHERE space = :space{' AND pool IS NULL' if table is LISTS else ''})"
+        for table in THINGS  # a list that a pool uses counts as the pool
+    ]
     return int(connection.execute(f"SELECT {' + '.join(counts)}", {"space": space}).fetchone()[0])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from emulator.engines.base import Expired, Key
 from emulator.engines.sqlite.ballot_cache import BallotCache
@@ -12,6 +13,7 @@ from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, NamespaceIds
 from emulator.engines.sqlite.rewards.lists import Lists
 from emulator.engines.sqlite.rewards.pool_cache import PoolCache
 from emulator.engines.sqlite.rewards.rosters import SqliteRosters
+from emulator.engines.sqlite.table_list import CHUNKS, ROSTERS, TABLES, Table, belonging_to
 
 STEP = 250
 """Rows removed between two returns to the event loop."""
@@ -35,47 +37,31 @@ _POOLS = f"""
 """
 _LISTS = f"SELECT id FROM lists WHERE space = ? AND expires_at <= ? LIMIT {STEP}"
 _ROSTERS = f"SELECT id, root FROM rosters WHERE space = ? AND expires_at <= ? LIMIT {STEP}"
-# Select, then delete by primary key: as one statement, SQLite would scan all of a ballot in every step.
-_ROWS_OF = {
-    "dead": (
-        (f"SELECT number FROM marks WHERE ballot = ? LIMIT {STEP}", "DELETE FROM marks WHERE number = ?"),
-        (
-            f"SELECT ballot, choice FROM tallies WHERE ballot = ? LIMIT {STEP}",
-            "DELETE FROM tallies WHERE ballot = ? AND choice = ?",
-        ),
-    ),
-    "dead_lists": ((f"SELECT id FROM chunks WHERE list = ? LIMIT {_CHUNK_STEP}", "DELETE FROM chunks WHERE id = ?"),),
-    "dead_pools": (
-        (
-            f"SELECT pool, ordinal FROM handed WHERE pool = ? LIMIT {STEP}",
-            "DELETE FROM handed WHERE pool = ? AND ordinal = ?",
-        ),
-    ),
-    "dead_families": (
-        (
-            f"SELECT family, digest FROM spent WHERE family = ? LIMIT {STEP}",
-            "DELETE FROM spent WHERE family = ? AND digest = ?",
-        ),
-    ),
-}
 _SCAN_MEMBERS = f"""
     SELECT member, roster, NOT EXISTS (SELECT 1 FROM rosters WHERE id = members.roster) FROM members
     WHERE root = ? AND (member, roster) > (?, ?) ORDER BY member, roster LIMIT {_SCAN_STEP}
 """
 _DELETE_MEMBER = "DELETE FROM members WHERE root = ? AND member = ? AND roster = ?"
 
-_TOMBSTONES = (
-    ("ballots", "id", "INSERT INTO dead VALUES (?)"),
-    ("pools", "id", "INSERT INTO dead_pools VALUES (?)"),
-    ("lists", "id", "INSERT INTO dead_lists VALUES (?)"),
-    ("families", "id", "INSERT INTO dead_families VALUES (?)"),
-    ("rosters", "root", "INSERT OR REPLACE INTO dead_rosters (root) VALUES (?)"),
-)
-"""The tables whose rows own rows in other tables: by which id, and the statement that lists that id as removed."""
-_ROWS_OF_NAMESPACE = tuple(
-    (f"SELECT rowid FROM {table} WHERE space = ? LIMIT {STEP}", f"DELETE FROM {table} WHERE rowid = ?")
-    for table in ("fallen", "documents", "items", "logs")
-)
+# Select, then delete by primary key: as one statement, SQLite would scan all of a ballot in every step.
+_BELONGING: Final = {
+    owners.removed: [
+        (
+            f"SELECT {', '.join(table.key)} FROM {table.name} WHERE {table.owner} = ?"
+            f" LIMIT {_CHUNK_STEP if table is CHUNKS else STEP}",
+            f"DELETE FROM {table.name} WHERE {' AND '.join(f'{column} = ?' for column in table.key)}",
+        )
+        for table in belonging_to(owners)
+    ]
+    for owners in TABLES.values()
+    if owners.removed and owners is not ROSTERS
+}
+"""By table of removed ids: what selects the rows that belong to one of them, and what deletes each."""
+_ROWS_OF_NAMESPACE: Final = [
+    (f"SELECT rowid FROM {table.name} WHERE space = ? LIMIT {STEP}", f"DELETE FROM {table.name} WHERE rowid = ?")
+    for table in sorted(TABLES.values(), key=lambda table: not table.owners)  # an entry without its log is damage
+    if table.in_space and not table.removed
+]
 
 
 @dataclass(eq=False)
@@ -164,7 +150,7 @@ class Purge:
         """Delete some rows; return False if there were none."""
         self._ballot_cache.flush()  # removed ballots may have unsaved casts
         connection = self._group_commit.connection
-        for dead, statements in _ROWS_OF.items():
+        for dead, statements in _BELONGING.items():
             if row := connection.execute(f"SELECT rowid FROM {dead} LIMIT 1").fetchone():
                 if not any(self._delete(*each, row) for each in statements):
                     connection.execute(f"DELETE FROM {dead} WHERE rowid = ?", row)
@@ -173,8 +159,8 @@ class Purge:
             self._scan_members(*position)
             return True
         if space := connection.execute("SELECT space FROM dead_spaces LIMIT 1").fetchone():
-            has_tombstones = any(self._tombstone_some(*each, *space) for each in _TOMBSTONES)
-            if not has_tombstones and not any(self._delete(*each, space) for each in _ROWS_OF_NAMESPACE):
+            has_owners = any(self._bury_some(table, *space) for table in TABLES.values() if table.removed)
+            if not has_owners and not any(self._delete(*each, space) for each in _ROWS_OF_NAMESPACE):
                 connection.execute("DELETE FROM dead_spaces WHERE space = ?", space)
             return True
         return False
@@ -198,9 +184,11 @@ class Purge:
                 "UPDATE dead_rosters SET (member, roster) = (?, ?) WHERE root = ?", (*rows[-1][:2], root)
             )
 
-    def _tombstone_some(self, table: str, column: str, insert: str, space: int) -> bool:
+    def _bury_some(self, table: Table, space: int) -> bool:
         connection = self._group_commit.connection
-        rows = connection.execute(f"SELECT id, {column} FROM {table} WHERE space = ? LIMIT {STEP}", (space,)).fetchall()
-        connection.executemany(f"DELETE FROM {table} WHERE id = ?", [row[:1] for row in rows])
-        connection.executemany(insert, [row[1:] for row in rows])
+        rows = connection.execute(
+            f"SELECT id, {table.removed_id} FROM {table.name} WHERE space = ? LIMIT {STEP}", (space,)
+        ).fetchall()
+        connection.executemany(f"DELETE FROM {table.name} WHERE id = ?", [row[:1] for row in rows])
+        connection.executemany(table.note_removed, [row[1:] for row in rows])
         return bool(rows)

@@ -13,9 +13,9 @@ from emulator.engines.sqlite.connection import FAILURES, explain
 from emulator.engines.sqlite.files.copying import check_exists, open_read_only
 from emulator.engines.sqlite.namespace_ids import HIDDEN
 from emulator.engines.sqlite.schema import UnusableDatabase, format_of, writer_of
+from emulator.engines.sqlite.table_list import THINGS
 from emulator.errors import EngineError
 
-_KINDS = ("documents", "ballots", "logs", "pools", "lists", "rosters")
 _TIMES = (("marks", "cast_at"), ("items", "at"))
 
 
@@ -54,7 +54,7 @@ def _environments(connection: sqlite3.Connection) -> tuple[dict[str, dict[str, i
     names = {space: name for space, name in rows if HIDDEN not in name}
     counts: dict[str, Counter[str]] = {name.partition("/")[0]: Counter() for name in names.values()}
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    for table in _KINDS:
+    for table, *_ in THINGS:
         if table in tables:
             for space, kind, count in connection.execute(
                 f"SELECT space, shelf, count(*) FROM {table} GROUP BY space, shelf"

@@ -2,95 +2,80 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from emulator.engines.base import NEVER
-from emulator.engines.sqlite.files.checks import IN_SPACE, NUMBERED, OWNED_BY, Check, key_of, since
-
-_TIMES: Final = {
-    "fallen": ("at",), "documents": ("expires_at",), "ballots": ("expires_at", "opens_at", "closes_at"),
-    "marks": ("cast_at",), "items": ("at", "expires_at"), "pools": ("expires_at",), "lists": ("expires_at",),
-    "rosters": ("expires_at",),
-}  # fmt: skip
-_REMOVED: Final = {
-    "ballots": ("dead", "ballot"), "lists": ("dead_lists", "list"), "pools": ("dead_pools", "pool"),
-    "families": ("dead_families", "family"),
-}  # fmt: skip
-"""The list of removed things of a table, and its column."""
+from emulator.engines.sqlite.files.checks import Check, key_of
+from emulator.engines.sqlite.table_list import REMOVED, TABLES, Table
 
 
-def _numbered() -> list[Check]:
-    return [
-        Check(
-            table,
-            since(table),
+def _numbered(table: Table) -> Iterator[Check]:
+    if column := table.numbered:
+        yield Check(
+            table.name,
+            table.since,
             f"its {column} is {{}}, but the next number to be given is {{}}",
-            f"SELECT {key_of(table)}, {column}, next FROM {table}, numbers WHERE {column} >= next OR {column} < 1",
+            f"SELECT {key_of(table.name)}, {column}, next FROM {table.name}, numbers"
+            f" WHERE {column} >= next OR {column} < 1",
         )
-        for table, column in NUMBERED.items()
-    ]
 
 
-def _in_space() -> list[Check]:
-    return [
-        Check(
-            table,
-            since(table),
+def _in_space(table: Table) -> Iterator[Check]:
+    if table.in_space:
+        yield Check(
+            table.name,
+            table.since,
             "belongs to namespace {}, which does not exist",
-            f"SELECT {key_of(table)}, space FROM {table}"
+            f"SELECT {key_of(table.name)}, space FROM {table.name}"
             " WHERE space NOT IN (SELECT space FROM spaces UNION ALL SELECT space FROM dead_spaces)",
         )
-        for table in IN_SPACE
-    ]
 
 
-def _times() -> list[Check]:
-    return [
-        Check(
-            table,
-            since(table),
+def _times(table: Table) -> Iterator[Check]:
+    for column in table.times:
+        yield Check(
+            table.name,
+            table.since,
             f"{column} is {{}}, which is no time",
-            f"SELECT {key_of(table)}, {column} FROM {table} WHERE {column} NOT BETWEEN 0 AND {NEVER}",
+            f"SELECT {key_of(table.name)}, {column} FROM {table.name} WHERE {column} NOT BETWEEN 0 AND {NEVER}",
         )
-        for table, columns in _TIMES.items()
-        for column in columns
-    ]
 
 
-def _owned() -> list[Check]:
-    checks = []
-    for table, (column, owners) in OWNED_BY.items():
-        removed = ""
-        if owners in _REMOVED:
-            dead, of = _REMOVED[owners]
-            removed = f"AND {column} NOT IN (SELECT {of} FROM {dead})"
-        elif owners == "rosters":
-            removed = "AND root NOT IN (SELECT root FROM dead_rosters)"
-        statement = (
-            f"SELECT {key_of(table)}, {column} FROM {table} WHERE {column} NOT IN (SELECT id FROM {owners}) {removed}"
+def _owned(table: Table) -> Iterator[Check]:
+    if table.owners:
+        owners, column = TABLES[table.owners], table.owner
+        unless_removed = ""
+        if owners.removed:
+            listed = column if owners.removed_id == "id" else owners.removed_id
+            unless_removed = f"AND {listed} NOT IN (SELECT {REMOVED[owners.removed]} FROM {owners.removed})"
+        yield Check(
+            table.name,
+            table.since,
+            f"its {column} {{}} is not in {owners.name}",
+            f"SELECT {key_of(table.name)}, {column} FROM {table.name}"
+            f" WHERE {column} NOT IN (SELECT id FROM {owners.name}) {unless_removed}",
         )
-        checks.append(Check(table, since(table), f"its {column} {{}} is not in {owners}", statement))
-    return checks
 
 
-def _removed() -> list[Check]:
-    return [
-        Check(
-            table,
-            since(table),
-            f"is in {dead}, the list of removed ones, too",
-            f"SELECT {key_of(table)} FROM {table} WHERE id IN (SELECT {column} FROM {dead})",
+def _removed(table: Table) -> Iterator[Check]:
+    if table.removed and table.removed_id == "id":
+        yield Check(
+            table.name,
+            table.since,
+            f"is in {table.removed}, the list of removed ones, too",
+            f"SELECT {key_of(table.name)} FROM {table.name}"
+            f" WHERE id IN (SELECT {REMOVED[table.removed]} FROM {table.removed})",
         )
-        for table, (dead, column) in _REMOVED.items()
-    ]
 
 
 REFERENCE_CHECKS: Final = (
-    *_numbered(),
-    *_in_space(),
-    *_times(),
-    *_owned(),
-    *_removed(),
+    *(
+        check
+        for checks_of in (_numbered, _in_space, _times, _owned, _removed)
+        for table in TABLES.values()
+        for check in checks_of(table)
+    ),
     Check(
         "numbers", 1, "has {} rows instead of one", "SELECT '', n FROM (SELECT count(*) AS n FROM numbers) WHERE n <> 1"
     ),

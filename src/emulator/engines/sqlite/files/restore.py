@@ -24,9 +24,9 @@ from emulator.engines.sqlite.files.copying import (
     timestamp,
 )
 from emulator.engines.sqlite.files.facts import Facts, described
+from emulator.engines.sqlite.files.service_lock import service_lock
 from emulator.engines.sqlite.files.verification import Verified, cut_end, verify
 from emulator.engines.sqlite.schema import UnusableDatabase
-from emulator.engines.sqlite.service_lock import service_lock
 from emulator.errors import EngineError
 
 

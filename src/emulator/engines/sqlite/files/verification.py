@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from emulator.engines.records import digest_of
 from emulator.engines.sqlite.connection import FAILURES, describe, explain, is_corruption
-from emulator.engines.sqlite.files.checks import IN_SPACE, OWNED_BY, Check, key_of
+from emulator.engines.sqlite.files.checks import Check, key_of
 from emulator.engines.sqlite.files.copying import check_exists, open_read_only
 from emulator.engines.sqlite.files.count_checks import COUNT_CHECKS
 from emulator.engines.sqlite.files.facts import Facts, facts_of
@@ -19,6 +19,7 @@ from emulator.engines.sqlite.files.reward_checks import REWARD_CHECKS
 from emulator.engines.sqlite.files.structure import differences, types_of
 from emulator.engines.sqlite.namespace_ids import UNFINISHED_END
 from emulator.engines.sqlite.schema import VERSION, UnusableDatabase, format_of, writer_of
+from emulator.engines.sqlite.table_list import TABLES
 from emulator.errors import EngineError
 
 MAX_LISTED: Final = 100
@@ -137,14 +138,12 @@ def _hide_unfinished(connection: sqlite3.Connection, tables: Mapping[str, object
         if connection.execute(unfinished).fetchone() is None:
             return
         connection.execute("PRAGMA query_only = OFF")  # else it refuses temporary views, too
-        for table in IN_SPACE:
-            if table in tables:
-                of = f"space NOT IN ({unfinished})"
-                connection.execute(f"CREATE TEMP VIEW {table} AS SELECT * FROM main.{table} WHERE {of}")
-        for table, (column, owners) in OWNED_BY.items():
-            if table in tables and table not in IN_SPACE:
-                of = f"{column} NOT IN (SELECT id FROM main.{owners} WHERE space IN ({unfinished}))"
-                connection.execute(f"CREATE TEMP VIEW {table} AS SELECT * FROM main.{table} WHERE {of}")
+        for name, table in TABLES.items():
+            of = f"space NOT IN ({unfinished})"
+            if not table.in_space:
+                of = f"{table.owner} NOT IN (SELECT id FROM main.{table.owners} WHERE space IN ({unfinished}))"
+            if name in tables and (table.in_space or table.owners):
+                connection.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM main.{name} WHERE {of}")
         connection.execute("PRAGMA query_only = ON")
     except FAILURES:
         pass  # a damaged page, which is a finding already

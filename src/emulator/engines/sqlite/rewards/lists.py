@@ -11,6 +11,7 @@ from typing import NamedTuple
 from emulator.engines.base import Key
 from emulator.engines.records import digest_of
 from emulator.engines.sqlite.namespace_ids import BY_KEY, Tables
+from emulator.engines.sqlite.table_list import LISTS
 
 CHUNK_SIZE = 128
 """Items in one row. Few, because a process that draws alternately with another one reads the same row repeatedly."""
@@ -69,8 +70,7 @@ class Lists(Tables):
 
     def tombstone(self, id: int) -> None:
         """Remove the list; `tidy` deletes its items."""
-        self._group_commit.connection.execute("DELETE FROM lists WHERE id = ?", (id,))
-        self._group_commit.connection.execute("INSERT INTO dead_lists VALUES (?)", (id,))
+        LISTS.bury(self._group_commit.connection, id)
 
 
 class SpentItems(Tables):

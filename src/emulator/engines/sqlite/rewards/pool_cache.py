@@ -12,6 +12,7 @@ from emulator.engines.base import Key
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.namespace_ids import BY_KEY, KEY_COLUMNS, NamespaceIds, Tables
 from emulator.engines.sqlite.rewards.lists import Lists, SpentItems
+from emulator.engines.sqlite.table_list import POOLS
 
 MAX_POOLS = 256
 
@@ -121,8 +122,7 @@ class PoolCache(Tables):
         if list_id:
             self._evict(key)
             self._lists.tombstone(list_id)
-        self._group_commit.connection.execute("DELETE FROM pools WHERE id = ?", (id,))
-        self._group_commit.connection.execute("INSERT INTO dead_pools VALUES (?)", (id,))
+        POOLS.bury(self._group_commit.connection, id)
 
     def flush(self) -> None:
         if self._changed:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from emulator.engines.base import Key
 from emulator.engines.sqlite.namespace_ids import BY_KEY, Tables
+from emulator.engines.sqlite.table_list import ROSTERS
 
 _FIND = f"SELECT id, root, expires_at FROM rosters WHERE {BY_KEY}"
 ROOT = "SELECT root FROM rosters WHERE space = ? AND shelf = ? AND owner = ? AND holder = ? AND place = ? LIMIT 1"
@@ -19,8 +20,6 @@ _LISTING = """
     SELECT rosters.name FROM members CROSS JOIN rosters ON rosters.id = members.roster
     WHERE members.root = ? AND members.member = ? AND rosters.expires_at > ?
 """
-# Restart the scan of a root, because it may have passed members of this roster.
-_TOMBSTONE = "INSERT OR REPLACE INTO dead_rosters (root) VALUES (?)"
 
 
 class SqliteRosters(Tables):
@@ -35,8 +34,7 @@ class SqliteRosters(Tables):
 
     def tombstone(self, id: int, root: int) -> None:
         """Remove a roster; `tidy` deletes its members."""
-        self._group_commit.connection.execute("DELETE FROM rosters WHERE id = ?", (id,))
-        self._group_commit.connection.execute(_TOMBSTONE, (root,))
+        ROSTERS.bury(self._group_commit.connection, id, root)
 
     def _add_members(self, key: Key, members: Sequence[str], now: int, expires_at: int) -> int:
         "".join(members).encode()  # raises for text that cannot be stored, before anything is written

@@ -1,0 +1,91 @@
+"""The tables of a database: how rows are identified, and which rows go when others go.
+
+Removal in steps, the copies of a namespace, counts and the checks of a file all follow from this list. The columns
+themselves are in `schema.py`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final, NamedTuple
+
+from emulator.engines.sqlite.schema import ADDED
+
+
+class Table(NamedTuple):
+    """A table, and its part in what refers to it."""
+
+    name: str
+    key: tuple[str, ...]
+    """The columns that identify a row."""
+    numbered: str = ""
+    """The column whose values come from `numbers`."""
+    in_space: bool = False
+    """Whether a row names its namespace."""
+    times: tuple[str, ...] = ()
+    """The columns with Unix ms."""
+    owner: str = ""
+    """The column with the id of the row that this one belongs to, and goes with."""
+    owners: str = ""
+    """The table of these."""
+    removed: str = ""
+    """The table that lists the ids of removed rows, until those that belong to them are deleted too."""
+    removed_id: str = "id"
+    """The column whose value it lists."""
+
+    @property
+    def since(self) -> int:
+        """The format that added the table."""
+        start = f"CREATE TABLE {self.name} "
+        return next((format for format, added in ADDED.items() if any(each.startswith(start) for each in added)), 1)
+
+    def bury(self, connection: sqlite3.Connection, id: int, removed: int | None = None) -> None:
+        """Remove a row; `tidy` deletes those that belong to it. `removed` is its `removed_id`; by default the id."""
+        connection.execute(f"DELETE FROM {self.name} WHERE id = ?", (id,))
+        connection.execute(self.note_removed, (id if removed is None else removed,))
+
+    @property
+    def note_removed(self) -> str:
+        """The statement that lists an id as removed. A scan of the rows that belong to it starts again."""
+        return f"INSERT OR REPLACE INTO {self.removed} ({REMOVED[self.removed]}) VALUES (?)"
+
+
+_ID: Final = ("id",)
+_EXPIRY: Final = ("expires_at",)
+SPACES: Final = Table("spaces", ("namespace",), "space")
+FALLEN: Final = Table("fallen", ("rowid",), in_space=True, times=("at",))
+DOCUMENTS: Final = Table("documents", _ID, in_space=True, times=_EXPIRY)
+BALLOTS: Final = Table("ballots", _ID, "id", in_space=True, times=(*_EXPIRY, "opens_at", "closes_at"), removed="dead")
+LOGS: Final = Table("logs", _ID, "id", in_space=True)
+POOLS: Final = Table("pools", _ID, "id", in_space=True, times=_EXPIRY, removed="dead_pools")
+LISTS: Final = Table("lists", _ID, "id", in_space=True, times=_EXPIRY, removed="dead_lists")
+FAMILIES: Final = Table("families", _ID, "id", in_space=True, removed="dead_families")
+ROSTERS: Final = Table("rosters", _ID, "id", in_space=True, times=_EXPIRY, removed="dead_rosters", removed_id="root")
+MARKS: Final = Table("marks", ("number",), "number", times=("cast_at",), owner="ballot", owners="ballots")
+ITEMS: Final = Table("items", ("number",), "number", in_space=True, times=("at", *_EXPIRY), owner="log", owners="logs")
+TALLIES: Final = Table("tallies", ("ballot", "choice"), "since", owner="ballot", owners="ballots")
+CHUNKS: Final = Table("chunks", _ID, owner="list", owners="lists")
+HANDED: Final = Table("handed", ("pool", "ordinal"), owner="pool", owners="pools")
+SPENT: Final = Table("spent", ("family", "digest"), owner="family", owners="families")
+MEMBERS: Final = Table("members", ("root", "member", "roster"), owner="roster", owners="rosters")
+MESSAGES: Final = Table("messages", ("number",))
+REMOVED: Final = {
+    "dead": "ballot", "dead_pools": "pool", "dead_lists": "list", "dead_families": "family", "dead_rosters": "root",
+    "dead_spaces": "space",
+}  # fmt: skip
+"""The tables of removed ids, each with the column of the id."""
+TABLES: Final = {
+    table.name: table
+    for table in (
+        SPACES, FALLEN, DOCUMENTS, BALLOTS, LOGS, ITEMS, POOLS, LISTS, FAMILIES, ROSTERS, MARKS, TALLIES, CHUNKS,
+        HANDED, SPENT, MEMBERS, MESSAGES, *(Table(name, (column,), column) for name, column in REMOVED.items()),
+    )
+}  # fmt: skip
+"""All tables but `numbers`, by name."""
+THINGS: Final = (DOCUMENTS, BALLOTS, LOGS, POOLS, LISTS, ROSTERS)
+"""The tables with a row for each thing that has a key."""
+
+
+def belonging_to(owners: Table) -> list[Table]:
+    """Return the tables whose rows belong to those of another one."""
+    return [table for table in TABLES.values() if table.owners == owners.name]
