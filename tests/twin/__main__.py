@@ -35,6 +35,8 @@ def main(arguments: list[str]) -> int:
     except Missing as error:
         sys.stderr.write(f"twin: {error}\n")
         return 2
+    if chosen.listed:
+        report.write_listed(chosen.listed)
     report.seconds, report.processor_seconds = time.monotonic() - began, _used() - used
     return report.finish(
         whole=not (chosen.quick or chosen.only or chosen.setup or chosen.match or chosen.episode is not None)
@@ -91,6 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--conversations", type=int, help="conversations on all engines together")
     parser.add_argument("--match", default="", help="only command lines that contain this text")
     parser.add_argument("--source", type=Path, help="a folder of sources in place of src/")
+    parser.add_argument("--listed", type=Path, help="write each listed difference to this file, as lines of JSON")
     parser.add_argument("--verbose", action="store_true", help="print each step")
     return parser
 

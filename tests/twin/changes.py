@@ -41,11 +41,17 @@ class Changes:
 
     def excuse(self, difference: Difference) -> bool:
         """Return whether an entry lists the difference, and count it."""
-        for entry in self.entries:
-            if entry.excuses(difference):
-                self.used[entry] += 1
-                return True
-        return False
+        entry = self._entry(difference)
+        if entry:
+            self.used[entry] += 1
+        return entry is not None
+
+    def lists(self, difference: Difference) -> bool:
+        """Return whether an entry lists the difference."""
+        return self._entry(difference) is not None
+
+    def _entry(self, difference: Difference) -> Change | None:
+        return next((each for each in self.entries if each.excuses(difference)), None)
 
 
 def read(path: Path = FILE) -> Changes:

@@ -10,29 +10,28 @@ from __future__ import annotations
 import json
 import random
 import re
-import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from support.constants import CLIENT_ID
 from support.random_requests import RequestGenerator
 from twin.calls import ENDPOINTS, Call, Calls
-from twin.comparing import Comparison
+from twin.comparing import Comparison, Difference
 from twin.credentials import EXTENSIONS, client_id
-from twin.frames import FrameSocket
+from twin.frames import FrameSocket, read_while
 from twin.host import START, Clock, Pair, Setup
 from twin.names import kinds
 from twin.report import Report
 from twin.rest import APART
-from twin.wire import Wire
+from twin.wire import TIMEOUT, Wire, readable
 
 STEPS = 7
 FIRST = 200
 """Episodes of REST calls come first, so that the clock never moves back."""
-PATIENCE = 5.0
-"""Seconds to wait for an update that only one version has sent so far. Meanwhile no ping of another connection is
-answered, so services would close it after a longer wait."""
+PATIENCE = 15.0
+"""Seconds to wait for an update that only one version has sent so far."""
 CHANNEL = 100_000
 """The channel of the first conversation; longer than a port, so that no text has it in place of one."""
 _MARK = 61_000
@@ -65,8 +64,8 @@ class Talk:
         for socket in self.sockets:
             socket.send(text)
 
-    def arrive(self, number: int) -> None:
-        """Wait until everything that was sent has been answered."""
+    def ask(self, number: int) -> None:
+        """Send what is answered after everything else that was sent."""
         if self.is_page:
             text, mark = '{"event":"pusher:ping","data":{}}', '"pusher:pong"'
         else:
@@ -75,9 +74,13 @@ class Talk:
                 json.dumps({"action": "get", "params": params, "data": {"state_id": "channel"}}),
                 f"{_MARK + number}",
             )
-        self.send(text)
         for socket in self.sockets:
-            socket.read_until(mark)
+            socket.mark = mark
+        self.send(text)
+
+    def silent(self) -> list[FrameSocket]:
+        """Return the sockets that have not been answered yet."""
+        return [each for each in self.sockets if each.is_open and each.mark is not None]
 
     def replies(self) -> list[list[str]]:
         """Return the replies of each that were not compared yet."""
@@ -223,6 +226,8 @@ class Conversation:
         self.steps.append(f"{call.place} ({call.note}) {call.parts[-1]!r:.300}")
         for wire in self.wires:
             wire.send(call.filled({}))
+        for wire in self.wires:
+            self._read_while(partial(_is_silent, wire), TIMEOUT, wire)
         old, new = (wire.receive(has_body=call.has_body) for wire in self.wires)
         self.report.counts["REST calls beside sockets"] += 1
         return self._compared(call.place, self.comparison.responses(old, new))
@@ -231,7 +236,10 @@ class Conversation:
         """Wait for what every connection was sent, and compare the replies."""
         self._marks += 1
         for talk in self._alike:
-            talk.arrive(self._marks)
+            talk.ask(self._marks)
+            self._read_while(talk.silent, TIMEOUT)
+            for socket in talk.silent():
+                socket.end("no reply in time")
             olds, news = talk.replies()
             index = self.talks.index(talk)
             self.report.step(f"{self.steps[-1]}\n{index} -> {olds}")
@@ -251,17 +259,22 @@ class Conversation:
             self._call(self.calls.plain("POST", "/_emulator/clock", {"advance": 1}))
             self._arrived()
         for talk in self._alike:
-            until = time.monotonic() + PATIENCE
-            olds, news = talk.updates()
-            while len(olds) != len(news) and time.monotonic() < until:
-                for socket in talk.sockets:
-                    socket.read_for(0.05)
-                olds, news = talk.updates()
-            self.report.counts["updates and events of sockets"] += len(olds)
             place = self._page_event if talk.is_page else "frame update"
+            self._read_while(partial(self._lacks, talk, place), PATIENCE)
+            olds, news = talk.updates()
+            self.report.counts["updates and events of sockets"] += len(olds)
             self._compared(place, self._texts(olds, news, f"connection {self.talks.index(talk)}"))
         if not self.setup.production and self._alike == self.talks:
             self._call(self.calls.plain("GET", f"/_emulator/sockets?client_id={self.name}"))
+
+    def _read_while(self, is_missing: Callable[[], object], seconds: float, *wires: Wire) -> None:
+        read_while(is_missing, [socket for talk in self.talks for socket in talk.sockets], wires, seconds)
+
+    def _lacks(self, talk: Talk, place: str) -> bool:
+        """Return whether one version has sent what the other may still send, unless an entry lists the difference."""
+        olds, news = talk.updates()
+        name = f"connection {self.talks.index(talk)}"
+        return any(not self.report.changes.lists(Difference(place, each)) for each in self._absent(olds, news, name))
 
     def _texts(self, olds: list[str], news: list[str], name: str) -> list[str]:
         if len(olds) != len(news):
@@ -286,6 +299,10 @@ class Conversation:
 
     def _compared(self, place: str, found: list[str]) -> bool:
         return not found or self.report.found(self.part, place, found, self.steps[-10:], self.again)
+
+
+def _is_silent(wire: Wire) -> bool:
+    return not readable([wire], 0)
 
 
 def _kind(text: str) -> str:

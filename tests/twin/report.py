@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from twin.changes import Changes
@@ -30,6 +32,7 @@ class Report:
         self.changes = changes
         self.counts: Counter[str] = Counter()
         """What was compared, by the words that the report prints."""
+        self.listed: Counter[Difference] = Counter()
         self.seconds = self.processor_seconds = 0.0
         self._findings: list[Finding] = []
         self._known: set[Difference] = set()
@@ -48,6 +51,7 @@ class Report:
         self.counts["listed differences"] += len(what) - len(unlisted)
         for each in differences:
             if each not in unlisted:
+                self.listed[each] += 1
                 self.step(f"listed: {each}")
         if not unlisted:
             return True
@@ -59,6 +63,7 @@ class Report:
         """Add the report of a job, and print the differences that are new in it."""
         self.counts.update(other.counts)
         self.changes.used.update(other.changes.used)
+        self.listed.update(other.listed)
         for finding in other._findings:
             self._print(finding)
         _say(f"{title}: {other.seconds:.0f} s")
@@ -77,6 +82,11 @@ class Report:
         for text in finding.steps:
             _say(f"    {text}")
         _say(f"    again: {finding.again}")
+
+    def write_listed(self, path: Path) -> None:
+        """Write what entries excused: how often, where and what, in order, so that one can narrow the entries."""
+        lines = (f"{json.dumps([count, *each], ensure_ascii=False)}\n" for each, count in sorted(self.listed.items()))
+        path.write_text("".join(lines), "utf-8")
 
     def finish(self, *, whole: bool) -> int:
         """Print the counts, and return the exit code."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import socket
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -66,12 +67,6 @@ class Wire:
             self._socket.close()
             self._socket = None
 
-    def readable(self, seconds: float) -> bool:
-        """Wait for bytes, and return whether there are some."""
-        if self._read or self._socket is None:
-            return True
-        return bool(select.select([self._socket], [], [], max(0.0, seconds))[0])
-
     def _response(self, has_body: bool) -> Response:
         while True:
             head = self._until(b"\r\n\r\n").decode("latin-1")
@@ -89,7 +84,7 @@ class Wire:
         elif "content-length" in fields:
             body = self.exactly(int(fields["content-length"]))
         else:
-            body = self._rest()
+            body = self.rest()
         closed = fields.get("connection") == "close"
         if closed:
             self.close()
@@ -116,7 +111,8 @@ class Wire:
         found, self._read = self._read[:size], self._read[size:]
         return found
 
-    def _rest(self) -> bytes:
+    def rest(self) -> bytes:
+        """Return everything up to the end of the connection."""
         try:
             while True:
                 self._more()
@@ -132,3 +128,11 @@ class Wire:
         if not data:
             raise EOFError
         self._read += data
+
+
+def readable(wires: Iterable[Wire], seconds: float) -> set[Wire]:
+    """Wait until some wires have bytes or are closed, and return these; none after the time."""
+    sockets = {each._socket: each for each in wires}
+    if ready := {each for each in sockets.values() if each._read or each._socket is None}:
+        return ready
+    return {sockets[each] for each in select.select(list(sockets), [], [], seconds)[0]}
