@@ -19,7 +19,7 @@ from emulator.config.settings import Settings
 from emulator.engines import open_engine, open_medium
 from emulator.engines.base import NEVER, CastRequest, Key
 from emulator.engines.engine import Engine
-from emulator.engines.redis import cast_batch
+from emulator.engines.redis import ballots as redis_ballots
 from emulator.opening import open_app
 from engines.contract import EngineContract
 from engines.contract_dump import dumped, load
@@ -143,12 +143,12 @@ async def test_each_cast_of_a_batch_returns_the_counts_at_its_time(engine: Engin
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("max_age", [cast_batch.MAX_AGE, 0])
+@pytest.mark.parametrize("max_age", [redis_ballots.MAX_AGE, 0])
 async def test_tallies_stay_right_while_two_engines_cast_by_turns(
     engine: Engine, second: Engine, monkeypatch: pytest.MonkeyPatch, max_age: float
 ) -> None:
     """Each engine keeps the counts and asks for the changes of the other; sometimes there are too many to ask for."""
-    monkeypatch.setattr(cast_batch, "MAX_AGE", max_age)
+    monkeypatch.setattr(redis_ballots, "MAX_AGE", max_age)
     chance, now = random.Random(1), NOW
     for _ in range(40):
         one = chance.choice([engine, second])

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from emulator.errors import TooManyRequests
-from emulator.limits.fair_share import FairShare
+from emulator.limits.connection_limit import FairShare
 
 
 def share(total: int = 0, per_address: int = 0, members: str = "") -> FairShare[str]:

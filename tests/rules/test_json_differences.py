@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from emulator.dashboard.json_diff import differences
-from emulator.dashboard.json_text import pretty
+from emulator.dashboard.json_text import differences, pretty
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
-"""JSON as people read it."""
+"""JSON as people read it: as text, and the differences between two values by their place."""
 
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from collections.abc import Iterator
+from itertools import takewhile
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -26,3 +28,59 @@ def pretty(value: Any) -> str:
 def escaped(text: str) -> str:
     """Return JSON in which characters that reorder text are escaped, so that it reads as it is."""
     return _REORDERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+_ABSENT: Final = object()
+
+
+class Difference(NamedTuple):
+    """One place where two values differ."""
+
+    pointer: str
+    """The place as a JSON pointer; empty for the whole."""
+    before: str | None
+    """The value there as JSON; `None` if there is none."""
+    after: str | None
+
+
+def differences(before: Any, after: Any) -> Iterator[Difference]:
+    """Yield the places where two JSON values differ, in document order. The order of members does not matter.
+
+    Arrays are compared entry by entry, without what both have at the start and at the end. 1 and 1.0 differ.
+    """
+    places: list[tuple[str, Any, Any]] = [("", before, after)]
+    while places:
+        pointer, one, other = places.pop()
+        if isinstance(one, dict) and isinstance(other, dict):
+            names = dict.fromkeys([*one, *other])
+            inner = [(_escaped(name), one.get(name, _ABSENT), other.get(name, _ABSENT)) for name in names]
+        elif isinstance(one, list) and isinstance(other, list):
+            inner = _entries(one, other)
+        else:
+            if type(one) is not type(other) or one != other:
+                yield Difference(pointer, _text(one), _text(other))
+            continue
+        places += [(f"{pointer}/{name}", *pair) for name, *pair in reversed(inner)]
+
+
+def _entries(one: list[Any], other: list[Any]) -> list[tuple[str, Any, Any]]:
+    """Return the entries of two arrays that are compared, each with its index."""
+    start = sum(1 for _ in takewhile(_same, zip(one, other, strict=False)))
+    rest = zip(reversed(one[start:]), reversed(other[start:]), strict=False)
+    end = sum(1 for _ in takewhile(_same, rest))
+    left, right = one[start : len(one) - end], other[start : len(other) - end]
+    size = max(len(left), len(right))
+    left, right = left + [_ABSENT] * (size - len(left)), right + [_ABSENT] * (size - len(right))
+    return [(str(start + index), *pair) for index, pair in enumerate(zip(left, right, strict=True))]
+
+
+def _same(pair: tuple[Any, Any]) -> bool:
+    return json_codec.encode(pair[0]) == json_codec.encode(pair[1])
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def _text(value: Any) -> str | None:
+    return None if value is _ABSENT else compact(value)

@@ -1,17 +1,27 @@
-"""A screen: the function that reads what it shows. Its template has the same name."""
+"""What screens share: their declaration, lists in pages, and the callers that forms suggest.
+
+A screen is the function that reads what it shows. Its template has the same name.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final, NamedTuple, Protocol
 
+from emulator.callers import Caller, Role, opaque_id_of
 from emulator.changes import Changes
-from emulator.clock import Clock
+from emulator.clock import Clock, clamp_instant
 from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
+from emulator.dashboard.commands import Part
+from emulator.dashboard.rig.arrangement import DEFAULT_CHANNEL, DEFAULT_CLIENT
+from emulator.engines.base import Entry, Key
 from emulator.engines.engine import Engine
+from emulator.errors import BadRequest
 from emulator.features.calls.service import Calls
 from emulator.features.codes.service import CodeSets
+from emulator.features.contents.rules import FIRST, Content, Filter
 from emulator.features.contents.service import Contents
 from emulator.features.control.service import Control
 from emulator.features.control.undo import Undo
@@ -76,3 +86,113 @@ class Screen(NamedTuple):
     template. Raises `ServiceError`."""
     is_live: Callable[[Query], bool] = lambda query: True
     """Whether an open page follows changes: not while a text is edited that a change must not replace."""
+
+
+_LOOKED_AT: Final = 100
+"""Entries of the journal in which a caller is looked for."""
+
+
+class Suggested(NamedTuple):
+    """An extension and a channel that exist, if there is one."""
+
+    client_id: str
+    channel_id: str
+
+
+def suggested(service: Service, query: Query) -> Suggested:
+    """Return the client id and channel of the query, each else a known one."""
+    client_id, channel_id = query.get("client_id", ""), query.get("channel_id", "")
+    for entry in islice(service.journal.newest(), _LOOKED_AT):
+        if client_id and channel_id:
+            break
+        if entry.caller is not None and client_id in ("", entry.caller.client_id):
+            client_id = entry.caller.client_id
+            channel_id = channel_id or entry.caller.channel_id or ""
+    return Suggested(
+        client_id or min(service.extensions.current, default=DEFAULT_CLIENT), channel_id or DEFAULT_CHANNEL
+    )
+
+
+async def viewer_of(service: Service, client_id: str, channel_id: str, user: str) -> Caller:
+    """Return the viewer with this user id or opaque id, as votes, stores and codes know them."""
+    is_id = user.isdecimal()
+    opaque_id = opaque_id_of(user) if is_id else user
+    caller = Caller(client_id, Role.VIEWER, channel_id, user if is_id else None, opaque_id, is_opaque_id_derived=is_id)
+    known, _ = await service.dispatcher.identify(caller, writes=False)
+    return known
+
+
+ROWS: Final = 100
+"""Rows of a list. With those beside it, a page stays below 200."""
+_MAX_SKIPPED: Final = 20_000
+
+
+class Entries(NamedTuple):
+    """Some votes or answers, oldest first."""
+
+    rows: Sequence[Entry]
+    next: str
+    """Where the next page begins; empty if this is the last one."""
+
+
+async def listed(service: Service, kind: str, query: Query) -> dict[str, Any]:
+    """Return a page of the things of a kind. Raises `BadRequest` for a wrong cursor."""
+    only = Filter(query.get("client_id", ""), query.get("channel_id", ""), query.get("search", ""))
+    page = await service.contents.page(kind, only, limit=ROWS, cursor=query.get("cursor", FIRST))
+    return {
+        "rows": page.rows,
+        "next": "" if page.next == FIRST else page.next,
+        "is_first": query.get("cursor", FIRST) in ("", FIRST),
+        "only": only,
+        "now": service.clock.now(),
+        "is_earlier": lambda row: is_earlier(service, row),
+    }
+
+
+def is_earlier(service: Service, row: Content) -> bool:
+    """Whether the latest change of a thing was before this service started."""
+    return bool(row.latest) and row.latest < service.contents.started_at <= service.clock.now()
+
+
+def chosen(kind: str, query: Query) -> Key | None:
+    """Return the key of the thing that a page is about; `None` for a list."""
+    if "id" not in query:
+        return None
+    return Key(kind, query.get("client_id", ""), query["id"], query.get("channel_id", ""))
+
+
+def manager_of(key: Key, global_prefix: str) -> str:
+    """Return the role that may delete a thing, and nothing of another channel with it."""
+    return "admin" if key.name.startswith(global_prefix) else "broadcaster"
+
+
+def command(*words: str | Part, key: Key, role: str = "") -> list[str | Part]:
+    """Return the words of the `extcli` command for a thing."""
+    options = [*(("--as", role) if role else ()), "--client-id", key.owner]
+    return [*words, *options, *(("--channel", key.channel) if key.channel else ())]
+
+
+async def entries(service: Service, key: Key, start: str) -> Entries:
+    """Return a page of a ballot's entries. `start` is `next` of the page before. Raises `BadRequest`."""
+    since, skipped = _position(start)
+    most = skipped + ROWS + 1
+    found: list[Entry] = []
+    async for page in service.engine.ballots.entries(key, now=service.clock.now(), since=since, limit=most):
+        found += page
+    rows, following = found[skipped : skipped + ROWS], ""
+    if len(found) == most:
+        at = found[-1].cast_at
+        following = f"{at}.{sum(each.cast_at == at for each in found[:-1])}"
+    return Entries(rows, following)
+
+
+def _position(start: str) -> tuple[int, int]:
+    """Return the time from which to read, in Unix ms, and how many entries of that time to skip."""
+    if not start:
+        return 0, 0
+    at, _, skipped = start.partition(".")
+    if not (at.isdecimal() and skipped.isdecimal() and len(start) <= 30):
+        raise BadRequest("Malformed from parameter", "from: follow a link to the next page")
+    if int(skipped) > _MAX_SKIPPED:
+        raise BadRequest("Malformed from parameter", f"from: at most {_MAX_SKIPPED:,} entries of one instant are shown")
+    return clamp_instant(int(at)), int(skipped)

@@ -7,7 +7,7 @@ import math
 from emulator.callers import EXTENSION_WRITERS, Caller
 from emulator.clock import SECOND, Clock
 from emulator.errors import TooManyRequests
-from emulator.limits.addresses import network_of
+from emulator.limits.connection_limit import network_of
 
 WINDOW = 5 * SECOND
 """Ms over which the rate is averaged. An idle caller may send the requests of this whole window at once."""

@@ -10,9 +10,7 @@ from emulator.clock import MINUTE, SECOND, Clock
 from emulator.config.environment import AnonymousLimits
 from emulator.config.settings import KIB, Limits
 from emulator.errors import TooManyRequests
-from emulator.limits.addresses import network_of
-from emulator.limits.connection_limit import ConnectionLimit
-from emulator.limits.fair_share import FairShare
+from emulator.limits.connection_limit import ConnectionLimit, FairShare, network_of
 from emulator.limits.rate_limit import RateLimit
 from emulator.observability.recorder import Recorder
 from emulator.realtime.pusher import PusherConnection

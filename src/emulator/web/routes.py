@@ -19,9 +19,8 @@ from emulator.errors import BadRequest, InternalError, MethodNotAllowed, NotFoun
 from emulator.observability.request_context import context_of
 from emulator.web.aliases import SERVICE
 from emulator.web.dispatch import DISPATCHER, Dispatcher
-from emulator.web.docs_page import schema_routes
 from emulator.web.endpoint import Endpoint
-from emulator.web.openapi import Document
+from emulator.web.openapi import Document, schema_routes
 from emulator.web.recording import record_unrouted
 from emulator.web.response import Reply, error_reply
 

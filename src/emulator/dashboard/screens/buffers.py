@@ -8,8 +8,7 @@ import msgspec
 
 from emulator.clock import clamp_instant
 from emulator.dashboard.commands import CALLER, field
-from emulator.dashboard.lists import ROWS, chosen, command, listed
-from emulator.dashboard.screen import Query, Screen, Service
+from emulator.dashboard.screen import ROWS, Query, Screen, Service, chosen, command, listed
 from emulator.dashboard.texts import pretty
 from emulator.engines.base import Item, Key
 from emulator.errors import BadRequest

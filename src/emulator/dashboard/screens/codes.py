@@ -8,8 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from emulator.dashboard.callers import suggested, viewer_of
-from emulator.dashboard.screen import Query, Screen, Service
+from emulator.dashboard.screen import Query, Screen, Service, suggested, viewer_of
 from emulator.features.contents.rules import Filter
 from emulator.journal import Entry
 

@@ -6,9 +6,8 @@ from typing import Any, Final
 
 from msgspec import to_builtins
 
-from emulator.dashboard.callers import suggested
 from emulator.dashboard.rig.arrangement import DEFAULT_CHANNEL
-from emulator.dashboard.screen import Query, Screen, Service
+from emulator.dashboard.screen import Query, Screen, Service, suggested
 from emulator.parity.rules import FOR_SANDBOX, UNKNOWN, rule_of
 
 _MOST: Final = 50

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from emulator.dashboard.callers import suggested
-from emulator.dashboard.screen import Query, Screen, Service
+from emulator.dashboard.screen import Query, Screen, Service, suggested
 from emulator.features.contents.rules import FIRST, Filter
 
 ROWS: Final = 200

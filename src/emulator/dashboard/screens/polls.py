@@ -10,8 +10,7 @@ import msgspec
 from emulator.callers import GLOBAL, is_global, opaque_id_of
 from emulator.dashboard.commands import CALLER, field
 from emulator.dashboard.json_text import pretty
-from emulator.dashboard.lists import chosen, command, entries, listed, manager_of
-from emulator.dashboard.screen import Query, Screen, Service
+from emulator.dashboard.screen import Query, Screen, Service, chosen, command, entries, listed, manager_of
 from emulator.engines.base import Entry, Key
 from emulator.features.votes.definitions import Definition, status_of
 from emulator.features.votes.rules import (

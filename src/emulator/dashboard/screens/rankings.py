@@ -6,8 +6,7 @@ from typing import Any
 
 from emulator.callers import GLOBAL
 from emulator.dashboard.commands import CALLER, field
-from emulator.dashboard.lists import chosen, command, entries, listed, manager_of
-from emulator.dashboard.screen import Query, Screen, Service
+from emulator.dashboard.screen import Query, Screen, Service, chosen, command, entries, listed, manager_of
 from emulator.engines.base import Key
 from emulator.features.ranking.service import TOP
 

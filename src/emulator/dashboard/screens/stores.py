@@ -11,10 +11,8 @@ from urllib.parse import quote
 import msgspec
 
 from emulator.callers import Caller, Role
-from emulator.dashboard.callers import suggested, viewer_of
-from emulator.dashboard.json_diff import Difference, differences
-from emulator.dashboard.json_text import pretty
-from emulator.dashboard.screen import Query, Screen, Service
+from emulator.dashboard.json_text import Difference, differences, pretty
+from emulator.dashboard.screen import Query, Screen, Service, suggested, viewer_of
 from emulator.errors import BadRequest
 from emulator.features.calls.rules import CallBody
 from emulator.features.contents.rules import FIRST, Filter

@@ -16,7 +16,7 @@ from emulator.features.identity.directory import Directory
 from emulator.features.identity.rules import TOKEN_LIFETIME, AuthtokenBody, id_text, identities_of
 from emulator.hints import Hints
 from emulator.ids import anonymous_id
-from emulator.limits.addresses import hidden_address
+from emulator.limits.connection_limit import hidden_address
 from emulator.limits.pages import FIRST
 from emulator.parity.service import excuse
 

@@ -20,7 +20,7 @@ from emulator.callers import Caller
 from emulator.clock import HOUR, MINUTE, Clock
 from emulator.config.environment import AnonymousLimits
 from emulator.errors import BadRequest, TooManyRequests
-from emulator.limits.addresses import network_of
+from emulator.limits.connection_limit import network_of
 from emulator.limits.rate_limit import RateLimit, too_many
 from emulator.parity.rules import PIN_CHANNEL, PIN_GUESSES
 from emulator.parity.service import is_reached, note, noted

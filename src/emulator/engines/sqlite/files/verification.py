@@ -10,11 +10,10 @@ from typing import Final, NamedTuple
 
 from emulator.engines.records import digest_of
 from emulator.engines.sqlite.connection import FAILURES, describe, explain, is_corruption
-from emulator.engines.sqlite.files.checks import Check, key_of
+from emulator.engines.sqlite.files.checks import REFERENCE_CHECKS, Check, key_of
 from emulator.engines.sqlite.files.copying import check_exists, open_read_only
 from emulator.engines.sqlite.files.count_checks import COUNT_CHECKS
 from emulator.engines.sqlite.files.facts import Facts, facts_of
-from emulator.engines.sqlite.files.reference_checks import REFERENCE_CHECKS
 from emulator.engines.sqlite.files.reward_checks import REWARD_CHECKS
 from emulator.engines.sqlite.files.structure import differences, types_of
 from emulator.engines.sqlite.namespace_ids import UNFINISHED_END
