@@ -41,6 +41,7 @@ class Declared(NamedTuple):
 
     error: type[ServiceError]
     reason: str
+    """May contain parameters of the refusal, such as `{field}`."""
     rule: str
     """The id of a rule, `OF_INPUT` or `OF_ROLES`."""
     title: str
@@ -65,7 +66,7 @@ def refusal(
         @wraps(facts)
         def refuse(*args: P.args, **kwargs: P.kwargs) -> ServiceError:
             found = facts(*args, **kwargs)
-            made = error(reason, found.detail)
+            made = error(reason.format_map(kwargs), found.detail)
             made.others = tuple(found.others)
             made.retry_after = made.retry_after if found.retry_after is None else found.retry_after
             step = next_step.format_map({name: quote(str(value)) for name, value in kwargs.items()})

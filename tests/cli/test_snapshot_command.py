@@ -120,7 +120,7 @@ def test_a_faulty_file_is_refused_with_its_line_and_changes_nothing(extcli, path
     result = extcli("snapshot", "load", str(path))
 
     assert 4 == result.exit_code
-    assert re.search(r"line \d+: choice: expected `str`, got `int`", result.stderr)
+    assert re.search(r"line \d+: choice: expected a string, got an integer", result.stderr)
     assert "nothing was changed" in result.stderr
     assert before == extcli("snapshot", "save", "-").stdout
 

@@ -122,7 +122,7 @@ def test_a_store_that_changes_before_the_save_is_not_overwritten(screen: str, br
 
 @pytest.mark.parametrize(
     ("text", "problem"),
-    [("{", "the body is not valid JSON"), ("[1]", "expected `object`, got `array`"), ("", "not valid JSON")],
+    [("{", "the body is not valid JSON"), ("[1]", "expected an object, got an array"), ("", "not valid JSON")],
 )
 def test_a_text_that_is_no_object_is_not_saved_and_not_lost(screen: str, text: str, problem: str):
     page = compared(editor_at(screen, **PLACE), text)

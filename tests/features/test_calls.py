@@ -186,7 +186,7 @@ def test_a_form_has_lists_as_lines_and_members_at_any_depth(stranger: Client, br
 @pytest.mark.parametrize(
     ("fields", "info"),
     [
-        ({"body.data:json": "{"}, "body.data: must be JSON; put texts in double quotes"),
+        ({"body.data:json": "{"}, "body.data: '{' is not JSON; a text has double quotes"),
         ({"body": "{}", "body.data": "1"}, "body: the form has both body and body.data; send one of them"),
         ({"body.data": "1", "body": "{}"}, "body: the form has it twice, as a whole or in parts; send it once"),
         ({"body.a": "1", "body.a.b": "1"}, "body.a: the form has both body.a and body.a.b; send one of them"),

@@ -96,12 +96,12 @@ KINDS: dict[str, tuple[Call, int, str, str, str]] = {
     ),
     "no definition": (call("GET", "vote_config?id=absent"), 404, "P4", "poll absent", "a defined poll"),
     "no JSON store": (call("GET", "json_store?id=absent"), 404, "S5", "id absent", "14 days"),
-    "a cursor": (call("GET", "polls?cursor=zz"), 400, "gaps: Polls and stores", 'cursor "zz"', "next of an earlier"),
+    "a cursor": (call("GET", "polls?cursor=zz"), 400, "gaps: Polls and stores", "cursor 'zz'", "next of an earlier"),
     "a limit": (call("GET", "polls?limit=0"), 400, "gaps: Polls and stores", 'limit "0"', "1 to 1000"),
     "a start": (call("GET", "accumulate?start=soon"), 400, "R2", 'start "soon"', "an integer"),
     # votes and stores
     "a value": (call("POST", "vote", {"value": 100}), 400, "P2", "value 100", "-99 to 99"),
-    "a text": (call("POST", "vote", {"value": "1"}), 400, "P2", 'value "1"', "a JSON integer from -99 to 99"),
+    "a text": (call("POST", "vote", {"value": "1"}), 400, "P2", 'value "1"', "an integer"),
     "a closed poll": (
         filled(call("POST", "vote_config", {"config": {"disabled": True}}), then=call("POST", "vote", {"value": 1})),
         400, "P4", "disabled", "an open poll",
@@ -143,7 +143,7 @@ KINDS: dict[str, tuple[Call, int, str, str, str]] = {
     ),
     "a receipt": (
         call("POST", "bits/transactions", {"transactionReceipt": 5}),
-        400, "gaps: Purchases", "transactionReceipt", "a text",
+        400, "gaps: Purchases", "transactionReceipt", "a string",
     ),
     "a locked question": (
         filled(

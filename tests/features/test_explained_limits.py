@@ -26,9 +26,9 @@ def limited() -> Iterator[LiveServer]:
     ("text", "rule", "held", "needed"),
     [
         (b"nonsense", "W4", "invalid HTTP request", "a valid HTTP request"),
-        (b"GET /v1/e/vote HTTP/1.1\r\nHost: a\r\nHost: b", "gaps: Limits", "two host headers", "one host header"),
+        (b"GET /v1/e/vote HTTP/1.1\r\nHost: a\r\nHost: b", "gaps: Limits", "several host headers", "one host header"),
         (b"GET / HTTP/1.1" + b"\r\nX: y" * 101, "gaps: Limits", "101 headers", "at most 100 headers"),
-        (b"GET / HTTP/1.1\r\nX: " + b"y" * 70_000, "gaps: Limits", "headers exceed 65536 bytes", "at most 64 KiB"),
+        (b"GET / HTTP/1.1\r\nX: " + b"y" * 70_000, "gaps: Limits", "headers over 65536 bytes", "at most 65536 bytes"),
     ],
     ids=["invalid", "duplicate", "many", "long"],
 )

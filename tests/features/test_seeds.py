@@ -235,10 +235,10 @@ def test_a_seed_can_exceed_the_usual_size_of_a_body(live: LiveServer, backend: C
 REFUSED = {
     "another version": ({"extcli": 2}, ["extcli: this service reads version 1 of seeds, not 2"]),
     "an unknown field": ({"colour": 1}, ["object contains unknown field `colour`"]),
-    "another type": ({"polls": [{"id": 5}]}, ["polls[0].id: expected `str`, got `int`"]),
+    "another type": ({"polls": [{"id": 5}]}, ["polls[0].id: expected a string, got an integer"]),
     "a time without a zone": (
         {"polls": [{"id": "lunch", "ends_at": "2026-12-24T18:00:00"}]},
-        ["polls[0].ends_at: expected `datetime` with a timezone component"],
+        ["polls[0].ends_at: expected a date and time with a timezone component"],
     ),
     "a time before 1970": (
         {"clock": {"at": "1970-01-01T00:00:00+01:00"}},

@@ -131,7 +131,7 @@ def test_what_expired_before_saving_is_not_saved(live: LiveServer, stranger: Cli
         ('"clock":{}', '"clock":{"frozen_at":-1}', "line 1: clock: "),
         ('"ballot":2', '"ballot":3', "ballot: the first line counts 3 of them, but there are 2"),
         ('"type":"entry"', '"type":"enter"', "type: invalid value 'enter'"),
-        ('"choice":"3"', '"choice":3', "choice: expected `str`, got `int`"),
+        ('"choice":"3"', '"choice":3', "choice: expected a string, got an integer"),
         ('"type":"member","key":["marked"', '"type":"member","key":["other"', "there is no roster with this key"),
         ('"type":"document","key":["channel_state"', '"type":"document","key":["viewer_state"', "not in order"),
         ('"number":1', '"number":2', "the pools of a key are numbered 1, 2, 3"),

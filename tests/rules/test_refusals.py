@@ -12,6 +12,8 @@ import pytest
 import emulator.feature_list
 from emulator.errors import BadRequest, NotFound
 from emulator.features.explanations import texts
+from emulator.features.explanations.cases import Refusal
+from emulator.features.explanations.rules import what_was_sent
 from emulator.features.trivia import refusals as trivia
 from emulator.refusals import OF_INPUT, OF_ROLES, REFUSALS, Declared, Facts
 
@@ -38,8 +40,9 @@ def test_a_refusal_says_what_was_held_and_needed(declared: Declared):
 
 
 @every
-def test_a_next_step_names_only_parameters_of_its_refusal(declared: Declared):
-    named = {field for _, field, _, _ in string.Formatter().parse(declared.next_step) if field}
+def test_a_refusal_names_only_parameters_of_its_own(declared: Declared):
+    texts_of = declared.reason + declared.next_step
+    named = {field for _, field, _, _ in string.Formatter().parse(texts_of) if field}
 
     assert named <= set(signature(declared.facts).parameters)
 
@@ -76,3 +79,17 @@ def test_a_missing_value_is_an_error_of_the_caller():
 
 def test_a_refusal_keeps_the_status_of_its_error():
     assert (404, NotFound) == (trivia.no_question(question="q1").status, REFUSALS["trivia.no_question"].error)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "detail", "held"),
+    [
+        ("/v1/e/vote", b'{"count":"3"}', "count: expected an integer, got a string", 'count "3"'),
+        ("/v1/e/vote", b'{"count":', "count: expected an integer, got a string", ""),
+        ("/v1/e/vote", b"[]", "expected an object, got an array", "the body []"),
+        ("/v1/e/codes", b'{"prizes":[0,9]}', "prizes[1]: there is nothing", "prizes[1] 9"),
+        ("/v1/e/vote_logs?limit=-1", b"", "limit: -1 is not 0 or more", 'limit "-1"'),
+    ],
+)
+def test_a_refused_value_is_explained_by_what_was_sent(path: str, body: bytes, detail: str, held: str):
+    assert held == what_was_sent(Refusal(400, "Invalid body", detail, f"POST {path}", path, body))

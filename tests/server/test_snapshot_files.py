@@ -128,7 +128,7 @@ def test_a_service_that_is_killed_exports_nothing(path: Path):
     [
         ("", "line 1: the snapshot is incomplete"),
         ("{}", "line 1: this is not the first line of a snapshot"),
-        (WHOLE.replace("]}", "{}"), "line 2: object missing required field `type`"),
+        (WHOLE.replace("]}", "{}"), "line 2: type: is missing"),
         (WHOLE.replace('"counts":{}', '"counts":{"entry":1}'), "line 2: entry: the first line counts 1"),
     ],
 )

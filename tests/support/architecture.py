@@ -51,9 +51,9 @@ FEATURE_IMPORTS: Mapping[str, Collection[str]] = {
 """What each kind of module of a feature may import besides its own folder."""
 
 EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
-    "wire": {"errors"},
+    "wire": {"errors", "refusals"},
     "engines": {"errors", "bounded_cache"},
-    "observability": {"errors", "callers", "clock", "faults", "journal", "refusals"},
+    "observability": {"errors", "callers", "clock", "faults", "journal", "refusals", "wire"},
     "scheduling": {"errors", "clock"},
     "config": {"errors", "clock", "engines", "observability"},
     "auth": {

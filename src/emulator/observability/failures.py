@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 
-from emulator.errors import BadRequest, EngineError, InternalError, ServiceError, Unavailable
+from emulator.errors import EngineError, InternalError, ServiceError, Unavailable
 from emulator.observability.recorder import Recorder
+from emulator.wire.refusals import too_deep
 
 _log = logging.getLogger("emulator")
 
@@ -19,7 +20,7 @@ def answerable(failure: Exception, where: str, recorder: Recorder) -> ServiceErr
         recorder.refused(failure)
         return failure
     if isinstance(failure, RecursionError):
-        return BadRequest("Invalid body", "the request is nested too deeply")
+        return too_deep(reason="Invalid body", what="the request")
     if isinstance(failure, EngineError):
         recorder.storage(ok=False)
         _log.error("storage failed in %s: %s", where, failure)

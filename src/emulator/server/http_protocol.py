@@ -11,7 +11,7 @@ from weakref import ref
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from emulator.errors import BadRequest, HeadTooLarge, RequestTimeout, ServiceError
+from emulator.errors import BadRequest, ServiceError
 from emulator.observability.logs import LONGEST_PATH, log_request
 from emulator.observability.request_context import (
     REQUEST_ID,
@@ -23,8 +23,10 @@ from emulator.observability.request_context import (
 )
 from emulator.observability.unrouted import unrouted_entry
 from emulator.server.hot_path import Exchange, is_plain
+from emulator.server.refusals import duplicate_header, head_too_large, request_timeout, too_many_headers
 from emulator.web.faulty_requests import CYCLE
 from emulator.web.front import HotPath
+from emulator.web.refusals import invalid_request
 from emulator.web.request import WholeRequest
 from emulator.wire.coalescing_transport import LONG_PIECE, SHORT_PIECE, CoalescingTransport, flush_batch_of
 from emulator.wire.json_codec import error_body
@@ -98,11 +100,11 @@ class Protocol(HttpToolsProtocol):
         if self._in_head and not self._complete:  # a head after a complete request counts from its next piece on
             self._head_size += len(data)
             if self._head_size > MAX_HEAD and not self.transport.is_closing():
-                self._refuse(HeadTooLarge("Headers too large", f"headers exceed {MAX_HEAD} bytes"))
+                self._refuse(head_too_large(part="headers", limit=MAX_HEAD))
         elif self._trailer_size is not None:
             self._trailer_size += len(data)
             if self._trailer_size > MAX_HEAD and not self.transport.is_closing():
-                self._refuse(HeadTooLarge("Headers too large", f"trailers exceed {MAX_HEAD} bytes"))
+                self._refuse(head_too_large(part="trailers", limit=MAX_HEAD))
 
     def on_headers_complete(self) -> None:
         """Check the headers, and give the request an id, which its response carries."""
@@ -217,22 +219,21 @@ class Protocol(HttpToolsProtocol):
         elif now - self._since > timeout + self._received / MIN_BYTE_RATE:
             responding = self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
             if self._received and not responding:
-                detail = f"the request did not arrive within {timeout:g} seconds"
-                self._refuse(RequestTimeout("Request timeout", detail))
+                self._refuse(request_timeout(seconds=f"{timeout:g}"))
             else:
                 self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
         """Answer invalid HTTP with the service's error body (ruling W4), and close."""
-        self._refuse(self._invalid or BadRequest("Bad Request", "invalid HTTP request"))
+        self._refuse(self._invalid or invalid_request(problem="invalid HTTP request"))
 
     def _check(self, headers: list[tuple[bytes, bytes]]) -> None:
         """Refuse too many headers, and two of a kind that must be single. Raises, which stops the parser."""
         if len(headers) > MAX_HEADERS:
-            self._invalid = HeadTooLarge("Headers too large", f"{len(headers)} headers, limit {MAX_HEADERS}")
+            self._invalid = too_many_headers(count=len(headers), limit=MAX_HEADERS)
         for single in _SINGLE:
             if sum(name == single for name, _ in headers) > 1:
-                self._invalid = BadRequest("Duplicate header", f"{single.decode()}: the header occurs more than once")
+                self._invalid = duplicate_header(header=single.decode())
         if self._invalid is not None:
             raise self._invalid
 

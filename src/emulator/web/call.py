@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from emulator.callers import Caller
-from emulator.errors import invalid_parameter
 from emulator.limits.pages import DEFAULT_PAGE, Page, checked_page
 from emulator.wire import json_codec
+from emulator.wire.refusals import invalid_parameter
 from emulator.wire.text import checked_text
 
 T = TypeVar("T")
@@ -77,7 +77,7 @@ class Call:
         if not text:
             return default
         if not _INTEGER.fullmatch(text):
-            raise invalid_parameter(name, f"{text[:40]!r} is not an integer")
+            raise invalid_parameter(field=name, value=text, needed="an integer")
         return int(text)
 
     @property

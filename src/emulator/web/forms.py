@@ -7,9 +7,10 @@ from typing import Any, Final
 
 import msgspec
 
-from emulator.errors import BadRequest
+from emulator.web.refusals import ambiguous_form
 from emulator.wire import json_codec
 from emulator.wire.query import query_of
+from emulator.wire.refusals import invalid_member
 
 _FORM: Final = b"application/x-www-form-urlencoded"
 _JSON_STARTS: Final = (b"{", b"[", b'"')
@@ -30,7 +31,7 @@ def json_of(body: bytes, headers: Mapping[bytes, bytes], shape: Any) -> bytes:
     try:
         return json_codec.encode(msgspec.convert(fields, shape, strict=False))
     except msgspec.ValidationError as error:
-        raise BadRequest("Invalid body", json_codec.error_text(error)) from None
+        raise json_codec.misshapen(error) from None
 
 
 def _members(fields: Mapping[str, str]) -> dict[str, Any]:
@@ -44,9 +45,9 @@ def _members(fields: Mapping[str, str]) -> dict[str, Any]:
             place = f"{place}.{part}" if place else part
             members = members.setdefault(part, {})
             if not isinstance(members, dict):
-                raise BadRequest("Invalid body", f"{place}: the form has both {place} and {name}; send one of them")
+                raise ambiguous_form(field=place, other=name)
         if last in members:
-            raise BadRequest("Invalid body", f"{name}: the form has it twice, as a whole or in parts; send it once")
+            raise ambiguous_form(field=name)
         members[last] = _value(name, kind, text)
     return found
 
@@ -61,4 +62,4 @@ def _parsed(name: str, text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
-        raise BadRequest("Invalid body", f"{name}: must be JSON; put texts in double quotes") from None
+        raise invalid_member(field=name, value=text, needed="JSON; a text has double quotes") from None

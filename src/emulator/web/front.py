@@ -10,7 +10,7 @@ from litestar.enums import ScopeType
 from litestar.types import Receive, Scope, Send
 
 from emulator.config.settings import Limits
-from emulator.errors import Forbidden, MethodNotAllowed, ServiceError
+from emulator.errors import Forbidden, ServiceError
 from emulator.faults import REQUEST
 from emulator.journal import Entry
 from emulator.observability.recorder import Recorder
@@ -21,6 +21,7 @@ from emulator.web.aliases import SERVICE, normalize_path
 from emulator.web.chunks import close_chunks
 from emulator.web.dispatch import DISPATCHER, STREAM, Dispatcher
 from emulator.web.recording import record_unrouted
+from emulator.web.refusals import wrong_method
 from emulator.web.request import WholeRequest
 from emulator.web.response import ALLOWED_HEADERS, Reply, error_reply
 
@@ -209,7 +210,7 @@ def preflight_reply(path: str, headers: Iterable[tuple[bytes, bytes]]) -> tuple[
     """
     if path.startswith("/v1/"):
         return Reply(200, b"{}", cors=True, more=_PREFLIGHT), _refusal_of(headers)
-    error = MethodNotAllowed("Method Not Allowed", f"{path[:100]} does not support OPTIONS")
+    error = wrong_method(path=path[:100], method="OPTIONS")
     return error_reply(error, cors=False), error
 
 

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from litestar.types import Receive
 
-from emulator.errors import BadRequest, ServiceError, TooManyRequests
+from emulator.errors import ServiceError, TooManyRequests
 from emulator.web.chunks import close_chunks
+from emulator.web.refusals import left_early
 from emulator.web.response import Reply
 
 MAX_HELD: Final = 1_000
@@ -48,7 +49,7 @@ class HeldRequests:
             await asyncio.wait((task, leaving), return_when=asyncio.FIRST_COMPLETED)
             if task.done() and not task.cancelled():
                 return task.result()
-            raise BadRequest("Bad Request", "the client left before the answer") if leaving.done() else Ended()
+            raise left_early() if leaving.done() else Ended()
         finally:
             self._running.discard(task)
             for each in (task, leaving):

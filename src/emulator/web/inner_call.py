@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from emulator.errors import NotFound
 from emulator.observability.request_context import RequestContext, bound_to, current
 from emulator.parity.rules import UNJUDGED
 from emulator.web.aliases import normalize_path
 from emulator.web.chunks import close_chunks
 from emulator.web.dispatch import Dispatcher
+from emulator.web.refusals import no_path
 from emulator.web.request import WholeRequest
 from emulator.web.response import JSON
 
@@ -48,7 +48,7 @@ async def answer_inside(
     """
     dispatcher, path = find_dispatcher(), normalize_path(path)
     if not dispatcher.serves(method, path):
-        raise NotFound("Not Found", f"there is no {method[:10]} {path[:100]}")
+        raise no_path(path=f"{method[:10]} {path[:100]}")
     outer = current.get()
     context = RequestContext(outer.id if outer else "", production=UNJUDGED, is_inner=True)
     request = WholeRequest(context, {b"authorization": authorization.encode()}, query, peer, body)

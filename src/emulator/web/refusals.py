@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.errors import ServiceError
+from emulator.errors import BadRequest, MethodNotAllowed, NotFound, ServiceError, TooLarge
 from emulator.refusals import Facts, refusal
 
 
@@ -22,3 +22,101 @@ class TooManyUploads(ServiceError, status=503, title="Service Unavailable"):
 def too_many_uploads(*, limit: int) -> Facts:
     detail = f"{limit} uploads run already, the limit of --max-uploads; nothing was changed, so send it again later"
     return Facts(detail, f"{limit} uploads at once", f"fewer than {limit}")
+
+
+@refusal(
+    BadRequest,
+    "Malformed json body",
+    rule="W4",
+    title="The body is incomplete",
+    next_step="Send as many bytes as Content-Length says.",
+)
+def body_cut_off(*, size: int) -> Facts:
+    detail = "the connection closed before the body was complete"
+    return Facts(detail, f"a body that ends after {size} bytes", "the whole body")
+
+
+@refusal(
+    TooLarge,
+    "Body too large",
+    rule="W8",
+    title="The body is too large",
+    next_step="Send a smaller body, or raise --max-body of `extcli serve`.",
+)
+def body_too_large(*, size: int = 0, limit: int) -> Facts:
+    """`size` is 0 if the body arrives without its size."""
+    if not size:
+        return Facts(f"the body exceeds the limit of {limit} bytes", f"over {limit} bytes", f"at most {limit} bytes")
+    return Facts(f"the body has {size} bytes; the limit is {limit}", f"{size} bytes", f"at most {limit} bytes")
+
+
+@refusal(
+    BadRequest,
+    "Invalid body",
+    rule="docs: Control",
+    title="The form has a field more than once",
+    next_step="Send {field} once, as a whole or in parts.",
+)
+def ambiguous_form(*, field: str, other: str = "") -> Facts:
+    """`other` is a field inside `field`; empty if `field` itself is repeated."""
+    if other:
+        problem = f"the form has both {field} and {other}; send one of them"
+    else:
+        problem = "the form has it twice, as a whole or in parts; send it once"
+    return Facts(f"{field}: {problem}", f"{field} and {other or 'its parts'}", f"{field} once")
+
+
+@refusal(
+    NotFound,
+    "Not Found",
+    rule="spec: Authentication",
+    title="Production has no such endpoint",
+    next_step="Call it in the sandbox only.",
+)
+def not_in_production(*, path: str) -> Facts:
+    return Facts(f"{path} does not exist in this environment", f"path {path}", "a path that production has, too")
+
+
+@refusal(
+    NotFound,
+    "Not Found",
+    rule="W1",
+    title="There is no such path",
+    next_step="Correct the path; `extcli api --help` shows examples.",
+)
+def no_path(*, path: str, hint: str = "") -> Facts:
+    detail = f"there is no {path}; {hint}" if hint else f"there is no {path}"
+    return Facts(detail, f"path {path}", "a path of the service, under /v1/e/")
+
+
+@refusal(
+    MethodNotAllowed,
+    "Method Not Allowed",
+    rule="spec: Endpoints",
+    title="The path has no such method",
+    next_step="Use a method that the API viewer, at /schema/docs of the service, lists for this path.",
+)
+def wrong_method(*, path: str, method: str) -> Facts:
+    return Facts(f"{path} does not support {method}", f"{method} {path}", "a method of this path")
+
+
+@refusal(
+    BadRequest,
+    "Bad Request",
+    rule="W4",
+    title="The request is not valid HTTP",
+    next_step="Compare it with `extcli api … -v`, which shows a valid request.",
+)
+def invalid_request(*, problem: str) -> Facts:
+    return Facts(problem, problem, "a valid HTTP request")
+
+
+@refusal(
+    BadRequest,
+    "Bad Request",
+    rule="docs: Waits",
+    title="The client left before the answer",
+    next_step="Give the client a longer timeout than ?timeout=.",
+)
+def left_early() -> Facts:
+    return Facts("the client left before the answer", "a closed connection", "a connection that stays open")

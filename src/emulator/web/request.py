@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from litestar.types import HTTPScope, Receive
 
-from emulator.errors import BadRequest, TooLarge
 from emulator.observability.request_context import RequestContext
+from emulator.web.refusals import body_cut_off, body_too_large
 
 _SOON: Final = 0.2
 """Seconds that a refusal may be late in the sandbox, so that the journal has the body."""
@@ -41,7 +41,7 @@ class WholeRequest:
     async def body(self, limit: int) -> bytes:
         """Return the whole body; raises `TooLarge` above `limit` bytes (ruling W8)."""
         if len(self.raw) > limit:
-            raise _too_large(len(self.raw), limit)
+            raise body_too_large(size=len(self.raw), limit=limit)
         return self.raw
 
     async def chunks(self, limit: int) -> AsyncIterator[bytes]:
@@ -100,20 +100,18 @@ class AsgiRequest:
     def _check_content_length(self, limit: int) -> None:
         length = self.headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > limit:
-            raise _too_large(int(length), limit)
+            raise body_too_large(size=int(length), limit=limit)
 
     async def _chunks(self, message: Any, limit: int) -> AsyncIterator[bytes]:
         size = 0
         while True:
             if message["type"] == "http.disconnect":
-                raise self.context.early_error or BadRequest(
-                    "Malformed json body", "the connection closed before the body was complete"
-                )
+                raise self.context.early_error or body_cut_off(size=size)
             chunk = message.get("body", b"")
             size += len(chunk)
             self.size = max(self.size, size)
             if size > limit:
-                raise TooLarge("Body too large", f"the body exceeds the limit of {limit} bytes")
+                raise body_too_large(limit=limit)
             yield chunk
             if not message.get("more_body", False):
                 return
@@ -121,7 +119,3 @@ class AsgiRequest:
 
 
 Request = WholeRequest | AsgiRequest
-
-
-def _too_large(size: int, limit: int) -> TooLarge:
-    return TooLarge("Body too large", f"the body has {size} bytes; the limit is {limit}")

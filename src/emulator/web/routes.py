@@ -15,13 +15,14 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.plugins import PluginProtocol
 from litestar.response import Stream
 
-from emulator.errors import BadRequest, InternalError, MethodNotAllowed, NotFound, ServiceError
+from emulator.errors import InternalError, ServiceError
 from emulator.observability.request_context import context_of
 from emulator.web.aliases import SERVICE
 from emulator.web.dispatch import DISPATCHER, Dispatcher
 from emulator.web.endpoint import Endpoint
 from emulator.web.openapi import Document, schema_routes
 from emulator.web.recording import record_unrouted
+from emulator.web.refusals import invalid_request, no_path, not_in_production, wrong_method
 from emulator.web.response import Reply, error_reply
 
 _log = logging.getLogger("emulator")
@@ -74,7 +75,7 @@ async def _perform(request: Request[Any, Any, Any]) -> Response[Any]:
     method, path = request.method, request.scope["path_template"]
     dispatcher: Dispatcher = request.scope["state"][DISPATCHER]
     if not dispatcher.serves(method, path):
-        raise NotFound("Not Found", f"{path} does not exist in this environment")
+        raise not_in_production(path=path)
     return _response(await dispatcher.perform(method, path, request.scope, request.receive))
 
 
@@ -105,11 +106,11 @@ def _as_service_error(request: Request[Any, Any, Any], error: Exception) -> Serv
     dispatcher: Dispatcher = request.scope["state"][DISPATCHER]
     hidden = (path in _PAGES or path.startswith((SERVICE, "/_emulator/"))) and not dispatcher.knows(path)
     if error.status_code == 404 or (error.status_code == 405 and hidden):
-        hint = "" if path.startswith((SERVICE, "/schema/")) else f"; the endpoints are under {SERVICE}"
+        hint = "" if path.startswith((SERVICE, "/schema/")) else f"the endpoints are under {SERVICE}"
         if near := dispatcher.nearest(path):
-            hint = f"; did you mean {near}?"
-        return NotFound("Not Found", f"there is no {path[:100]}{hint}")
+            hint = f"did you mean {near}?"
+        return no_path(path=path[:100], hint=hint)
     if error.status_code == 405:
         dispatcher.parity.refuse_method(request.method, path)
-        return MethodNotAllowed("Method Not Allowed", f"{path} does not support {request.method}")
-    return BadRequest("Bad Request", error.detail)
+        return wrong_method(path=path, method=request.method)
+    return invalid_request(problem=error.detail)

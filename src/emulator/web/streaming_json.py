@@ -9,8 +9,14 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from emulator.errors import BadRequest
+from emulator.errors import ServiceError
 from emulator.wire import json_codec
+from emulator.wire.refusals import (
+    malformed_json,
+    missing_member,
+    too_long,
+    wrong_shape,
+)
 
 PIECE: Final = 32 * 1024
 """Bytes parsed before other requests run."""
@@ -91,7 +97,7 @@ class StreamReader:
         if not self._is_complete or self._rest:
             raise _malformed("it is incomplete")
         if not self._is_long_found:
-            raise BadRequest("Invalid body", f"object missing required field `{self._long}`")
+            raise missing_member(field=self._long)
 
     def _feed(self, piece: bytes) -> Iterator[Strings]:
         data, at, is_bulk_tried = self._rest + piece, 0, False
@@ -125,15 +131,17 @@ class StreamReader:
     def _check_rest(self) -> None:
         """Refuse a token that is too long already."""
         if self._takes_item and len(self._rest) > self._longest * _BYTES_PER_CHARACTER + 2:
-            rule = f"has more than {self._longest} characters" if self._rest.startswith(b'"') else "must be a string"
-            raise BadRequest("Invalid body", f"{self._place()}[{self._at}]: {rule}")
+            field = f"{self._place()}[{self._at}]"
+            if self._rest.startswith(b'"'):
+                raise too_long(field=field, unit="characters", limit=self._longest)
+            raise wrong_shape(field=field, needed="a string")
         if len(self._rest) > _MAX_SMALL:
             raise self._too_much()
 
     def _body(self) -> _Grammar:
         """Take the tokens of the body, one for each `yield`. Raises `BadRequest` for a token in the wrong place."""
         if (yield) != b"{":
-            raise BadRequest("Invalid body", "expected `object`")
+            raise wrong_shape(problem="expected an object", needed="an object")
         token = yield
         while token != b"}":
             if not token.startswith(b'"'):
@@ -203,13 +211,18 @@ class StreamReader:
     def _place(self) -> str:
         return f"{self._long}[{self.arrays - 1}]" if self.arrays and self._levels == 2 else self._long
 
-    def _unexpected(self) -> BadRequest:
+    def _unexpected(self) -> ServiceError:
         expected = "an array of arrays of strings" if self._levels == 2 else "an array of strings"
         at = self._at + len(self._items)
-        return BadRequest("Invalid body", f"{self._place()}: must be {expected}; found another value at index {at}")
+        return wrong_shape(
+            field=self._place(),
+            problem=f"must be {expected}; found another value at index {at}",
+            held=f"another value at index {at}",
+            needed=expected,
+        )
 
-    def _too_much(self) -> BadRequest:
-        return BadRequest("Invalid body", f"the members besides `{self._long}` have over {_MAX_SMALL} bytes")
+    def _too_much(self) -> ServiceError:
+        return too_long(field=f"the body besides `{self._long}`", unit="bytes", limit=_MAX_SMALL)
 
 
 def _leading_strings(data: bytes, at: int) -> tuple[int, list[str]]:
@@ -250,8 +263,8 @@ def _decoded(text: bytes) -> Any:
         raise _malformed(json_codec.error_text(error)) from None
 
 
-def _malformed(problem: str) -> BadRequest:
-    return BadRequest(json_codec.MALFORMED, f"the body is not valid JSON: {problem}")
+def _malformed(problem: str) -> ServiceError:
+    return malformed_json(problem=problem)
 
 
 async def _pieces(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -276,7 +289,7 @@ async def _unwrapped(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         async for chunk in chunks:
             first += chunk
             if len(first) > _MAX_WRAPPED:
-                raise BadRequest("Invalid body", f"a body inside a JSON string may have at most {_MAX_WRAPPED} bytes")
+                raise too_long(field="a body inside a JSON string", unit="bytes", limit=_MAX_WRAPPED)
         first = json_codec.decode(first, str).encode()
     yield first
     async for chunk in chunks:

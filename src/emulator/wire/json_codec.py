@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
-from emulator.errors import BadRequest, ServiceError
+from emulator.errors import ServiceError
+from emulator.wire.refusals import malformed_json, missing_member, too_deep, wrong_shape
 
 T = TypeVar("T")
-
-MALFORMED = "Malformed json body"
 
 _encoder = msgspec.json.Encoder()
 _any = msgspec.json.Decoder()
@@ -61,9 +61,9 @@ def decode(raw: bytes, shape: type[T]) -> T:
         return decoded
     except msgspec.ValidationError as error:
         if not raw.lstrip().startswith(b'"'):
-            raise BadRequest("Invalid body", error_text(error)) from None
+            raise misshapen(error) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRequest(MALFORMED, f"the body is not valid JSON: {error_text(error)}") from None
+        raise _unreadable(error) from None
     return _decode_inner(raw, shape)
 
 
@@ -71,10 +71,8 @@ def decode_any(raw: bytes) -> Any:
     """Decode a body of any JSON. A string that contains an object or array is decoded a second time."""
     try:
         value = _any.decode(raw)
-    except msgspec.ValidationError as error:
-        raise BadRequest("Invalid body", error_text(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRequest(MALFORMED, f"the body is not valid JSON: {error_text(error)}") from None
+        raise _unreadable(error) from None
     return _unwrapped(value) if isinstance(value, str) else value
 
 
@@ -90,9 +88,9 @@ def _decode_inner(raw: bytes, shape: type[T]) -> T:
     try:
         return msgspec.json.decode(_any.decode(raw), type=shape)
     except msgspec.ValidationError as error:
-        raise BadRequest("Invalid body", error_text(error)) from None
+        raise misshapen(error) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRequest(MALFORMED, f"the string in the body is not valid JSON: {error_text(error)}") from None
+        raise _unreadable(error, "the string in the body") from None
 
 
 def convert(value: object, shape: type[T], *, inside: str) -> T:
@@ -100,8 +98,7 @@ def convert(value: object, shape: type[T], *, inside: str) -> T:
     try:
         return msgspec.convert(value, shape)
     except msgspec.ValidationError as error:
-        field, colon, text = error_text(error).rpartition(": ")
-        raise BadRequest("Invalid body", f"{inside}.{field}: {text}" if colon else f"{inside}: {text}") from None
+        raise misshapen(error, inside) from None
 
 
 def are_equal(one: Any, other: Any) -> bool:
@@ -113,11 +110,56 @@ def are_equal(one: Any, other: Any) -> bool:
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
+_PLACE: Final = " - at `$"
+_KINDS: Final = {
+    "str": "a string",
+    "int": "an integer",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "an array",
+    "object": "an object",
+    "datetime": "a date and time",
+}
+"""The decoder's names of kinds of values, in words of JSON; it has others for no shape of this service."""
+_KIND: Final = re.compile(r"`([^`]*)`")
+_IS_MISSING: Final = "is missing"
+_MISSING: Final = re.compile(r"Object missing required field `([^`]*)`")
+
+
 def error_text(error: Exception) -> str:
-    """The decoder's message, starting with the field's name."""
+    """The decoder's message in words of JSON, starting with the field's name."""
+    field, problem = _problem(error)
+    return f"{field}: {problem}" if field else problem
+
+
+def misshapen(error: msgspec.ValidationError, inside: str = "") -> ServiceError:
+    """Return the refusal of a value of another shape. `inside` names the member that it is, if it is not the body."""
+    found, problem = _problem(error)
+    field = ".".join(filter(None, (inside, found)))
+    if problem == _IS_MISSING:
+        return missing_member(field=field)
+    needed, _, held = problem.removeprefix("expected ").partition(", got ")
+    return wrong_shape(field=field, problem=problem, held=held, needed=needed)
+
+
+def _unreadable(error: Exception, what: str = "the body") -> ServiceError:
+    """Return the refusal of a text that is not JSON, or that has too many levels."""
     if isinstance(error, RecursionError):
-        return "nested too deeply"
-    text, _, place = str(error).partition(" - at `$")
+        return too_deep(reason="Malformed json body", what=what)
+    return malformed_json(what=what, problem=error_text(error).removeprefix("JSON is malformed: "))
+
+
+def _problem(error: Exception) -> tuple[str, str]:
+    """Return the field that a decoder's error names, empty for none, and what is wrong with it."""
+    if isinstance(error, RecursionError):
+        return "", "nested too deeply"
+    text, _, place = str(error).partition(_PLACE)
     field = place.rstrip("`").lstrip(".")
+    if missing := _MISSING.fullmatch(text):
+        return ".".join(filter(None, (field, missing[1]))), _IS_MISSING
     text = text if text.startswith("JSON") else f"{text[:1].lower()}{text[1:]}"
-    return f"{field}: {text}" if field else text
+    return field, _KIND.sub(_in_words, text) if text.startswith("expected") else text
+
+
+def _in_words(kinds: re.Match[str]) -> str:
+    return " or ".join(_KINDS.get(each, each) for each in kinds[1].split(" | "))

@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
-from emulator.errors import BadRequest
-from emulator.wire.json_codec import MALFORMED, decode
+from emulator.wire.json_codec import decode
+from emulator.wire.refusals import malformed_json
 
 _TOP: Final = re.compile(rb'["{}\[\],]')
 _NESTED: Final = re.compile(rb'["{}\[\]]')
@@ -43,11 +43,11 @@ async def members_of(raw: bytes, *, most: int) -> dict[str, msgspec.Raw] | None:
         if not is_last or members or text[start:end].strip():
             members.update(_member(text[start:end]))
         if is_last and text[end:] != b"}":
-            raise BadRequest(MALFORMED, "the body is not valid JSON: malformed end")
+            raise malformed_json(problem="malformed end")
         if is_last or len(members) > most:
             return members
         start = end + 1
-    raise BadRequest(MALFORMED, "the body is not valid JSON: it is incomplete")
+    raise malformed_json(problem="it is incomplete")
 
 
 def _member_ends(text: bytes) -> Iterator[int | None]:
@@ -85,5 +85,5 @@ def _member(text: bytes) -> dict[str, msgspec.Raw]:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         member = {}
     if len(member) != 1:
-        raise BadRequest(MALFORMED, "the body is not valid JSON: malformed member")
+        raise malformed_json(problem="malformed member")
     return member

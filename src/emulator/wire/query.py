@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote_plus
 
-from emulator.errors import BadRequest
+from emulator.wire.refusals import too_many_parameters
 
 MAX_PARAMETERS: Final = 1_000
 _MAX_CACHED_LENGTH: Final = 256
@@ -26,8 +26,7 @@ def _parsed(raw: bytes) -> Mapping[str, str]:
     if raw:
         parts = raw.decode("latin-1").split("&")
         if len(parts) > MAX_PARAMETERS:
-            detail = f"the query has {len(parts)} parameters; the limit is {MAX_PARAMETERS}"
-            raise BadRequest("Malformed query", detail)
+            raise too_many_parameters(count=len(parts), limit=MAX_PARAMETERS)
         for part in parts:
             name, _, value = part.partition("=")
             if "%" in part or "+" in part:

@@ -19,9 +19,6 @@ _PROBLEMS: Final = tuple(
     (re.compile(pattern, re.DOTALL), held, needed)
     for pattern, held, needed in (
         (r"^(?P<a>\S+) is not within (?P<b>\S+) to (?P<c>.+)$", "{a}", "{b} to {c}"),
-        (r"expected `(?P<kind>[^`]+)`(?P<c> of [^,]+)?, got `(?P<other_kind>[^`]+)`", "{other_kind}", "{kind}{c}"),
-        (r"expected `(?P<kind>[^`]+)`", "", "{kind}"),
-        (r"^(?:object )?missing required field `(?P<a>\w+)`", "no {a}", "{a}"),
         (
             r"^(?:has |the \w+ has |the \w+ would be )?(?P<a>[\d,]+ [\w ]+?)(?: given)?; "
             r"(?:the limit is|limit) (?P<b>[\d,]+.*)$",
@@ -52,22 +49,6 @@ _PROBLEMS: Final = tuple(
 )
 
 
-_KINDS: Final = {
-    "str": "a text",
-    "int": "an integer",
-    "float": "a number",
-    "bool": "true or false",
-    "null": "null",
-    "array": "a list",
-    "object": "an object",
-}
-"""The decoder's names of kinds of JSON, in words."""
-
-
-def _in_words(kind: str) -> str:
-    return " or ".join(_KINDS.get(each, each) for each in kind.split(" | "))
-
-
 def facts_of(detail: str) -> Facts:
     """Return the field that a detail names, what it held and what was needed."""
     named = _FIELD.match(detail)
@@ -75,8 +56,6 @@ def facts_of(detail: str) -> Facts:
     for pattern, held, needed in _PROBLEMS:
         if found := pattern.search(problem):
             groups = {name: text or "" for name, text in found.groupdict().items()}
-            values = {"field": field, "a": ""} | {
-                name: _in_words(text) if name.endswith("kind") else text for name, text in groups.items()
-            }
+            values = {"field": field, "a": ""} | groups
             return Facts(field, held.format_map(values).strip(), needed.format_map(values).strip())
     return Facts(field)

@@ -38,6 +38,14 @@ def explain(refusal: Refusal) -> Explanation | None:
     return next(_explained(_CASES.get(_reason_key(refusal.reason), ()), refusal), None)
 
 
+def what_was_sent(refusal: Refusal) -> str:
+    """Return the field that the detail begins with and its value, or a short body; empty if unknown."""
+    field, colon, _ = refusal.detail.partition(": ")
+    field = field if colon else ""
+    value = _sent(refusal, field)
+    return f"{field} {value}" if value else _short_body(refusal, field)
+
+
 def _explained(table: Iterable[Case], refusal: Refusal) -> Iterator[Explanation]:
     for case in table:
         if found := re.search(case.detail, refusal.detail, re.DOTALL):

@@ -69,20 +69,20 @@ class Explanations:
         """Return why an entry was refused or not answered; `None` if it was, or is of an unknown kind."""
         if entry.status < 400 and not entry.reason:
             return None
-        if entry.refused:
-            rule, *others = map(texts.shortened, entry.refused[1:])
-            if rule in (OF_INPUT, OF_ROLES):
-                rule = rules_about(entry.name or entry.path)[rule == OF_ROLES]
-            return _with_text(Explanation(rule, *others))
+        if entry.refused and entry.refused.rule not in (OF_INPUT, OF_ROLES):
+            return _with_text(Explanation(*map(texts.shortened, entry.refused[1:])))
         # The tables are imported when they are needed.
         from emulator.features.explanations.cases import Refusal
-        from emulator.features.explanations.rules import explain
+        from emulator.features.explanations.rules import explain, what_was_sent
 
-        return _with_text(
-            explain(
-                Refusal(entry.status, entry.reason, entry.detail, entry.name, entry.path, entry.request, entry.caller)
-            )
-        )
+        refusal = Refusal(entry.status, entry.reason, entry.detail, entry.name, entry.path, entry.request, entry.caller)
+        if not entry.refused:
+            return _with_text(explain(refusal))
+        of_input, of_roles = rules_about(entry.name or entry.path)
+        refused = entry.refused._replace(rule=of_roles)
+        if entry.refused.rule == OF_INPUT:
+            refused = refused._replace(rule=of_input, held=what_was_sent(refusal) or refused.held)
+        return _with_text(Explanation(*map(texts.shortened, refused[1:])))
 
     def explain_request(self, id: str) -> Explained:
         """Explain the entry of a request id, the latest refused one first, or of a number, or a closed socket's reason.

@@ -27,6 +27,7 @@ _SUBJECTS: Final = tuple(
         (r"/polls$|/rankings$|/buffers$", "gaps: Polls and stores", "gaps: Polls and stores"),
         (r"vote", "P2", "spec: Authentication"),
         (r"rank", "R1", "spec: Authentication"),
+        (r"(?i)get .*accumulate", "R2", "spec: Authentication"),
         (r"accumulate", "R3", "spec: Authentication"),
         (r"validate_pin|pin_token|/pin$|link/pin|authenticate", "T2", "spec: Authentication"),
         (r"user_ids|user_info|authtoken", "gaps: Clock and directory", "gaps: Clock and directory"),
