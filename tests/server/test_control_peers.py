@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -174,6 +175,29 @@ def test_a_given_token_is_not_shown_and_works_for_extcli(machine: Machine, tmp_p
 
     assert "the control API answers programs on this machine, clients with the configured control token" in log
     assert [] == [text for text in (output, log, journal, admitted.stderr, refused.stderr) if GIVEN in text]
+
+
+TRUSTING = """
+from emulator.features.control.gate import ControlGate
+
+original = ControlGate._check_host
+ControlGate._check_host = lambda self, headers, address: original(self, headers, "127.0.0.1")
+"""
+"""Plants a gate that believes every client to be on this machine."""
+
+
+@pytest.mark.parametrize("planted", ["", TRUSTING])
+def test_conform_finds_a_gate_that_believes_the_host_of_another_machine(machine: Machine, tmp_path: Path, planted: str):
+    (tmp_path / "sitecustomize.py").write_text(planted)
+    given = {"PYTHONPATH": str(tmp_path), "EXTCLI_SERVE_CONTROL_TOKEN": GIVEN}
+    with server_process("--host", "0.0.0.0", under=machine.under, **given) as served:
+        url = f"http://{machine.address}:{served.url.rpartition(':')[2]}"
+        own = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "EXTCLI_URL": url, "EXTCLI_CONTROL_TOKEN": GIVEN}
+        command = [PROGRAM, "conform", "--only", "W5", "-o", "json"]
+        result = subprocess.run(command, capture_output=True, text=True, env=own, check=False)
+
+    failed = [each["rule"] for each in json.loads(result.stdout)["rules"] if each["status"] != "pass"]
+    assert (["W5.clients-on-another-machine"] if planted else []) == failed
 
 
 @pytest.mark.parametrize("given", ["short", "with a space and more text", "é" * 20])

@@ -8,7 +8,7 @@ from typing import Any
 
 from emulator.callers import ANYONE
 from emulator.engines.sqlite.rewards.lists import SpentItems
-from emulator.errors import NotFound
+from emulator.errors import BadRequest, NotFound
 from emulator.features.accumulation import service as accumulation
 from emulator.features.codes import http as codes_http
 from emulator.features.codes import rules as codes
@@ -176,3 +176,11 @@ def viewers_see_inactive_questions(patch: Patch) -> None:
 @planted("purchases.purchase")
 def a_purchase_is_sent_with_each_receipt(patch: Patch) -> None:
     patch.setattr(transactions, "claimed", lambda text, claim: False)
+
+
+@planted("T6.receipt-of-any-text")
+def a_receipt_that_cannot_be_read_is_refused(patch: Patch) -> None:
+    def refused(*_: Any, **__: Any) -> Any:
+        raise BadRequest("Invalid receipt", "a receipt must be a JWT")
+
+    patch.setattr(transactions, "stated_receipt", refused)

@@ -10,11 +10,14 @@ from emulator.auth import claims
 from emulator.auth.tokens import Tokens
 from emulator.callers import Role
 from emulator.features.broadcast import rules as broadcasts
+from emulator.features.control import gate
+from emulator.features.identity import service as identity
 from emulator.features.pins import links, live_pins
 from emulator.features.pins import service as pins
 from emulator.observability.request_context import current
 from emulator.realtime import envelope
 from emulator.realtime.hub import Hub
+from emulator.realtime.page_access import PageAccess
 from emulator.realtime.publisher import Publisher
 from emulator.web import dispatch
 from emulator.wire import json_codec, query
@@ -24,6 +27,34 @@ from support.planted_faults import Patch, planted, wrap
 @planted("W5.open-to-every-origin")
 def errors_have_no_cors(patch: Patch) -> None:
     wrap(patch, dispatch, "error_reply", lambda reply, error, *, cors: reply(error, cors=False))
+
+
+@planted("W5.clients-on-another-machine")
+def a_proxy_passes_other_machines_to_the_control_api(patch: Patch) -> None:
+    patch.setattr(gate, "_forwarded_hosts", lambda headers: [])
+
+
+@planted("A6.hidden-address")
+def user_info_shows_the_whole_address(patch: Patch) -> None:
+    patch.setattr(identity, "hidden_address", lambda address: address)
+
+
+@planted("B7.credential-of-a-page", production=True)
+def a_page_needs_no_credential(patch: Patch) -> None:
+    def opened(init: Any, self: PageAccess, verify: Any, is_open: bool, *rest: Any) -> None:
+        init(self, verify, True, *rest)
+
+    wrap(patch, PageAccess, "__init__", opened)
+
+
+@planted("B7.whispers-to-a-page")
+def a_page_hears_the_whispers_to_every_user(patch: Patch) -> None:
+    wrap(
+        patch,
+        PageAccess,
+        "subscription",
+        lambda subscription, self, topic, caller, credential: subscription(self, topic, None, credential),
+    )
 
 
 @planted("W4.body-of-an-error", "W4.body-of-a-refused-write", "W4.unknown-paths")

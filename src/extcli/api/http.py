@@ -110,7 +110,7 @@ class Http:
         """
         fields = headers(body, authorization) | dict(extra or {})
         if self._control_token and path.startswith(_CONTROL):
-            fields["x-emulator-token"] = self._control_token
+            fields.setdefault("x-emulator-token", self._control_token)
         with explained(self.url):
             if is_probe:
                 fields["x-request-id"] = probe_id()

@@ -118,13 +118,10 @@ class WebSocketClient:
 
     def receive(self, seconds: float | None = None) -> Message | None:
         """Wait for a message and return it, or `None` after that many seconds."""
-        with explained(self.url, sent=self._sent):
-            try:
-                text = self._socket.recv(None if seconds is None else max(seconds, 0))
-            except TimeoutError:
-                return None
-        self._trace(f"< {shown(text)}")
-        message = envelope.read_message(text.encode() if isinstance(text, str) else text)
+        text = self.receive_text(seconds)
+        if text is None:
+            return None
+        message = envelope.read_message(text)
         if message is None:
             raise Closed(
                 f"{self.url} returned an unexpected answer",
@@ -133,6 +130,16 @@ class WebSocketClient:
                 exit_code=ExitCode.SERVICE_FAILED,
             )
         return message
+
+    def receive_text(self, seconds: float | None = None) -> bytes | None:
+        """Wait for a frame of any content and return it, or `None` after that many seconds."""
+        with explained(self.url, sent=self._sent):
+            try:
+                text = self._socket.recv(None if seconds is None else max(seconds, 0))
+            except TimeoutError:
+                return None
+        self._trace(f"< {shown(text)}")
+        return text.encode() if isinstance(text, str) else text
 
     def close(self) -> None:
         """Close the connection."""

@@ -11,7 +11,7 @@ from extcli.api import bodies
 from extcli.api.call import SERVICE, encoded
 from extcli.api.retry import RATE_LIMITED, Deadline, pause
 from extcli.conform.exchanges import CORS_HEADERS, HEADERS, Exchange
-from extcli.conform.rule import Differs, Rule
+from extcli.conform.rule import Differs, Rule, shown
 from extcli.conform.target import Target
 from extcli.errors import TooLarge
 
@@ -179,7 +179,9 @@ class Caller:
 def _query(path: str, query: Mapping[str, Any]) -> str:
     if not query:
         return ""
-    return ("&" if "?" in path else "?") + urlencode({name: str(value) for name, value in query.items()})
+    return ("&" if "?" in path else "?") + urlencode(
+        {name: value if isinstance(value, str) else shown(value) for name, value in query.items()}
+    )
 
 
 def _decoded(body: bytes) -> Any:

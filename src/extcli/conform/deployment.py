@@ -10,6 +10,7 @@ from extcli.config.urls import socket_of
 from extcli.conform.calls import Caller
 from extcli.conform.exchanges import Exchange
 from extcli.conform.leftovers import Leftovers
+from extcli.conform.pages import PATH, Page
 from extcli.conform.rule import Rule, Skipped
 from extcli.conform.sockets import Socket
 from extcli.conform.target import OMIT, Target, fresh
@@ -32,7 +33,7 @@ class Deployment:
         self._leftovers = Leftovers(self)
         self.channel = self.fresh("channel")
         self.user = self.fresh("user")
-        self._sockets: list[Socket] = []
+        self._sockets: list[Socket | Page] = []
 
     @property
     def client_id(self) -> str:
@@ -159,6 +160,17 @@ class Deployment:
         socket.data("authenticate", data={"client_id": self.client_id, "jwt": caller.token})
         socket.caller = caller
         return socket
+
+    def page(self) -> Page:
+        """Open a page's connection. Raises `Skipped` if the service has none."""
+        try:
+            page = Page(self, self._socket_url(PATH))
+        except ErrorAnswer as refused:
+            if refused.status != 404:
+                raise
+            raise Skipped("the service has no socket for pages") from None
+        self._sockets.append(page)
+        return page
 
     # After the probe
 

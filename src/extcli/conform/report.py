@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,6 +11,7 @@ from xml.etree import ElementTree as Xml
 
 from extcli.atomic_file import cannot_be_written, replace
 from extcli.conform.recording import NOT_RECORDED, SAME
+from extcli.conform.rule import shown
 from extcli.conform.run import Result, Status
 from extcli.output.printer import View
 from extcli.output.sanitize import field, visible
@@ -63,7 +63,7 @@ def as_json(result: Result) -> dict[str, Any]:
 
 def text_of(value: object) -> str:
     """Return a value as one line of JSON, or a text as it is, cut to 300 characters."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = value if isinstance(value, str) else shown(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,16 +103,17 @@ def expect(what: str, expected: object, seen: object) -> None:
         raise (Unspecified if are_refusals and what.startswith("the status") else Differs)(what, expected, seen)
 
 
-def expect_one_of(what: str, allowed: Sequence[object], seen: object) -> None:
-    """Raise `Differs` unless the value is one of those allowed."""
-    if not any(same(each, seen) for each in allowed):
-        raise Differs(what, " or ".join(map(str, allowed)), seen)
-
-
 def expect_that(what: str, holds: bool, expected: object, seen: object) -> None:
     """Raise `Differs` unless the condition holds. `expected` describes it."""
     if not holds:
         raise Differs(what, expected, seen)
+
+
+def shown(value: object) -> str:
+    """Return a value as one line of JSON, for reports. A set becomes a sorted array; bytes become text."""
+    if isinstance(value, bytes):
+        value = value.decode(errors="backslashreplace")
+    return json.dumps(value, ensure_ascii=False, default=lambda found: sorted(found, key=str))
 
 
 def same(one: Any, other: Any) -> bool:

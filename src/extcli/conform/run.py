@@ -10,7 +10,7 @@ from typing import Any
 from extcli.api.websocket import Closed
 from extcli.conform.deployment import Deployment
 from extcli.conform.exchanges import Exchange
-from extcli.conform.rule import Differs, Rule, Skipped, Unknown, Unspecified
+from extcli.conform.rule import Differs, Rule, Skipped, Unknown, Unspecified, shown
 from extcli.conform.target import Target
 from extcli.errors import CliError, Refused, ServerError
 
@@ -75,7 +75,7 @@ def _outcome(rule: Rule, at: Deployment, *, is_own: bool) -> Result:
         answer = at.exchanges[-1] if at.exchanges else None
         found = Differs(
             f"the answer to {answer.request}" if answer else "the answer",
-            f"a member {error}" if isinstance(error, KeyError) else f"another shape: {error}",
+            f"a member {shown(error.args[0])}" if isinstance(error, KeyError) else "the documented members and types",
             answer.answer if answer else None,
         )
     except (Closed, Refused, ServerError) as error:

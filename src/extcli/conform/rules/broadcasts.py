@@ -1,4 +1,4 @@
-"""Broadcasts over REST and the socket: requests, targets, roles and sizes."""
+"""Broadcasts to games and pages: requests, targets, roles and sizes, and who may hear them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import string
 from typing import Any
 
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import expect, rule
+from extcli.conform.rule import expect, rule, shown
 from extcli.conform.sockets import Socket
 
 LARGEST = 4_096
@@ -146,7 +146,7 @@ def compressible_message(at: Deployment) -> None:
 def event_names(at: Deployment) -> None:
     for name, status in (("x" * 256, 200), ("a b/é", 200), ("", 400), ("x" * 257, 400), ("new\nline", 400)):
         reply = at.admin.post("broadcast", {"event": name, "data": 1})
-        expect(f"the status of the event {name[:20]!r} of {len(name)} characters", status, reply.status)
+        expect(f"the status of the event {shown(name[:20])} of {len(name)} characters", status, reply.status)
 
 
 # Over the socket
@@ -187,3 +187,33 @@ def all_events(at: Deployment) -> None:
 def event_of_a_viewer(at: Deployment) -> None:
     error = at.game("viewer").error("broadcast", data={"topic": "news", "data": 1})
     expect("the status", 403, error.get("status"))
+
+
+# Pages
+
+
+@rule("B7", "Production lets a page hear only the channel of its token, and that of all.", "viewer", mode="production")
+def credential_of_a_page(at: Deployment) -> None:
+    page, own = at.page(), at.viewer.authorization or ""
+    for name, channel, authorization, status in (
+        ("no credential", at.channel, "", 401),
+        ("no token", at.channel, at.client_id, 401),
+        ("a malformed token", at.channel, f"{at.client_id} a.b.c", 401),
+        ("no credential for all channels", "all", "", 401),
+        ("a token of another channel", at.fresh("channel"), own, 403),
+        ("a token of the channel", at.channel, own, 200),
+        ("a token, for all channels", "all", own, 200),
+    ):
+        expect(f"the status with {name}", status, page.subscribe(channel, authorization))
+
+
+@rule("B7", "A page with a token hears only the whispers to its user.", "viewer", "admin", writes=True)
+def whispers_to_a_page(at: Deployment) -> None:
+    target, other = at.page(), at.page()
+    for page, caller in ((target, at.viewer), (other, at.caller("viewer", at.fresh("user")))):
+        expect("the status of a subscription", 200, page.subscribe(at.channel, caller.authorization or ""))
+    for audience, data in ((f"whisper-{at.user}", "to one"), ("broadcast", "to all")):
+        at.admin.post("broadcast", {"event": "news", "target": audience, "data": data}).check()
+    expect("what another user hears", ["to all"], other.heard())
+    # A whisper may arrive once for each spelling of the user (ruling B3).
+    expect("what the user hears", ["to one", "to all"], list(dict.fromkeys(target.heard())))

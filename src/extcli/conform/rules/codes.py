@@ -7,7 +7,7 @@ from typing import Any
 
 from extcli.conform.calls import Reply
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import ROLES, Skipped, expect, expect_that, rule
+from extcli.conform.rule import ROLES, Skipped, expect, expect_that, rule, shown
 
 
 def code(at: Deployment, length: int = 0) -> str:
@@ -132,7 +132,7 @@ def number_of_sets(at: Deployment) -> None:
 def names_of_sets(at: Deployment) -> None:
     check_unused(at)
     for names in (["A", "A"], ["A"], ["A", "B", "C"]):
-        expect(f"the status with names {names}", 400, define(at, [code(at)], [code(at)], names=names).status)
+        expect(f"the status with names {shown(names)}", 400, define(at, [code(at)], [code(at)], names=names).status)
     expect("the names afterwards", [], at.backend.get("codes").data["names"])
 
 
@@ -196,7 +196,7 @@ def limits_of_prizes(at: Deployment) -> None:
     for prizes, limit, wanted in (([0, 0, 0], 2, 2), ([0], 2, 2), ([0], 3, 3), ([0], 1, 3), ([0], 0, 3)):
         reply = grant(at, at.user, prizes=prizes, limits=[limit])
         expect("status and body of the grant", [200, {}], [reply.status, reply.json])
-        expect(f"the codes after prizes {prizes} with limit {limit}", [wanted], eligible(at, at.user))
+        expect(f"the codes after prizes {shown(prizes)} with limit {limit}", [wanted], eligible(at, at.user))
 
 
 @rule(
@@ -209,7 +209,9 @@ def limits_of_prizes(at: Deployment) -> None:
 def unknown_prizes(at: Deployment) -> None:
     new_set(at)
     for prizes in ([1], [0, 9], [-1], []):
-        expect(f"the status with prizes {prizes}", 400, grant(at, at.user, prizes=prizes, limits=[9] * 10).status)
+        expect(
+            f"the status with prizes {shown(prizes)}", 400, grant(at, at.user, prizes=prizes, limits=[9] * 10).status
+        )
     expect("the codes that the user may redeem", [0], eligible(at, at.user))
 
 
@@ -265,7 +267,7 @@ def redemption_of_nothing(at: Deployment) -> None:
 @rule("C5", "`redeem` takes an index from 0 to 9; others are refused with 400.", "viewer", writes=True)
 def index_to_redeem(at: Deployment) -> None:
     for body in ({"prize": 10}, {"prize": -1}, {"prize": "0"}, {}):
-        expect(f"the status with {body}", 400, at.viewer.post("codes/redeem", body).status)
+        expect(f"the status with {shown(body)}", 400, at.viewer.post("codes/redeem", body).status)
 
 
 @rule(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import expect, rule
+from extcli.conform.rule import expect, rule, shown
 
 
 def define(at: Deployment, **config: Any) -> str:
@@ -99,8 +99,8 @@ def open_polls(at: Deployment) -> None:
         ({"endsIn": 3600}, "active", 200),
     ):
         poll = define(at, **config)
-        expect(f"the state with {config}", state, at.viewer.get("vote_config", id=poll).data.get("status"))
-        expect(f"the status of a vote with {config}", status, status_of_vote(at, poll))
+        expect(f"the state with {shown(config)}", state, at.viewer.get("vote_config", id=poll).data.get("status"))
+        expect(f"the status of a vote with {shown(config)}", status, status_of_vote(at, poll))
 
 
 @rule("P4", "A disabled poll refuses votes with 400.", "viewer", "broadcaster", writes=True)

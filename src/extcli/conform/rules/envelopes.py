@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import expect, expect_that, rule
+from extcli.conform.rule import expect, expect_that, rule, shown
 from extcli.conform.sockets import Socket, frame
 
 NO_REQUEST = 65_535
@@ -98,7 +98,7 @@ def malformed_request_id(at: Deployment) -> None:
         game.send_raw(frame("get", "state", STATE, number))
         found = game.reply()
         seen = found["meta"].get("request_id"), found.get("errors", [{}])[0].get("status")
-        expect(f"request id and status for {number!r}", (NO_REQUEST, 400), seen)
+        expect(f"request id and status for {shown(number)}", (NO_REQUEST, 400), seen)
 
 
 @rule("X2", "The reply comes before the updates that its request causes.", "broadcaster", writes=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import expect, rule
+from extcli.conform.rule import expect, rule, shown
 from extcli.conform.rules.links import link
 from extcli.conform.rules.pins import bound_pin
 from extcli.conform.sockets import Socket
@@ -64,7 +64,7 @@ def refused_token(at: Deployment) -> None:
     game = at.socket()
     for token in ("", "x", "a.b.c"):
         error = game.error("authenticate", data={"client_id": at.client_id, "jwt": token})
-        expect(f"the status of {token!r}", 401, error.get("status"))
+        expect(f"the status of {shown(token)}", 401, error.get("status"))
 
 
 @rule("spec: Errors", "A wrong PIN is 400 Bad Request, and gives no rights.", writes=True)
@@ -80,7 +80,7 @@ def wrong_refresh_token(at: Deployment) -> None:
     game = at.socket()
     for token in ("", "x", "a.b.c"):
         error = game.error("authenticate", data={"client_id": at.client_id, "refresh": token})
-        expect(f"status and title of {token!r}", (400, "Bad Request"), (error.get("status"), error.get("title")))
+        expect(f"status and title of {shown(token)}", (400, "Bad Request"), (error.get("status"), error.get("title")))
 
 
 @rule("spec: Authentication", "A failed attempt leaves the rights of the connection unchanged.", "viewer")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 from extcli.api import tokens
 from extcli.conform.calls import Caller, Reply
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import ROLES, expect, rule
+from extcli.conform.rule import ROLES, expect, rule, shown
 from extcli.conform.target import OMIT
 
 LATER = 600
@@ -77,13 +78,13 @@ def early_token(at: Deployment) -> None:
 def malformed_exp(at: Deployment) -> None:
     wrong: list[Any] = [True, "soon", []]
     for exp in wrong:
-        expect(f"the status with exp {exp}", 401, status(at.caller("viewer", exp=exp)))
+        expect(f"the status with exp {shown(exp)}", 401, status(at.caller("viewer", exp=exp)))
 
 
 @rule("A1", "An `exp` that is null, or in milliseconds, is refused with 401.", secret=True, mode="production")
 def exp_in_milliseconds(at: Deployment) -> None:
     for exp in (None, at.now() + LATER * 1000, 10**11):
-        expect(f"the status with exp {exp}", 401, status(at.caller("viewer", exp=exp)))
+        expect(f"the status with exp {shown(exp)}", 401, status(at.caller("viewer", exp=exp)))
     expect("the status with exp 10**11 - 1", 200, status(at.caller("viewer", exp=10**11 - 1)))
 
 
@@ -91,7 +92,7 @@ def exp_in_milliseconds(at: Deployment) -> None:
 def malformed_stage(at: Deployment) -> None:
     stages: list[Any] = [["sandbox"], {}, 1, True]
     for stage in stages:
-        expect(f"the status with {stage}", 401, status(at.caller("viewer", allowed_stage=stage)))
+        expect(f"the status with {shown(stage)}", 401, status(at.caller("viewer", allowed_stage=stage)))
 
 
 @rule("A1", "Production refuses a token of the sandbox with 403.", "viewer", secret=True, mode="production")
@@ -116,7 +117,9 @@ def ignored_signature(at: Deployment) -> None:
     for signature in ("any", ""):
         reply = at.bearer(f"{head}.{claims}.{signature}").get("user_info")
         expect(
-            f"status and role with the signature {signature!r}", (200, "viewer"), (reply.status, reply.json.get("role"))
+            f"status and role with the signature {shown(signature)}",
+            (200, "viewer"),
+            (reply.status, reply.json.get("role")),
         )
 
 
@@ -175,9 +178,9 @@ def numeric_ids(at: Deployment) -> None:
 @rule("A2", "An unknown role counts as viewer.", "viewer", secret=True)
 def unknown_role(at: Deployment) -> None:
     for role in ("moderator", "Admin", ""):
-        expect(f"the role for {role!r}", "viewer", at.caller(role).get("user_info").data.get("role"))
+        expect(f"the role for {shown(role)}", "viewer", at.caller(role).get("user_info").data.get("role"))
         refused = at.caller(role).get("vote_logs", id=at.fresh("poll")).status
-        expect(f"the status of vote_logs for {role!r}", 403, refused)
+        expect(f"the status of vote_logs for {shown(role)}", 403, refused)
 
 
 @rule("A2", "A broadcaster without `channel_id` acts for the channel of their `user_id`.", secret=True, writes=True)
@@ -192,7 +195,7 @@ def malformed_ids(at: Deployment) -> None:
     for claim in ("user_id", "channel_id", "opaque_user_id"):
         for value in values:
             token = at.target.token_of({"role": "viewer", claim: value}, at.client_id)
-            expect(f"the status with {claim} {value!r}", 401, status(at.bearer(token)))
+            expect(f"the status with {claim} {shown(value)}", 401, status(at.bearer(token)))
 
 
 @rule("A3", "A user who shares their id stays the same voter.", "viewer", secret=True, writes=True)
@@ -202,6 +205,16 @@ def one_person(at: Deployment) -> None:
     for caller in (at.caller("viewer", at.user, opaque=opaque), at.caller("viewer", at.user, opaque=None)):
         reply = caller.post("vote", {"value": 2}, id=poll).data
         expect("count and sum of the votes", (1, 2), (reply["stats"]["count"], reply["stats"]["sum"]))
+
+
+@rule("A6", "`user_info` hides the last part of the caller's address.", "viewer")
+def hidden_address(at: Deployment) -> None:
+    found = at.viewer.get("user_info").data.get("ip_address")
+    address = ip_address(found) if found else None  # a service behind a Unix socket knows none
+    if address is not None:
+        bits = 24 if address.version == 4 else 48
+        hidden = ip_network(f"{address}/{bits}", strict=False).network_address
+        expect(f"the address, without all but {bits} bits", str(hidden), found)
 
 
 @rule("gaps: Clock and directory", "`user_info` has the caller's role, channel, ids and client id.", "viewer")

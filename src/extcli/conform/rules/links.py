@@ -88,7 +88,7 @@ def check_of_a_pin(at: Deployment) -> None:
 def pair_of_tokens(at: Deployment) -> None:
     pair = at.socket().data("authenticate", data={"client_id": at.client_id, "pin": bound_pin(at)})
     for name in ("jwt", "refresh"):
-        expect_that(name, isinstance(pair.get(name), str), "a text", type(pair.get(name)).__name__)
+        expect_that(name, isinstance(pair.get(name), str), "a text", pair.get(name))
     found = at.bearer(pair["jwt"]).get("user_info").data
     expect("the role of the access token", "broadcaster", found.get("role"))
     expect("the channel of the access token", at.channel, found.get("channel_id"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import expect, rule
+from extcli.conform.rule import expect, rule, shown
 
 STORE = "channel_state"
 
@@ -20,8 +20,8 @@ def patched(at: Deployment, before: Any, patch: Any) -> Any:
 def refused(at: Deployment, before: Any, patch: Any) -> None:
     """Raise `Differs` unless the patch is refused with 400 and the document stays as it was."""
     at.broadcaster.post(STORE, before).check()
-    expect(f"the status of PATCH {patch}", 400, at.broadcaster.patch(STORE, patch).status)
-    expect(f"the store after PATCH {patch}", before, at.broadcaster.get(STORE).data)
+    expect(f"the status of PATCH {shown(patch)}", 400, at.broadcaster.patch(STORE, patch).status)
+    expect(f"the store after PATCH {shown(patch)}", before, at.broadcaster.get(STORE).data)
 
 
 def op(name: str, path: str, **members: Any) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def json_patch(at: Deployment) -> None:
         ({"a/b": 1, "m~n": 2}, [op("test", "/a~1b", value=1), op("remove", "/m~0n")], {"a/b": 1}),
         ({"a": 1}, [op("add", "/a", value=None)], {"a": None}),
     ):
-        expect(f"the store after {patch}", after, patched(at, before, patch))
+        expect(f"the store after {shown(patch)}", after, patched(at, before, patch))
 
 
 @rule("S2", "`add` creates missing parent objects.", "broadcaster", writes=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from extcli.conform.calls import Caller, Reply
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import ROLES, Skipped, expect, expect_that, rule
+from extcli.conform.rule import ROLES, Skipped, expect, expect_that, rule, shown
 
 WRONG = "ZZZZZZ"
 """A PIN that is never issued: it would be one in 700 million."""
@@ -72,7 +72,7 @@ def pin_for_a_client_id(at: Deployment) -> None:
     ]
     for reply in replies:
         found = reply.data
-        expect_that("the PIN", isinstance(found.get("pin"), str), "a text", type(found.get("pin")).__name__)
+        expect_that("the PIN", isinstance(found.get("pin"), str), "a text", found.get("pin"))
         expect_that("pin and token", found["pin"] == found.get("token"), "the same text", "different texts")
 
 
@@ -81,7 +81,7 @@ def pin_without_a_client_id(at: Deployment) -> None:
     bodies: list[Any] = [{}, {"identifier": ""}, {"identifier": 1}, []]
     for path in ("link/pin", "pin"):
         for body in bodies:
-            expect(f"the status of POST {path} with {body}", 400, at.anonymous.post(path, body).status)
+            expect(f"the status of POST {path} with {shown(body)}", 400, at.anonymous.post(path, body).status)
 
 
 @rule("T2", "`link/pin` with a bad token is 401, although it needs none.", writes=True)

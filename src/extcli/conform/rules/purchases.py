@@ -8,7 +8,7 @@ from typing import Any
 from extcli.api import tokens
 from extcli.conform.calls import Reply
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import expect, rule
+from extcli.conform.rule import expect, rule, shown
 
 SOURCE = "gaps: Purchases"
 
@@ -31,7 +31,27 @@ def outstanding(game: Any) -> list[Any]:
 def malformed_receipt(at: Deployment) -> None:
     for receipt in (5, True, 1.5):  # the sandbox accepts any text (ruling T6)
         reply = at.viewer.post("bits/transactions", {"transactionReceipt": receipt})
-        expect(f"the status of the receipt {receipt!r}", 400, reply.status)
+        expect(f"the status of the receipt {shown(receipt)}", 400, reply.status)
+
+
+@rule(
+    "T6",
+    "The sandbox accepts any text as a receipt; the body says which purchase it is.",
+    "viewer",
+    "broadcaster",
+    writes=True,
+    mode="sandbox",
+)
+def receipt_of_any_text(at: Deployment) -> None:
+    game = at.game()
+    for receipt in ("", "a placeholder", "a.b.c"):
+        stated = {"transactionId": at.fresh("purchase"), "userId": at.fresh("user"), "sku": "conform"}
+        reply = at.viewer.post("bits/transactions", {"transactionReceipt": receipt, **stated})
+        expect(f"the status of the receipt {shown(receipt)}", 201, reply.status)
+        (found,) = game.data("get", "transaction", {"sku": "*"})["transactions"]
+        seen = [found.get(name) for name in ("id", "userId", "sku")]
+        expect(f"id, userId and sku of the purchase of the receipt {shown(receipt)}", list(stated.values()), seen)
+        game.data("validate", "transaction", {"id": found["id"]})
 
 
 @rule(

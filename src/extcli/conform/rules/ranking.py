@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import ROLES, expect, rule
+from extcli.conform.rule import ROLES, expect, rule, shown
 
 
 def answer(at: Deployment, ranking: str, user: str, key: str) -> Any:
@@ -99,7 +99,7 @@ def top_100(at: Deployment) -> None:
 def answer_without_a_text(at: Deployment) -> None:
     ranking = at.fresh("ranking")
     for body in ({}, {"key": 5}, {"key": None}, {"key": ["red"]}):
-        expect(f"the status of {body}", 400, at.viewer.post("rank", body, id=ranking).status)
+        expect(f"the status of {shown(body)}", 400, at.viewer.post("rank", body, id=ranking).status)
 
 
 @rule(

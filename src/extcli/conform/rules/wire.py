@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from extcli.api.http import is_loopback
 from extcli.conform.calls import Reply
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import expect, expect_that, rule
+from extcli.conform.rule import expect, expect_that, rule, shown
 
 KIB = 1024
 PAGE = {"origin": "https://extension.example"}
@@ -88,7 +92,7 @@ def lenient_json(at: Deployment) -> None:
 def malformed_body(at: Deployment) -> None:
     poll = at.fresh("poll")
     for body in (b"", b"{", b"\xff", b"value=1", b'{"value":1} {}'):
-        expect(f"the status for {body!r}", 400, at.viewer.call("POST", "vote", content=body, id=poll).status)
+        expect(f"the status for {shown(body)}", 400, at.viewer.call("POST", "vote", content=body, id=poll).status)
     expect("the number of votes", 0, at.viewer.get("vote", id=poll).data["stats"]["count"])
 
 
@@ -169,9 +173,28 @@ def exposed_headers(at: Deployment) -> None:
 @rule("W5", "The control API refuses pages of another origin, and no page may read it.", emulator=True)
 def closed_control_api(at: Deployment) -> None:
     for headers in (PAGE, {"sec-fetch-site": "cross-site"}, {"host": "evil.example"}):
-        reply = at.anonymous.call("GET", "/_emulator/clock", headers=headers)
-        expect(f"the status with {headers}", 403, reply.status)
+        reply = _clock(at, headers)
+        expect(f"the status with {shown(headers)}", 403, reply.status)
         expect("access-control-allow-origin", None, reply.headers.get("access-control-allow-origin"))
+
+
+@rule("W5", "A loopback `Host` opens the control API to clients on the service's machine only.", emulator=True)
+def clients_on_another_machine(at: Deployment) -> None:
+    elsewhere: list[dict[str, str]] = [
+        {"x-forwarded-for": "198.51.100.7"},
+        {"x-real-ip": "198.51.100.7"},
+        {"forwarded": "for=198.51.100.7"},
+    ]
+    if not is_loopback(urlsplit(at.target.http.url).hostname or ""):
+        elsewhere.append({})
+    for headers in elsewhere:
+        reply = _clock(at, {"host": "localhost", **headers})
+        expect(f"the status with the host localhost and {shown(headers)}", 403, reply.status)
+
+
+def _clock(at: Deployment, headers: Mapping[str, str]) -> Reply:
+    """Read the clock without the control token."""
+    return at.anonymous.call("GET", "/_emulator/clock", headers={"x-emulator-token": "", **headers})
 
 
 def _lists(reply: Reply, header: str, *names: str) -> None:
@@ -227,7 +250,7 @@ def length_of_an_id(at: Deployment) -> None:
 def printable_ids(at: Deployment) -> None:
     for path in ("rank", "accumulate"):
         for id, status in (("ä ?/", 200), ("🎲", 200), ("a\nb", 400), ("\x00", 400)):
-            expect(f"the status of {path} with the id {id!r}", status, at.admin.get(path, id=id).status)
+            expect(f"the status of {path} with the id {shown(id)}", status, at.admin.get(path, id=id).status)
 
 
 @rule("W8", "A missing or empty `id` is `default`.", "viewer", writes=True)
