@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -9,7 +10,8 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from support.html_pages import read_page
+from support.faults import add_fault, faults_of
+from support.pages import main_of
 from support.service import CHANNEL, CLIENT_ID, LiveServer
 from support.socket_client import SocketClient, linked_game
 
@@ -51,6 +53,18 @@ def sockets(live: LiveServer) -> object:
     return httpx.get(f"{live.url}/_emulator/sockets").json()["sockets"]
 
 
+def fault(live: LiveServer) -> None:
+    add_fault(live, match="GET /v1/e/vote", effect="status", id="f1")
+
+
+def namespace(live: LiveServer) -> None:
+    httpx.post(f"{live.url}/_ns/other").raise_for_status()
+
+
+def namespaces(live: LiveServer) -> object:
+    return httpx.get(f"{live.url}/_ns").json()["namespaces"]
+
+
 POLLS = of("contents/polls")
 DESTRUCTIONS = {
     "a poll": Destruction(f"ui/polls?id=lunch&{OF_CHANNEL}", "Delete the poll", vote, POLLS),
@@ -59,6 +73,10 @@ DESTRUCTIONS = {
     "a PIN": Destruction("ui/pins", "Expire", pin, of("contents/pins")),
     "a day": Destruction("ui/clock", "+ 1 d", rank, of("contents/rankings")),
     "eight days": Destruction("ui/clock", "+ 8 d", vote, POLLS),
+    "the next expiry": Destruction("ui/clock", "Jump to the next", rank, of("contents/rankings")),
+    "a fault": Destruction("ui/faults", "Remove f1", fault, faults_of),
+    "all faults": Destruction("ui/faults", "Remove all", fault, faults_of),
+    "a namespace": Destruction("ui/namespaces", "Delete other", namespace, namespaces),
     "everything": Destruction("", "Delete all data", vote, POLLS),
 }
 
@@ -129,16 +147,24 @@ def test_a_reset_is_asked_done_and_undone(live: LiveServer, page: Page):
     assert POLLS(live)
 
 
-def test_each_destructive_form_says_what_is_lost(live: LiveServer):
-    for make in (vote, rank, codes, pin):
+DESTRUCTIVE = re.compile(r"(Delete|Remove|Expire|Close|Jump|Set$|\+ \d+ d$)")
+"""The labels of forms that destroy something. A move of up to an hour is not among them."""
+FINAL, UNDOABLE = "You cannot undo it.", "You can undo it for a minute."
+
+
+def test_each_destructive_form_asks_and_says_whether_it_can_be_undone(live: LiveServer):
+    for make in (vote, rank, codes, pin, fault, namespace):
         make(live)
     with SocketClient(live):
-        pages = {name: read_page(f"{live.url}/_emulator/{each.page}") for name, each in DESTRUCTIONS.items()}
-        pages["sockets"] = read_page(f"{live.url}/_emulator/ui/sockets")
+        number = httpx.get(f"{live.url}/_emulator/sockets").json()["sockets"][0]["number"]
+        paths = {each.page for each in DESTRUCTIONS.values()} | {"ui/sockets", f"ui/sockets?socket={number}"}
+        pages = "".join(main_of(f"{live.url}/_emulator/{path}") for path in sorted(paths))
 
-    for name, page in pages.items():
-        folded = [given for tag, given in page.elements if tag == "details" and given.get("class") == "asks"]
-        assert folded, name
-    assert "This deletes the poll with its votes, log and definition. You cannot undo it." in pages["a poll"].text
-    assert "This deletes nearly all data, polls too" in pages["eight days"].text
-    assert "This closes every open socket of games and pages." in pages["sockets"].text
+    questions = re.findall(r'<details class="asks" id="([^"]+)-asks">.*?<p>(.*?)</p>', pages, re.DOTALL)
+    forms = re.findall(r'<form id="([^"]+)" class="action"(?:(?!</form>).)*<button>([^<]*)<', pages, re.DOTALL)
+    assert sorted(id for id, label in forms if DESTRUCTIVE.match(label)) == sorted(id for id, _ in questions)
+    assert ["reset"] == [id for id, text in questions if not text.endswith(f" {FINAL}")]
+    assert ["reset"] == [id for id, text in questions if text.endswith(f" {UNDOABLE}")]
+    texts = [text for _, text in questions]
+    assert f"This deletes the poll with its votes, log and definition. {FINAL}" in texts
+    assert f"This deletes nearly all data, polls too: only codes and links live longer. {FINAL}" in texts

@@ -128,7 +128,7 @@ def test_an_open_screen_counts_hits_and_adds_with_the_keyboard(live: LiveServer,
     viewer().post("vote", json={"value": 1})
 
     expect(page.locator("tbody")).to_contain_text("2 of 3")
-    page.locator("#remove-f1-more > summary").click()
+    page.locator("#remove-f1-asks > summary").click()
     page.locator("#remove-f1 .submit > button").click()
     expect(page.locator("main")).to_contain_text("No faults: the service works normally.")
     page.close()

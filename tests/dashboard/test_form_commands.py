@@ -34,7 +34,8 @@ def shown(page: Page, form: str) -> str:
 
 
 def typed(page: Page, form: str, fields: dict[str, str]) -> None:
-    """Type these values into a form; `path=…` selects an option."""
+    """Type these values into a form, after its question if it asks; `path=…` selects an option."""
+    page.locator("details.asks").evaluate_all("all => all.forEach((each) => { each.open = true; })")
     for name, value in fields.items():
         field = page.locator(f'#{form} [name="{name}"]')
         if field.evaluate("each => each.tagName") == "SELECT":

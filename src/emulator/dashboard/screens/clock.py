@@ -10,8 +10,8 @@ from emulator.dashboard.screen import Query, Screen, Service
 _STEPS: Final = (("1 min", MINUTE), ("5 min", 5 * MINUTE), ("1 h", HOUR))
 """Moves that the screen offers."""
 _LONG_STEPS: Final = (
-    ("1 d", DAY, "This deletes stores, rankings and buffers that are not written until then. You cannot undo it."),
-    ("8 d", 8 * DAY, "This deletes nearly all data, polls too: only codes and links live longer. You cannot undo it."),
+    ("1 d", DAY, "This deletes stores, rankings and buffers that are not written until then."),
+    ("8 d", 8 * DAY, "This deletes nearly all data, polls too: only codes and links live longer."),
 )
 """Moves that ask first, with what they delete."""
 _COMING: Final = 50
