@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Set
+from collections.abc import Awaitable, Sequence, Set
 from enum import StrEnum
 from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from emulator.errors import BadRequest, EngineError, Forbidden
+from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError
+from emulator.refusals import OF_ROLES, Facts, refusal
 
 _log = logging.getLogger("emulator")
 
@@ -36,11 +37,42 @@ def opaque_id_of(user_id: str) -> str:
     return user_id if user_id.startswith("U") else f"U{user_id}"
 
 
-def role_error(role: Role, allowed: Set[Role], doing: str = "do this") -> Forbidden:
+_REFUSED: Final = (Forbidden, "role is not authorized")
+_INSTEAD: Final = "Send a token of the role {instead} (with extcli: `--as {instead}`)"
+
+
+@refusal(*_REFUSED, OF_ROLES, "The role may not do this", f"{_INSTEAD}.")
+def role_not_allowed(*, role: str, doing: str, allowed: Sequence[str], instead: str) -> Facts:
+    detail = f"the role {role} may not {doing}; allowed: {', '.join(sorted(allowed))}"
+    return Facts(detail, f"role {role}", f"role {_alternatives(allowed)}")
+
+
+@refusal(*_REFUSED, "A4", "All channels share this id", f"{_INSTEAD}, or choose an id without global.")
+def shared_by_all_channels(*, role: str, id: str, allowed: Sequence[str], instead: str) -> Facts:
+    rest = f"so the role {role} may not change it; allowed: {', '.join(sorted(allowed))}"
+    return Facts(f"id: all channels share {id}, {rest}", f"role {role}, id {id}", f"role {_alternatives(allowed)}")
+
+
+@refusal(
+    BadRequest,
+    "Invalid channel",
+    "A4",
+    "The request names no channel",
+    "Use a token with channel_id; as admin or backend, name the channel (with extcli: `--channel ID`).",
+)
+def no_channel(*, what: str) -> Facts:
+    detail = f"{what} needs a channel: use a token with channel_id, or ?channel_id="
+    return Facts(detail, "a token without a channel", "a token with channel_id, or ?channel_id= as admin or backend")
+
+
+def role_error(role: Role, allowed: Set[Role], doing: str = "do this") -> ServiceError:
     """Return the error for a role that may not do something. `extcli` suggests the allowed roles that it names."""
-    return Forbidden(
-        "role is not authorized", f"the role {role} may not {doing}; allowed: {', '.join(sorted(allowed))}"
-    )
+    roles = [each for each in Role if each in allowed]
+    return role_not_allowed(role=role, doing=doing, allowed=roles, instead=roles[0])
+
+
+def _alternatives(roles: Sequence[str]) -> str:
+    return " or ".join(filter(None, (", ".join(roles[:-1]), roles[-1])))
 
 
 def is_global(id: str) -> bool:
@@ -51,17 +83,14 @@ def is_global(id: str) -> bool:
 def check_extension_wide(caller: Caller, name: str) -> None:
     """Raise `Forbidden` unless the caller may define, replace or delete what all channels share (ruling A4)."""
     if caller.role not in EXTENSION_WRITERS:
-        raise Forbidden(
-            "role is not authorized",
-            f"id: all channels share {name}, so the role {caller.role} may not change it; "
-            f"allowed: {', '.join(sorted(EXTENSION_WRITERS))}",
-        )
+        roles = [each for each in Role if each in EXTENSION_WRITERS]
+        raise shared_by_all_channels(role=caller.role, id=name, allowed=roles, instead=roles[0])
 
 
 def required_channel(channel: str | None, what: str) -> str:
     """Return the channel; raise `BadRequest` if there is none (ruling A4)."""
     if not channel:
-        raise BadRequest("Invalid channel", f"{what} needs a channel: use a token with channel_id, or ?channel_id=")
+        raise no_channel(what=what)
     return channel
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+UNAUTHORIZED: Final = "User was unauthorized to access this resource"
+"""The reason of every refused credential."""
 
 
 class Refused(NamedTuple):

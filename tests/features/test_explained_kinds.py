@@ -73,7 +73,7 @@ KINDS: dict[str, tuple[Call, int, str, str, str]] = {
     "parameters": (call("GET", "vote?" + "a&" * 1_001), 400, "W7", "parameters", "at most 1000"),
     # tokens
     "Bearer": (lambda live: header(live, "Bearer a.b.c"), 401, "spec: Authentication", "Bearer", "<client id> <JWT>"),
-    "one word": (lambda live: header(live, CLIENT_ID), 401, "spec: Authentication", "number of words", "<client id>"),
+    "one word": (lambda live: header(live, CLIENT_ID), 401, "spec: Authentication", "one word", "<client id>"),
     "no JWT": (lambda live: header(live, f"{CLIENT_ID} no"), 401, "A1", "not a JWT", "JWT signed with HS256"),
     "an expired token": (lambda live: token(live, exp=1_000), 401, "A1", "exp 1970-01-01T00:16:40Z", "in the future"),
     "a moved clock": (moved, 401, "A1", "clock is 8 days ahead of the system's", "of this service's clock"),

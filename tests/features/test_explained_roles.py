@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from emulator.features.explanations import texts
-from emulator.features.explanations.cases import Refusal
-from emulator.features.explanations.rules import explain
-from production.test_production_roles import CREDENTIALS, Invalid, authorization
+from production.test_production_roles import authorization
 from production.test_production_socket_roles import ROWS as SOCKET_ROWS
 from production.test_production_socket_roles import Row as SocketRow
 from production.test_production_socket_roles import jwt_of, name_of
@@ -99,18 +97,3 @@ def test_a_socket_request_before_authentication_is_explained(row: SocketRow, liv
         explanation = latest(live)["explanation"]
 
     assert ("X3", "an unauthenticated connection") == (explanation["rule"], explanation["held"])
-
-
-@pytest.mark.parametrize(
-    ("invalid", "role"), [(invalid, role) for invalid in CREDENTIALS.values() for role in invalid.roles]
-)
-def test_every_token_that_production_refuses_is_explained(production: LiveServer, invalid: Invalid, role: str):
-    with Client(base_url=f"{production.url}/v1/e/", headers=invalid.headers(role)) as client:
-        body = client.get("vote").json()
-
-    found = explain(Refusal(invalid.status, body["reason"], body["info"]))
-
-    assert found is not None
-    assert found.rule in ("A1", "spec: Authentication")
-    assert found.held
-    assert found.needed

@@ -110,7 +110,7 @@ def test_after_delete_pin_an_issued_token_logs_in_to_no_new_link(unlinked, pair,
 
     error = unlinked.error("authenticate", data={"client_id": CLIENT_ID, "jwt": pair["jwt"]})
 
-    assert (401, True) == (error["status"], "link was revoked" in error["detail"])
+    assert (401, True) == (error["status"], "link has ended" in error["detail"])
     assert not broadcaster.get("pin_token_exists").json()["exists"]
 
 
@@ -122,7 +122,7 @@ def test_after_delete_pin_an_issued_token_makes_no_pin_and_validates_none(strang
     answers = [access.post("link/pin"), access.post("validate_pin", json={"pin": pin})]
 
     assert [401, 401] == [answer.status_code for answer in answers]
-    assert "link was revoked" in answers[0].json()["info"]
+    assert "link has ended" in answers[0].json()["info"]
     assert not broadcaster.get("pin_token_exists").json()["exists"]
 
 

@@ -116,7 +116,7 @@ def test_without_a_channel_a_user_can_neither_join_nor_vote(admin, backend):
 
     answers = [backend.post("team_membership"), backend.post("curated_poll", json={"question_id": "q1", "vote": "o1"})]
 
-    assert [(400, "a team is a channel: use a token with a channel_id, or ?channel_id=")] * 2 == [
+    assert [(400, "a team needs a channel: use a token with channel_id, or ?channel_id=")] * 2 == [
         error_of(each) for each in answers
     ]
     assert {} == results(backend)

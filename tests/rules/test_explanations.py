@@ -9,7 +9,6 @@ from collections.abc import Iterator
 import pytest
 import typer.main
 
-from emulator.callers import Caller, Role
 from emulator.features.explanations import texts
 from emulator.features.explanations.cases import PARAMETER, Case, Refusal
 from emulator.features.explanations.rules import TABLE, explain, explain_close, values_of
@@ -22,13 +21,7 @@ from support import ruling_texts
 from support.refusal_sites import SAMPLE, Site, closes, refusals
 from support.ruling_texts import ROOT
 
-VIEWER = Caller("my-extension", Role.VIEWER, "777", "5", "U5")
-ROLES = "User was unauthorized to access this resource"
-
-
 DYNAMIC = [
-    (ROLES, "token expired: exp 1000 is not after 2000; this service's clock is 8 days ahead of the system's"),
-    (ROLES, "token not valid yet: nbf 2000; this service's clock is 8 days behind the system's"),
     ("Not Found", "the journal has no entry of 'x'; the nearest rules are X1"),
     ("Not Found", "there is no rule 'x'; the nearest rules are X1"),
     ("Store too large", "data would be 3000 bytes of compact JSON; the limit is 2048"),
@@ -112,19 +105,10 @@ def test_the_texts_of_cases_use_only_values_that_exist():
         for case in (*TABLE, *CLOSES)
         for text in case[2:]
         for _, field, _, _ in string.Formatter().parse(text)
-        if field and field not in common | set(re.compile(case.detail).groupindex) | derived(case)
+        if field and field not in common | set(re.compile(case.detail).groupindex)
     }
 
     assert set() == unknown
-
-
-def derived(case: Case) -> set[str]:
-    groups = set(re.compile(case.detail).groupindex)
-    return {
-        *({"one_role"} if "allowed" in groups else ()),
-        *({"ago", "exp_at"} if "exp" in groups else ()),
-        *({"nbf_at"} if "nbf" in groups else ()),
-    }
 
 
 def commands() -> Iterator[str]:
@@ -156,35 +140,6 @@ def test_no_recommended_command_has_a_pin_as_an_argument():
 
 
 @pytest.mark.parametrize(
-    ("status", "reason", "detail", "rule", "held", "needed"),
-    [
-        (403, "role is not authorized", "the role viewer may not do this; allowed: admin, backend, broadcaster",
-         "spec: Authentication", "role viewer", "role broadcaster, admin or backend"),
-        (403, "role is not authorized", "id: all channels share global-x, so the role broadcaster may not change it; "
-         "allowed: admin, backend", "A4", "role broadcaster, id global-x", "role admin or backend"),
-        (401, ROLES, "token expired: exp 1000 is not after 1720", "A1", "exp 1970-01-01T00:16:40Z, 12 min ago",
-         "exp in the future"),
-        (401, ROLES, "token expired: exp 1000 is not after 692200; this service's clock is 8 days ahead of the "
-         "system's",
-         "A1", "exp 1970-01-01T00:16:40Z, and this service's clock is 8 days ahead of the system's",
-         "exp after the time of this service's clock"),
-        (401, ROLES, "token not valid yet: nbf 1000; this service's clock is 1 day behind the system's",
-         "A1", "nbf 1970-01-01T00:16:40Z, and this service's clock is 1 day behind the system's",
-         "nbf before the time of this service's clock"),
-        (429, "Too many requests", "too many requests from this caller; retry in 3 s", "gaps: Limits",
-         "requests from this caller above the rate", "the next request in 3 s"),
-    ],
-)  # fmt: skip
-def test_held_and_needed_are_read_from_the_detail(
-    status: int, reason: str, detail: str, rule: str, held: str, needed: str
-):
-    found = explain(Refusal(status, reason, detail, "POST /v1/e/vote"))
-
-    assert found is not None
-    assert (rule, held, needed) == (found.rule, found.held, found.needed)
-
-
-@pytest.mark.parametrize(
     ("detail", "path", "body", "held"),
     [
         ("prizes[1]: there is nothing", "/v1/e/codes", b'{"prizes":[0,9]}', "prizes[1] 9"),
@@ -192,7 +147,7 @@ def test_held_and_needed_are_read_from_the_detail(
     ],
 )  # fmt: skip
 def test_what_was_sent_is_shown_if_it_is_known(detail: str, path: str, body: bytes, held: str):
-    found = explain(Refusal(400, "Invalid body", detail, f"POST {path}", path, body, VIEWER))
+    found = explain(Refusal(400, "Invalid body", detail, f"POST {path}", path, body))
 
     assert found is not None
     assert held == found.held
@@ -242,17 +197,6 @@ def test_a_body_that_is_wrong_as_a_whole_is_shown_if_it_is_short(length: int, is
 
     assert found is not None
     assert is_shown == (f"the body {body}" == found.held)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "ago"),
-    [(59, "59 s"), (60, "1 min"), (3_599, "59 min"), (3_600, "1 h"), (86_400, "1 day"), (172_800, "2 days")],
-)
-def test_how_long_ago_a_token_expired_is_shown_in_the_largest_unit(seconds: int, ago: str):
-    found = explain(Refusal(401, ROLES, f"token expired: exp 1000 is not after {1000 + seconds}", "POST /v1/e/vote"))
-
-    assert found is not None
-    assert f"exp 1970-01-01T00:16:40Z, {ago} ago" == found.held
 
 
 def test_an_unknown_refusal_has_no_explanation():

@@ -10,11 +10,14 @@ from typing import get_type_hints
 import pytest
 
 import emulator.feature_list
+from emulator.auth import refusals as auth
+from emulator.callers import CHANNEL_WRITERS, Role, role_error
 from emulator.errors import BadRequest, NotFound
 from emulator.features.explanations import texts
 from emulator.features.explanations.cases import Refusal
 from emulator.features.explanations.rules import what_was_sent
 from emulator.features.trivia import refusals as trivia
+from emulator.limits import refusals as limits
 from emulator.refusals import OF_INPUT, OF_ROLES, REFUSALS, Declared, Facts
 
 assert emulator.feature_list  # it imports all features, and so declares their refusals
@@ -93,3 +96,34 @@ def test_a_refusal_keeps_the_status_of_its_error():
 )
 def test_a_refused_value_is_explained_by_what_was_sent(path: str, body: bytes, detail: str, held: str):
     assert held == what_was_sent(Refusal(400, "Invalid body", detail, f"POST {path}", path, body))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "ago"),
+    [(59, "59 s"), (60, "1 min"), (3_599, "59 min"), (3_600, "1 h"), (86_400, "1 day"), (172_800, "2 days")],
+)
+def test_how_long_ago_a_token_expired_is_shown_in_the_largest_unit(seconds: int, ago: str):
+    refused = auth.expired(exp=1000, now=1000 + seconds).refused
+
+    assert refused is not None
+    assert f"exp 1970-01-01T00:16:40Z, {ago} ago" == refused.held
+
+
+def test_a_refused_role_is_told_the_roles_that_may_in_their_order():
+    error = role_error(Role.VIEWER, CHANNEL_WRITERS)
+
+    assert error.refused is not None
+    assert "the role viewer may not do this; allowed: admin, backend, broadcaster" == error.detail
+    assert (
+        "role broadcaster, admin or backend",
+        "Send a token of the role broadcaster (with extcli: `--as broadcaster`).",
+    ) == (
+        error.refused.needed,
+        error.refused.next_step,
+    )
+
+
+def test_a_rate_says_when_the_next_request_is_allowed():
+    error = limits.too_many_requests(by="from this caller", seconds=3)
+
+    assert ("too many requests from this caller; retry in 3 s", 3) == (error.detail, error.retry_after)

@@ -9,10 +9,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from emulator.auth import refusals
 from emulator.callers import EXTENSION_WRITERS, Caller, Grant, Role, opaque_id_of
-from emulator.errors import Forbidden, Unauthorized
 
-UNAUTHORIZED = "User was unauthorized to access this resource"
 _LEAST_MILLISECONDS = 10**11
 """A time from here up is in Unix ms, below in seconds."""
 _ROLES = {role.value: role for role in Role}
@@ -92,9 +91,9 @@ def check_exp(claims: Mapping[str, Any]) -> int:
     """Return `exp` in ms; raise `Unauthorized` if it is no number, or so large that it must be in milliseconds."""
     exp = milliseconds(claims, "exp")
     if exp is None:
-        raise Unauthorized(UNAUTHORIZED, "malformed token: the claim exp is missing or null, not a number of seconds")
+        raise refusals.no_exp()
     if exp >= _LEAST_MILLISECONDS * 1000:
-        raise Unauthorized(UNAUTHORIZED, "malformed token: the claim exp is in milliseconds, not in seconds")
+        raise refusals.exp_in_milliseconds()
     return exp
 
 
@@ -102,9 +101,9 @@ def check_stage(claims: Mapping[str, Any], refused: str | None) -> None:
     """Raise `Forbidden` for a token of the refused stage, and `Unauthorized` for a malformed stage."""
     stage = claims.get("allowed_stage")
     if stage is not None and not isinstance(stage, str):
-        raise Unauthorized(UNAUTHORIZED, "malformed token: the claim allowed_stage is not a string")
-    if stage == refused:
-        raise Forbidden(UNAUTHORIZED, "Allowed stage mismatch")
+        raise refusals.malformed_stage()
+    if stage is not None and stage == refused:
+        raise refusals.refused_stage(stage=stage)
 
 
 def check_lifetime(claims: Mapping[str, Any]) -> bool:
@@ -114,7 +113,7 @@ def check_lifetime(claims: Mapping[str, Any]) -> bool:
         return False
     role = role_of(claims.get("role"))
     if role not in EXTENSION_WRITERS:
-        raise Unauthorized(UNAUTHORIZED, f"token has no exp claim, which the role {role} needs")
+        raise refusals.no_exp_of_role(role=role)
     return True
 
 
@@ -122,7 +121,7 @@ def check_client_id(claims: Mapping[str, Any], client_id: str) -> None:
     """Raise `Unauthorized` if a token names another extension than the header."""
     for name in ("extension_id", "app_id"):
         if (id_of(claims, name) or client_id) != client_id:
-            raise Unauthorized(UNAUTHORIZED, f"the token's {name} is not the client id of the header")
+            raise refusals.other_extension(claim=name)
 
 
 def role_of(value: Any) -> Role:
@@ -136,11 +135,11 @@ def id_of(claims: Mapping[str, Any], name: str) -> str | None:
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
-        raise Unauthorized(UNAUTHORIZED, f"malformed token: the claim {name} is neither a string nor a number")
+        raise refusals.claim_is_no_text(claim=name)
     if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
-        raise Unauthorized(UNAUTHORIZED, f"malformed token: the claim {name} has a lone surrogate")
+        raise refusals.forbidden_character(claim=name, character="lone surrogate")
     if "\0" in value:  # engines separate the parts of a key by it, and no snapshot has it
-        raise Unauthorized(UNAUTHORIZED, f"malformed token: the claim {name} has a NUL")
+        raise refusals.forbidden_character(claim=name, character="NUL")
     return value or None
 
 
@@ -150,5 +149,5 @@ def milliseconds(claims: Mapping[str, Any], name: str) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e15:
-        raise Unauthorized(UNAUTHORIZED, f"malformed token: the claim {name} is not a number of seconds")
+        raise refusals.claim_is_no_time(claim=name)
     return int(value * 1000)

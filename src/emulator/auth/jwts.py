@@ -8,8 +8,7 @@ from typing import Any
 
 import jwt
 
-from emulator.auth.claims import UNAUTHORIZED
-from emulator.errors import Unauthorized
+from emulator.auth import refusals
 
 _FORBIDDEN_HEADERS = {"jku", "jwk", "x5u", "x5c", "x5t", "x5t#S256", "crit", "b64"}
 """Header fields that supply a key or change how the token is verified. `kid` is allowed but ignored: some libraries
@@ -44,8 +43,8 @@ def verified(token: str, keys: Mapping[str, bytes]) -> tuple[Mapping[str, Any], 
         except jwt.InvalidSignatureError:
             continue
         except _MALFORMED:
-            raise Unauthorized(UNAUTHORIZED, "malformed token: not a JWT signed with HS256") from None
-    raise Unauthorized(UNAUTHORIZED, "bad signature: not signed with a secret of this extension")
+            raise refusals.not_a_jwt() from None
+    raise refusals.bad_signature()
 
 
 def signed_claims(token: str, key: bytes) -> Mapping[str, Any] | None:
@@ -62,7 +61,7 @@ def unverified(token: str) -> Mapping[str, Any]:
         header_and_claims = ".".join(token.split(".")[:2])
         claims: Mapping[str, Any] = jwt.decode(f"{header_and_claims}.", options=_UNVERIFIED)
     except _MALFORMED:
-        raise Unauthorized(UNAUTHORIZED, "malformed token: not a JWT") from None
+        raise refusals.not_a_jwt() from None
     return claims
 
 
@@ -84,6 +83,6 @@ def _check_header(token: str) -> None:
     try:
         header = jwt.get_unverified_header(token)
     except _MALFORMED:
-        raise Unauthorized(UNAUTHORIZED, "malformed token: not a JWT signed with HS256") from None
+        raise refusals.not_a_jwt() from None
     if found := sorted(_FORBIDDEN_HEADERS & header.keys()):
-        raise Unauthorized(UNAUTHORIZED, f"malformed token: {', '.join(found)} is not allowed in the header")
+        raise refusals.key_in_header(names=", ".join(found))

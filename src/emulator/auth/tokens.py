@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from emulator.auth import hs256, jwts
+from emulator.auth import hs256, jwts, refusals
 from emulator.auth.claims import (
-    UNAUTHORIZED,
     caller_of,
     check_client_id,
     check_exp,
@@ -154,7 +153,7 @@ class Tokens:
         note(production)
         use = claims.get("use")
         if use == REFRESH_USE:
-            raise Unauthorized(UNAUTHORIZED, "a refresh token is only valid in the WebSocket action authenticate")
+            raise refusals.refresh_token_as_access()
         pin_token_id = (id_of(claims, "jti") or "-") if use == PIN_USE else ""
         caller = caller_of(client_id, claims, grant, production)
         if claims.get(HELPER) is True and not self._environment.verifies_tokens:
@@ -188,11 +187,11 @@ class Tokens:
             claims, secret = self._verified(client_id, receipt)
             exp = check_exp(claims)
         except Unauthorized as error:
-            raise BadRequest("Invalid receipt", f"transactionReceipt: {error.detail}") from None
+            raise refusals.unverified_receipt(problem=error.detail) from None
         if not secret:
-            raise BadRequest("Invalid receipt", "transactionReceipt: not signed with a secret of this extension")
+            raise refusals.unverified_receipt(problem="not signed with a secret of this extension")
         if exp + self._leeway <= self._clock.now():
-            raise BadRequest("Invalid receipt", "transactionReceipt: has expired")
+            raise refusals.expired_receipt()
 
     def is_admitted(self, client_id: str, grant: Grant) -> bool:
         """Whether the secret behind these rights is still registered, and their link has not been ended."""
@@ -224,20 +223,16 @@ class Tokens:
         now = self._clock.now()
         caller = credential.caller
         if caller.expires_at is not None and caller.expires_at + self._leeway <= now:
-            moved = self._moved_across(caller.expires_at + self._leeway)
-            raise Unauthorized(
-                UNAUTHORIZED, f"token expired: exp {caller.expires_at // 1000} is not after {now // 1000}{moved}"
-            )
+            exp, now = caller.expires_at // 1000, now // 1000
+            if self._clock.is_moved_across(caller.expires_at + self._leeway):
+                raise refusals.expired_by_moved_clock(exp=exp, now=now, lead=self._clock.lead)
+            raise refusals.expired(exp=exp, now=now)
         if credential.not_before - self._leeway > now:
-            moved = self._moved_across(credential.not_before - self._leeway)
-            raise Unauthorized(UNAUTHORIZED, f"token not valid yet: nbf {credential.not_before // 1000}{moved}")
+            nbf = credential.not_before // 1000
+            if self._clock.is_moved_across(credential.not_before - self._leeway):
+                raise refusals.not_valid_yet_by_moved_clock(nbf=nbf, lead=self._clock.lead)
+            raise refusals.not_valid_yet(nbf=nbf)
         return caller
-
-    def _moved_across(self, instant: int) -> str:
-        """Return the end of an error: how the clock was moved, if the token would be valid by the system's."""
-        if not self._clock.is_moved_across(instant):
-            return ""
-        return f"; this service's clock is {self._clock.lead}, and GET /_emulator/clock has its time"
 
     def _claims(self, client_id: str, token: str) -> tuple[Mapping[str, Any], Grant]:
         self.check_registered(client_id)
@@ -296,12 +291,9 @@ class Tokens:
             claims.get("use") in (PIN_USE, REFRESH_USE)
             or (claims.get("role") == Role.BROADCASTER and claims.get("channel_id") and grant.link)
         ):
-            raise Unauthorized(UNAUTHORIZED, "the service issues no token with these claims")
+            raise refusals.never_issued()
         if grant.link and not self.is_admitted(client_id, grant):
-            raise Unauthorized(
-                UNAUTHORIZED,
-                "the token's link has ended: its secret was retired, or all tokens were revoked; link again",
-            )
+            raise refusals.ended_link()
         return grant
 
     def _verified(self, client_id: str, token: str) -> tuple[Mapping[str, Any], str]:
@@ -332,7 +324,7 @@ class Tokens:
         """Raise `Unauthorized` for a client id that this service does not accept."""
         self._hints.client(client_id)
         if not self._extensions.admits(client_id):
-            raise Unauthorized(UNAUTHORIZED, "the client id is not a registered extension")
+            raise refusals.not_registered(client_id=client_id)
         if not self._environment.verifies_tokens and self._extensions.find(client_id) is None:
             note(REGISTRATION if self._extensions.current else UNREGISTERED)
 
@@ -346,14 +338,12 @@ def _grant_by(secret: str) -> Grant:
 def _split_header(header: str | None) -> tuple[str, str]:
     """Split `<client id> <JWT>`; surrounding double quotes are removed. Raises `Unauthorized`."""
     if not header:
-        raise Unauthorized(UNAUTHORIZED, "missing Authorization header: '<client id> <JWT>' is expected")
+        raise refusals.no_header()
     if len(header) > _MAX_HEADER_LENGTH:
-        raise Unauthorized(UNAUTHORIZED, f"the Authorization header is over {_MAX_HEADER_LENGTH} characters")
+        raise refusals.long_header(limit=_MAX_HEADER_LENGTH)
     parts = header.strip().strip('"').split()
     if len(parts) != 2:
-        raise Unauthorized(UNAUTHORIZED, "malformed Authorization header: '<client id> <JWT>' is expected")
+        raise refusals.malformed_header(words=len(parts))
     if parts[0] == "Bearer":
-        raise Unauthorized(
-            UNAUTHORIZED, "malformed Authorization header: put the client id before the token, not Bearer"
-        )
+        raise refusals.bearer()
     return parts[0], parts[1]

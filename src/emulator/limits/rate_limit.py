@@ -6,8 +6,8 @@ import math
 
 from emulator.callers import EXTENSION_WRITERS, Caller
 from emulator.clock import SECOND, Clock
-from emulator.errors import TooManyRequests
 from emulator.limits.connection_limit import network_of
+from emulator.limits.refusals import too_many_credentials, too_many_requests
 
 WINDOW = 5 * SECOND
 """Ms over which the rate is averaged. An idle caller may send the requests of this whole window at once."""
@@ -86,27 +86,26 @@ class RateLimits:
         now, client_id = self._clock.now(), caller.client_id
         # The caller first: its refused requests must not use up the rate of the client id.
         if limit is not None and (wait := limit.delay((client_id, caller.opaque_id), now)):
-            raise too_many("requests from this caller", wait)
+            raise too_many_requests(by="from this caller", seconds=seconds_of(wait))
         if self._clients is not None and (wait := self._clients.delay((client_id, ""), now)):
             owner = f"with client id {client_id[:100]}" if client_id else "without a client id"
-            raise too_many(f"requests {owner}", wait)
+            raise too_many_requests(by=owner, seconds=seconds_of(wait))
 
     def check_address(self, address: str) -> None:
         """Count an unauthenticated request. It never counts toward the client id that it names."""
         if self._servers is not None and (
             wait := self._servers.delay(("", f"@{network_of(address)}"), self._clock.now())
         ):
-            raise too_many("requests from this address", wait)
+            raise too_many_requests(by="from this address", seconds=seconds_of(wait))
 
     def check_failures(self, address: str, *, one_more: bool = False) -> None:
         """Raise `TooManyRequests` if an address sent too many invalid credentials; `one_more` counts another."""
         if self._servers is None:
             return
         if wait := self._servers.delay(("", f"!{network_of(address)}"), self._clock.now(), count=one_more):
-            raise too_many("invalid credentials from this address", wait)
+            raise too_many_credentials(seconds=seconds_of(wait))
 
 
-def too_many(what: str, ms: int) -> TooManyRequests:
-    """Return the error for a rate that allows the next request in `ms`."""
-    seconds = math.ceil(ms / SECOND)
-    return TooManyRequests("Too many requests", f"too many {what}; retry in {seconds} s", retry_after=seconds)
+def seconds_of(ms: int) -> int:
+    """Return the seconds to wait until a rate allows the next request, which it does in `ms`."""
+    return math.ceil(ms / SECOND)

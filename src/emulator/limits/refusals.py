@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from emulator.errors import BadRequest
+from typing import Final
+
+from emulator.errors import BadRequest, TooManyRequests
 from emulator.refusals import Facts, refusal
 
 
@@ -17,3 +19,26 @@ def too_many_ids(*, used: int, channel: str, limit: int) -> Facts:
     where = f"in channel {channel}" if channel else "without a channel"
     detail = f"id: {used} of this kind are in use {where}, limit {limit}"
     return Facts(detail, f"{used} ids {where}", f"at most {limit} ids")
+
+
+_TOO_MANY: Final = (TooManyRequests, "Too many requests", "gaps: Limits")
+
+
+@refusal(
+    *_TOO_MANY,
+    "Too many requests",
+    "Wait {seconds} s and send less often, or raise --caller-rate or --client-rate of `extcli serve`.",
+)
+def too_many_requests(*, by: str, seconds: int) -> Facts:
+    held, needed = f"requests {by} above the rate", f"the next request in {seconds} s"
+    return Facts(f"too many requests {by}; retry in {seconds} s", held, needed, (), seconds)
+
+
+@refusal(
+    *_TOO_MANY,
+    "Too many invalid credentials",
+    "Wait {seconds} s, and send a valid token; `extcli token inspect` shows why.",
+)
+def too_many_credentials(*, seconds: int) -> Facts:
+    detail = f"too many invalid credentials from this address; retry in {seconds} s"
+    return Facts(detail, "invalid credentials above the rate", f"one more attempt in {seconds} s", (), seconds)

@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from emulator.callers import ANYONE, Caller, Role
 from emulator.engines.base import Key
-from emulator.errors import Unauthorized
 from emulator.realtime.envelope import Request
+from emulator.realtime.refusals import not_authenticated
 from emulator.wire import json_codec
 
 if TYPE_CHECKING:
@@ -42,10 +42,7 @@ class Message:
     def caller(self) -> Caller:
         """The authenticated caller; raises `Unauthorized` before authentication (ruling X3)."""
         if self.sender is None:
-            raise Unauthorized(
-                "Unauthorized",
-                "authenticate first: before, only authenticate and subscribing to authentication are allowed",
-            )
+            raise not_authenticated()
         return self.sender
 
     @property

@@ -10,7 +10,7 @@ from litestar.enums import ScopeType
 from litestar.types import Receive, Scope, Send
 
 from emulator.config.settings import Limits
-from emulator.errors import Forbidden, ServiceError
+from emulator.errors import ServiceError
 from emulator.faults import REQUEST
 from emulator.journal import Entry
 from emulator.observability.recorder import Recorder
@@ -21,7 +21,7 @@ from emulator.web.aliases import SERVICE, normalize_path
 from emulator.web.chunks import close_chunks
 from emulator.web.dispatch import DISPATCHER, STREAM, Dispatcher
 from emulator.web.recording import record_unrouted
-from emulator.web.refusals import wrong_method
+from emulator.web.refusals import header_not_allowed, wrong_method
 from emulator.web.request import WholeRequest
 from emulator.web.response import ALLOWED_HEADERS, Reply, error_reply
 
@@ -222,6 +222,4 @@ def _refusal_of(headers: Iterable[tuple[bytes, bytes]]) -> ServiceError | None:
     if not extra:
         return None
     allowed = ", ".join(ALLOWED_HEADERS)
-    return Forbidden(
-        "Header not allowed", f"a page may not send the header {', '.join(extra)[:200]}; allowed: {allowed}"
-    )
+    return header_not_allowed(header=", ".join(extra)[:200], allowed=allowed)

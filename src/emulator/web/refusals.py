@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.errors import BadRequest, MethodNotAllowed, NotFound, ServiceError, TooLarge
+from emulator.errors import BadRequest, Forbidden, MethodNotAllowed, NotFound, ServiceError, TooLarge
 from emulator.refusals import Facts, refusal
 
 
@@ -120,3 +120,15 @@ def invalid_request(*, problem: str) -> Facts:
 )
 def left_early() -> Facts:
     return Facts("the client left before the answer", "a closed connection", "a connection that stays open")
+
+
+@refusal(
+    Forbidden,
+    "Header not allowed",
+    "docs: CORS",
+    "A page may not send this header",
+    "Leave the header out, or send its value in the query or the body; only browsers refuse it.",
+)
+def header_not_allowed(*, header: str, allowed: str) -> Facts:
+    detail = f"a page may not send the header {header}; allowed: {allowed}"
+    return Facts(detail, f"{header} in Access-Control-Request-Headers", f"no headers but {allowed}")

@@ -7,8 +7,6 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from emulator.callers import Caller
-
 PARAMETER: Final = "Malformed … parameter"
 """Stands for the reasons of all malformed query parameters."""
 
@@ -25,11 +23,10 @@ class Refusal(Struct, frozen=True):
     """The path and query as sent, without secrets."""
     body: bytes = b""
     """The body as sent, without secrets; perhaps cut off."""
-    caller: Caller | None = None
 
 
 class Case(NamedTuple):
-    """One kind of refusal. Texts may contain `{field}`, `{role}` and other values of `rules.values_of`."""
+    """One kind of refusal. Texts may contain `{field}` and other values of `rules.values_of`."""
 
     reasons: tuple[str, ...]
     """`ServiceError.reason`, or `PARAMETER`."""

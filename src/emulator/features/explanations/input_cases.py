@@ -29,9 +29,6 @@ INPUT: Final = (
     *cases(
         "Not Found",
         rows=(
-            (r"outstanding transaction", "gaps: Purchases", "No purchase matches",
-             "List the outstanding purchases: `extcli bits list`.", "no outstanding purchase",
-             "a purchase that is neither validated nor refunded"),
             (r"^there is no action (?P<action>.+); the actions are (?P<known>.+)", "X9", "There is no such action",
              "Send another action; `extcli socket send --help` shows examples.", "action {action}", "one of {known}"),
             (r"^(?P<action>\S+) does not support (?P<target>.+); supported: (?P<known>.+)", "X9",

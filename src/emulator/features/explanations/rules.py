@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
 import msgspec
 
-from emulator.callers import Caller, Role
-from emulator.clock import in_words
-from emulator.features.explanations.access_cases import ACCESS
 from emulator.features.explanations.cases import PARAMETER, Case, Refusal
 from emulator.features.explanations.control_cases import CONTROL
 from emulator.features.explanations.data_cases import DATA
@@ -22,9 +18,8 @@ from emulator.features.explanations.socket_cases import CLOSES, OTHER_CLOSE, SOC
 from emulator.features.explanations.subjects import rules_about
 from emulator.features.explanations.texts import Explanation, shortened
 
-TABLE: Final = (*ACCESS, *INPUT, *DATA, *SOCKETS, *CONTROL)
+TABLE: Final = (*INPUT, *DATA, *SOCKETS, *CONTROL)
 """All kinds of refusals. Of one reason, the first case whose detail matches counts."""
-_ROLES: Final = tuple(map(str, Role))
 _SHORT: Final = 60
 """Characters of a body that is shown as it is."""
 _FIRST_CLOSE_CODE: Final = 1000
@@ -62,24 +57,15 @@ def explain_close(reason: str) -> Explanation | None:
 def values_of(refusal: Refusal, groups: Mapping[str, str | None]) -> dict[str, str]:
     """Return the values for the texts of a case, by name. `groups` are those of its pattern, which come first."""
     named = {name: refusal.detail if text is None else text for name, text in groups.items()}
-    rule, roles_rule = rules_about(refusal.name or refusal.path)
+    rule, _ = rules_about(refusal.name or refusal.path)
     return {
         "name": refusal.name or "this request",
         "path": refusal.path or "this path",
         "detail": refusal.detail,
         "rule": rule,
-        "roles_rule": roles_rule,
-        **_about_caller(refusal.caller),
         **_about_field(refusal),
         **named,
-        **_derived(named),
     }
-
-
-def _about_caller(caller: Caller | None) -> dict[str, str]:
-    if caller is None:
-        return dict.fromkeys(("role", "channel", "client_id"), "none")
-    return {"role": str(caller.role), "channel": caller.channel_id or "none", "client_id": caller.client_id}
 
 
 def _about_field(refusal: Refusal) -> dict[str, str]:
@@ -93,22 +79,6 @@ def _about_field(refusal: Refusal) -> dict[str, str]:
         "held": sent or facts.held or _short_body(refusal, facts.field) or refusal.detail,
         "needed": facts.needed or "what /schema/openapi.json of the service describes",
     }
-
-
-def _derived(named: Mapping[str, str]) -> dict[str, str]:
-    """Return what follows from groups: roles as a list, and times of tokens as dates. Some replace their group."""
-    values = {}
-    if "allowed" in named:
-        allowed = named["allowed"].split(", ")
-        roles = [role for role in _ROLES if role in allowed] or allowed
-        values["allowed"] = " or ".join(filter(None, (", ".join(roles[:-1]), roles[-1])))
-        values["one_role"] = roles[0]
-    if "nbf" in named:
-        values["nbf_at"] = _date(int(named["nbf"]))
-    if "exp" in named and "now" in named:
-        values["ago"] = in_words(int(named["now"]) - int(named["exp"]))
-        values["exp_at"] = _date(int(named["exp"]))
-    return values
 
 
 def _sent(refusal: Refusal, field: str) -> str:
@@ -129,13 +99,6 @@ def _short_body(refusal: Refusal, field: str) -> str:
     """Return the body if the refusal is about all of it and it is short; else an empty text."""
     body = refusal.body.decode(errors="replace")
     return f"the body {body}" if body and not field and len(body) <= _SHORT else ""
-
-
-def _date(seconds: int) -> str:
-    try:
-        return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
-    except (ValueError, OverflowError, OSError):
-        return str(seconds)
 
 
 def _reason_key(reason: str) -> str:

@@ -75,7 +75,7 @@ class Explanations:
         from emulator.features.explanations.cases import Refusal
         from emulator.features.explanations.rules import explain, what_was_sent
 
-        refusal = Refusal(entry.status, entry.reason, entry.detail, entry.name, entry.path, entry.request, entry.caller)
+        refusal = Refusal(entry.status, entry.reason, entry.detail, entry.name, entry.path, entry.request)
         if not entry.refused:
             return _with_text(explain(refusal))
         of_input, of_roles = rules_about(entry.name or entry.path)

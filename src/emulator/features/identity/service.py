@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from msgspec import Struct
 
+from emulator.auth.refusals import no_such_extension
 from emulator.auth.tokens import Tokens
 from emulator.callers import Caller
 from emulator.clock import Clock
 from emulator.config.extensions import Extensions
-from emulator.errors import BadRequest, invalid_parameter
+from emulator.errors import invalid_parameter
 from emulator.features.identity.directory import Directory
 from emulator.features.identity.rules import TOKEN_LIFETIME, AuthtokenBody, id_text, identities_of
 from emulator.hints import Hints
@@ -81,7 +82,7 @@ class Identities:
         if client_id:
             self._hints.client(client_id)
         if client_id and not self._extensions.admits(client_id):
-            raise BadRequest("No such extension found", f"{client_id} is not a registered extension")
+            raise no_such_extension(client_id=client_id)
         return [
             self._tokens.issue(
                 TOKEN_LIFETIME

@@ -20,8 +20,9 @@ from emulator.callers import Caller
 from emulator.clock import HOUR, MINUTE, Clock
 from emulator.config.environment import AnonymousLimits
 from emulator.errors import BadRequest, TooManyRequests
+from emulator.features.pins.refusals import too_many_pins, too_many_wrong_pins
 from emulator.limits.connection_limit import network_of
-from emulator.limits.rate_limit import RateLimit, too_many
+from emulator.limits.rate_limit import RateLimit, seconds_of
 from emulator.parity.rules import PIN_CHANNEL, PIN_GUESSES
 from emulator.parity.service import is_reached, note, noted
 
@@ -42,7 +43,8 @@ class AttemptLimit:
 
     def count_request(self, address: str) -> None:
         """Count a PIN for an unauthenticated caller; raises `TooManyRequests`."""
-        self._count(self._requests, ("", network_of(address)), "PINs requested from this address")
+        if wait := self._count(self._requests, ("", network_of(address))):
+            raise too_many_pins(seconds=wait)
 
     @contextmanager
     def attempt(self, client_id: str, address: str) -> Iterator[None]:
@@ -68,7 +70,8 @@ class AttemptLimit:
 
         It is counted before the PIN is looked up, so that simultaneous attempts cannot exceed the limit.
         """
-        self._count(limit, key, what)
+        if wait := self._count(limit, key):
+            raise too_many_wrong_pins(what=what, seconds=wait)
         is_wrong = False
         try:
             yield
@@ -85,9 +88,9 @@ class AttemptLimit:
             if limit is not None:
                 limit.clear()
 
-    def _count(self, limit: RateLimit | None, key: tuple[str, str], what: str) -> None:
-        if limit is not None and (wait := limit.delay(key, self._clock.now())):
-            raise too_many(what, wait)
+    def _count(self, limit: RateLimit | None, key: tuple[str, str]) -> int:
+        """Count one, or return the seconds to wait."""
+        return 0 if limit is None else seconds_of(limit.delay(key, self._clock.now()))
 
 
 class ComparedAttempts(AttemptLimit):

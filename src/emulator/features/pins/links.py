@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-from emulator.auth.claims import UNAUTHORIZED
+from emulator.auth.refusals import ended_link
 from emulator.auth.tokens import Tokens
 from emulator.callers import Caller, Grant
 from emulator.clock import Clock
 from emulator.engines.base import Documents, Key
-from emulator.errors import ServiceError, Unauthorized
+from emulator.errors import ServiceError
 from emulator.features.pins.rules import LINK_LIFETIME, Link, LinksRecord, link_key
 from emulator.ids import NewId
 from emulator.wire import json_codec
@@ -41,10 +41,10 @@ class Links:
 
         Raises `Unauthorized` if the token names a link that has ended.
         """
-        return await self.renew(caller.client_id, channel_id, caller.grant, ended_link(), use=use)
+        return await self.renew(caller.client_id, channel_id, caller.grant, ended_link, use=use)
 
     async def renew(
-        self, client_id: str, channel_id: str, grant: Grant, error: ServiceError, *, use: bool = True
+        self, client_id: str, channel_id: str, grant: Grant, error: Callable[[], ServiceError], *, use: bool = True
     ) -> Link:
         """Restart the lifetime of the link that `grant` names, or else of its secret's, created if missing.
 
@@ -58,7 +58,7 @@ class Links:
             link = self._find(client_id, links, grant)
             if link is None:
                 if grant.link:
-                    raise error
+                    raise error()
                 link = new
                 # Other secrets' links stay: a process that has not reloaded yet may not know those secrets.
                 links = [*(each for each in links if each.secret != new.secret), new]
@@ -68,7 +68,7 @@ class Links:
         written = await self._documents.update([key], change, now=now, expires_at=now + LINK_LIFETIME)
         link = self._find(client_id, _unexpired(written[key], now), grant)
         if link is None:  # the secret was retired during the write
-            raise error
+            raise error()
         return link
 
     async def end(self, client_id: str, channel_id: str) -> bool:
@@ -84,11 +84,6 @@ class Links:
             if is_it and self._tokens.is_admitted(client_id, link.grant):
                 return link
         return None
-
-
-def ended_link() -> Unauthorized:
-    """Return the error for an issued token whose link was revoked, has expired, or ended with its secret."""
-    return Unauthorized(UNAUTHORIZED, "the token's link was revoked or has ended, so it gives no new one; link again")
 
 
 def _unexpired(text: bytes | None, now: int) -> list[Link]:

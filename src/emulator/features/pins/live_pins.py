@@ -13,6 +13,7 @@ from emulator.clock import Clock
 from emulator.engines.base import Documents, Key
 from emulator.engines.catalog import Catalog
 from emulator.errors import EngineError
+from emulator.features.pins.refusals import wrong_pin
 from emulator.features.pins.rules import (
     MIN_DIGEST,
     PIN,
@@ -23,7 +24,6 @@ from emulator.features.pins.rules import (
     cap_of,
     pin_key,
     pin_token_key,
-    wrong_pin,
 )
 from emulator.ids import pin as new_pin
 from emulator.wire import json_codec

@@ -12,7 +12,7 @@ from emulator.callers import Caller, Grant, Role, opaque_id_of
 from emulator.clock import DAY, MINUTE
 from emulator.engines.base import Key
 from emulator.engines.records import DocumentRecord
-from emulator.errors import BadRequest, invalid_member
+from emulator.errors import invalid_member
 from emulator.stored import Stored, decodes
 
 PIN: Final = "pin"
@@ -148,16 +148,6 @@ def broadcaster_of(client_id: str, channel_id: str, link: Link, expires_at: int 
 def cap_of(caller: Caller) -> int | None:
     """Return the instant in Unix ms that nothing made with an issued token outlives; `None` for other tokens."""
     return caller.expires_at if caller.grant.link else None
-
-
-def wrong_pin() -> BadRequest:
-    """Return the error for a PIN that is wrong, expired, revoked or another client id's. It hides which."""
-    return BadRequest("Invalid PIN", "the PIN is wrong or has expired")
-
-
-def wrong_refresh_token() -> BadRequest:
-    """Return the error for a refresh token that is expired, revoked, unverifiable or another client id's."""
-    return BadRequest("Invalid refresh token", "the refresh token is invalid, has expired or was revoked")
 
 
 STORED: Final = (

@@ -8,20 +8,21 @@ from typing import NamedTuple
 
 from msgspec import UNSET
 
-from emulator.auth.claims import UNAUTHORIZED
+from emulator.auth.refusals import ended_link
 from emulator.auth.signing_key import SigningKey
 from emulator.auth.tokens import PIN_USE, REFRESH_USE, Tokens
-from emulator.callers import NO_GRANT, Caller, Grant, Role
+from emulator.callers import NO_GRANT, Caller, Grant, Role, required_channel
 from emulator.changes import Changes
 from emulator.clock import SECOND, Clock
 from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
 from emulator.engines.base import Documents, Key
 from emulator.engines.catalog import Catalog
-from emulator.errors import BadRequest, NotFound, Unauthorized, Unavailable
+from emulator.errors import Unavailable
 from emulator.features.pins.attempt_limit import AttemptLimit, ComparedAttempts
-from emulator.features.pins.links import Links, ended_link
+from emulator.features.pins.links import Links
 from emulator.features.pins.live_pins import LivePins
+from emulator.features.pins.refusals import no_live_pin, not_a_pin_token, not_validated, wrong_pin, wrong_refresh_token
 from emulator.features.pins.rules import (
     ACCESS_LIFETIME,
     LINKS_ENDED,
@@ -35,8 +36,6 @@ from emulator.features.pins.rules import (
     authentication_topic,
     broadcaster_of,
     cap_of,
-    wrong_pin,
-    wrong_refresh_token,
 )
 from emulator.ids import NewId, token_id
 from emulator.observability.audit import audit
@@ -112,9 +111,7 @@ class Pins:
 
         Raises `BadRequest`, `TooManyRequests`, and `Unauthorized` for an issued token whose link has ended.
         """
-        channel_id = caller.channel_id
-        if not channel_id:
-            raise BadRequest("Invalid channel", "the token needs a channel_id: the channel to link")
+        channel_id = required_channel(caller.channel_id, "a link")
         with self.attempt_limit.attempt_of_caller(caller):
             await self._validate(caller, channel_id, pin)
 
@@ -135,7 +132,7 @@ class Pins:
         """Return the caller behind a token of `POST pin`. Raises `Unauthorized` until its PIN is validated."""
         record = await self._live.validated_token(caller.client_id, token_id)
         if record is None:
-            raise Unauthorized(UNAUTHORIZED, "token not valid yet: a broadcaster must validate its PIN first")
+            raise not_validated()
         link = await self._links.find(caller.client_id, record.channel_id, record.link)
         if link is None:
             raise ended_link()
@@ -145,7 +142,7 @@ class Pins:
         """Raise `Unauthorized` unless this is a token of `POST pin` whose PIN was validated."""
         credential = self._tokens.verify(f"{client_id} {token}")
         if not credential.pin_token_id:
-            raise Unauthorized(UNAUTHORIZED, "jwt: not a token of POST pin")
+            raise not_a_pin_token()
         await self.linked_caller(credential.caller, credential.pin_token_id)
 
     def close(self) -> None:
@@ -172,7 +169,7 @@ class Pins:
         """
         count = await self._live.expire(client_id, pin=pin, digest=digest)
         if not count:
-            raise wrong_pin() if pin else NotFound("Not Found", "digest: there is no live PIN with this digest")
+            raise wrong_pin() if pin else no_live_pin(digest=digest)
         audit("pins expired", pins=count, extension=client_id)
         self._note("expired", client_id, "")
 
@@ -191,11 +188,11 @@ class Pins:
                 note(PIN_CHANNEL)
         channel_id = record.channel_id
         if channel_id:
-            link = await self._links.renew(client_id, channel_id, Grant(link=record.link), wrong_pin())
+            link = await self._links.renew(client_id, channel_id, Grant(link=record.link), wrong_pin)
         else:
             extension = self._extensions.find(client_id)
             channel_id = (extension and extension.owner_user_id) or TEST_CHANNEL
-            link = await self._links.renew(client_id, channel_id, NO_GRANT, wrong_pin())
+            link = await self._links.renew(client_id, channel_id, NO_GRANT, wrong_pin)
         self._note("used", client_id, channel_id)
         return self._auth_result(client_id, channel_id, link, "authenticated", record.cap)
 
@@ -205,7 +202,7 @@ class Pins:
         if claims is None or claims.get("extension_id") != client_id:
             raise wrong_refresh_token()
         channel_id, grant = str(claims.get("channel_id")), Grant(link=str(claims.get("link")))
-        link = await self._links.renew(client_id, channel_id, grant, wrong_refresh_token())
+        link = await self._links.renew(client_id, channel_id, grant, wrong_refresh_token)
         cap = claims["exp"] * SECOND if claims.get("capped") else None
         return self._auth_result(client_id, channel_id, link, "refreshed", cap)
 

@@ -145,3 +145,14 @@ def two_patches_of_a_user(*, user: str, other: str) -> Facts:
 def nothing_stored(*, id: str) -> Facts:
     held, needed = f"id {id}, never written or expired", "an id that was written in the last 14 days"
     return Facts(f"nothing is stored under {id}", held, needed)
+
+
+@refusal(
+    BadRequest,
+    "Invalid user",
+    rule="A4",
+    title="The request names no user",
+    next_step="Use a token with a user; as admin or backend, name the user (with extcli: `--user ID`).",
+)
+def no_user(*, store: str) -> Facts:
+    return Facts(f"{store} needs a user", "a token without a user", "the user whose store it is")

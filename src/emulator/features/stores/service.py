@@ -17,6 +17,7 @@ from emulator.engines.base import Documents, Key
 from emulator.errors import BadRequest
 from emulator.features.stores.patches import apply_patch
 from emulator.features.stores.refusals import (
+    no_user,
     patch_of_user_too_large,
     patch_too_large,
     records_too_large,
@@ -104,7 +105,7 @@ class Stores:
             key = self._key(store, caller, channel)
             return (await self._documents.read([key], now=self._clock.now())).get(key)
         if not user_id:
-            raise BadRequest("Invalid user", f"{name} needs a user")
+            raise no_user(store=name)
         return (await self._records(store, caller, channel, [user_id])).get(user_id)
 
     async def read_users(

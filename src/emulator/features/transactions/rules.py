@@ -13,9 +13,8 @@ from msgspec import UNSET, Struct, UnsetType
 from emulator.clock import DAY
 from emulator.engines.base import Key
 from emulator.engines.records import DocumentRecord
-from emulator.errors import BadRequest
+from emulator.features.transactions.refusals import malformed_receipt, other_buyer, posted_before
 from emulator.stored import Stored, decodes
-from emulator.wire.text import checked_text
 
 LIFETIME: Final = 30 * DAY
 """How long a purchase stays outstanding, and a second receipt for it is ignored, in ms."""
@@ -100,12 +99,12 @@ def receipt_of(token: str) -> Receipt:
     """Decode a receipt without verifying it. Plain and padded base64 are accepted. Raises `BadRequest`."""
     parts = token.split(".")
     if len(parts) != 3:
-        raise _bad("a receipt must be a JWT with three parts")
+        raise malformed_receipt(problem="a receipt must be a JWT with three parts")
     payload = parts[1].rstrip("=").translate(str.maketrans("+/", "-_"))
     try:
         return msgspec.json.decode(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)), type=Receipt)
     except (msgspec.MsgspecError, binascii.Error, ValueError, RecursionError):
-        raise _bad("the payload is not that of a receipt") from None
+        raise malformed_receipt(problem="the payload is not that of a receipt") from None
 
 
 def stated_receipt(body: TransactionBody, *, own_id: str, user_id: str) -> Receipt:
@@ -118,13 +117,14 @@ def transaction_of(receipt: Receipt, body: TransactionBody, *, own_id: str, now:
     """Return the purchase in a receipt. Raises `BadRequest` naming a malformed field."""
     data = receipt.data
     for name, text in (("transactionId", data.transaction_id), ("sku", data.product.sku), ("userId", data.user_id)):
-        checked_text(text, _MAX_LENGTH, reason="Invalid receipt", name=f"transactionReceipt: {name}")
+        if not 1 <= len(text) <= _MAX_LENGTH or not text.isprintable():
+            raise malformed_receipt(problem=f"{name}: must be 1 to {_MAX_LENGTH} printable characters")
     try:
         cost = int(data.product.cost.amount)
     except ValueError:
         cost = -1
     if not 0 <= cost < 2**53:
-        raise _bad("product.cost.amount must be an integer from 0 to 2^53 - 1")
+        raise malformed_receipt(problem="product.cost.amount must be an integer from 0 to 2^53 - 1")
     return Transaction(
         data.transaction_id,
         own_id,
@@ -143,7 +143,7 @@ def claimed(found: bytes | None, claim: Claim) -> bool:
     if found is None:
         return False
     if msgspec.json.decode(found, type=Claim) != claim:
-        raise _bad("its transaction was posted before, in another channel or by another user")
+        raise posted_before()
     return True
 
 
@@ -157,7 +157,7 @@ def check_buyer(receipt: Receipt, names: Set[str]) -> None:
     """Raise `BadRequest` unless the buyer is a user with these names."""
     buyer = receipt.data.user_id.removeprefix("U")
     if names.isdisjoint({buyer, f"U{buyer}"}):
-        raise _bad("userId is not the user of the token")
+        raise other_buyer()
 
 
 def transaction_key(client_id: str, transaction_id: str) -> Key:
@@ -173,10 +173,6 @@ def outstanding_key(client_id: str, channel_id: str, at: int = 0, transaction_id
 def transaction_topic(client_id: str, channel_id: str, sku: str) -> Key:
     """Return the topic of a product's purchases; `*` means all products."""
     return Key("purchase", client_id, sku, channel_id)
-
-
-def _bad(detail: str) -> BadRequest:
-    return BadRequest("Invalid receipt", f"transactionReceipt: {detail}")
 
 
 STORED: Final = (

@@ -12,7 +12,8 @@ from emulator.callers import EXTENSION_WRITERS, Caller, required_channel
 from emulator.clock import Clock
 from emulator.config.environment import Environment
 from emulator.engines.base import Documents, Key
-from emulator.errors import BadRequest, NotFound
+from emulator.errors import BadRequest
+from emulator.features.transactions.refusals import no_purchase
 from emulator.features.transactions.rules import (
     LIFETIME,
     MAX_LISTED,
@@ -150,7 +151,7 @@ class Transactions:
             is_meant = transaction_id in (each.id, each.own_id) if transaction_id else is_users
             if is_meant and await self._documents.drop([key], now=self._clock.now()):  # not settled since it was read
                 return
-        raise NotFound("Not Found", "no outstanding transaction matches")
+        raise no_purchase()
 
     def topic(self, caller: Caller, channel: str | None, sku: str) -> Key:
         """Return the topic of a product's purchases in the channel; `*` means all products."""

@@ -7,10 +7,9 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from emulator.callers import EXTENSION_WRITERS, Caller, Role
+from emulator.callers import EXTENSION_WRITERS, Caller, Role, required_channel
 from emulator.engines.base import Key
 from emulator.engines.records import DocumentRecord
-from emulator.errors import BadRequest
 from emulator.features.trivia.refusals import not_unlocked
 from emulator.features.trivia.rules import Contest, Question, State, check_option, question_of
 from emulator.stored import Stored, decodes
@@ -54,9 +53,7 @@ def with_team(voter: Voter, caller: Caller, channel: str | None) -> Voter:
         return msgspec.structs.replace(voter, team=channel, is_broadcaster=True)
     if voter.team:
         return voter
-    if not channel:
-        raise BadRequest("Invalid channel", "a team is a channel: use a token with a channel_id, or ?channel_id=")
-    return msgspec.structs.replace(voter, team=channel)
+    return msgspec.structs.replace(voter, team=required_channel(channel, "a team"))
 
 
 def with_vote(voter: Voter, caller: Caller, contest: Contest, question_id: str, option_id: str) -> Voter:

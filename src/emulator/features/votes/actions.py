@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from msgspec import UNSET, Struct, UnsetType
 
-from emulator.callers import CHANNEL_WRITERS, is_global
+from emulator.callers import CHANNEL_WRITERS, is_global, required_channel
 from emulator.engines.base import Key
-from emulator.errors import BadRequest, invalid_member
+from emulator.errors import invalid_member
 from emulator.features.votes.definitions import PollConfig
 from emulator.features.votes.results import PollResults
 from emulator.features.votes.service import Polls
@@ -92,10 +92,7 @@ async def poll_topic(polls: Polls, message: Message) -> tuple[Key, ...]:
 
 def _channel(message: Message, poll_id: str) -> str:
     """Return the connection's channel; raises `BadRequest` if there is none and the poll is not global."""
-    channel = message.channel
-    if not channel and not is_global(poll_id):
-        raise BadRequest("Invalid channel", "a poll needs a channel: authenticate with a token that has a channel_id")
-    return channel or ""
+    return message.channel or "" if is_global(poll_id) else required_channel(message.channel, "a poll")
 
 
 actions: Final = (create_poll, read_results, reconfigure_poll, clear_poll)

@@ -1,0 +1,238 @@
+"""What the verification of tokens refuses (rulings A1, A2, A5)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+from emulator.clock import in_words
+from emulator.errors import UNAUTHORIZED, BadRequest, Forbidden, Unauthorized
+from emulator.refusals import Facts, refusal
+
+_HEADER: Final = (Unauthorized, UNAUTHORIZED, "spec: Authentication")
+_TOKEN: Final = (Unauthorized, UNAUTHORIZED, "A1")
+_RECEIPT: Final = (BadRequest, "Invalid receipt", "gaps: Purchases")
+_CLAIM: Final = (Unauthorized, UNAUTHORIZED, "A2")
+_FORM: Final = "Authorization: <client id> <JWT>"
+_NEW: Final = "`extcli token sandbox` gets one, `extcli token mint` signs one with your secret"
+_BY_THIS_CLOCK: Final = (
+    "Sign by this service's clock, as `extcli token mint` does: `extcli clock` shows its time. Or set the clock back: "
+    "`extcli clock set system`."
+)
+_SIGN: Final = "Sign it with a secret of this extension: set EXTCLI_SECRET, then `extcli token mint`."
+_REGISTER: Final = (
+    "The client id is not registered",
+    "Register the extension: `extcli extension init`, and start the service with --extensions FILE.",
+)
+_MALFORMED: Final = "malformed token: "
+_HAS_TIME: Final = "and GET /_emulator/clock has its time"
+
+
+@refusal(*_HEADER, "The request has no token", f"Send the header `{_FORM}` with a token: {_NEW}.")
+def no_header() -> Facts:
+    detail = "missing Authorization header: '<client id> <JWT>' is expected"
+    return Facts(detail, "no Authorization header", _FORM)
+
+
+@refusal(*_HEADER, "The Authorization header has the wrong form", f"Send two words, the client id and a token: {_NEW}.")
+def malformed_header(*, words: int) -> Facts:
+    detail = "malformed Authorization header: '<client id> <JWT>' is expected"
+    return Facts(detail, "one word" if words == 1 else f"{words} words", _FORM)
+
+
+@refusal(*_HEADER, "The header begins with Bearer", "Put the client id in place of the word Bearer.")
+def bearer() -> Facts:
+    detail = "malformed Authorization header: put the client id before the token, not Bearer"
+    return Facts(detail, "Authorization: Bearer <JWT>", _FORM)
+
+
+@refusal(*_HEADER, "The Authorization header is too long", "Sign a token with fewer claims.")
+def long_header(*, limit: int) -> Facts:
+    detail = f"the Authorization header is over {limit} characters"
+    return Facts(detail, f"over {limit} characters", f"at most {limit} characters")
+
+
+@refusal(*_TOKEN, "The token has expired", f"Send a new token: {_NEW}; `extcli token inspect` shows its times.")
+def expired(*, exp: int, now: int) -> Facts:
+    held = f"exp {_date(exp)}, {in_words(now - exp)} ago"
+    return Facts(f"token expired: exp {exp} is not after {now}", held, "exp in the future")
+
+
+@refusal(*_TOKEN, "The token has expired by this service's clock, which was moved", _BY_THIS_CLOCK)
+def expired_by_moved_clock(*, exp: int, now: int, lead: str) -> Facts:
+    detail = f"token expired: exp {exp} is not after {now}; this service's clock is {lead}, {_HAS_TIME}"
+    held = f"exp {_date(exp)}, and this service's clock is {lead}"
+    return Facts(detail, held, "exp after the time of this service's clock")
+
+
+@refusal(
+    *_TOKEN,
+    "The token is not valid yet",
+    "Sign the token with an earlier nbf, or wait; `extcli token inspect` shows its times.",
+)
+def not_valid_yet(*, nbf: int) -> Facts:
+    return Facts(f"token not valid yet: nbf {nbf}", f"nbf {_date(nbf)}, in the future", "nbf in the past")
+
+
+@refusal(*_TOKEN, "The token is not valid yet by this service's clock, which was moved", _BY_THIS_CLOCK)
+def not_valid_yet_by_moved_clock(*, nbf: int, lead: str) -> Facts:
+    detail = f"token not valid yet: nbf {nbf}; this service's clock is {lead}, {_HAS_TIME}"
+    held = f"nbf {_date(nbf)}, and this service's clock is {lead}"
+    return Facts(detail, held, "nbf before the time of this service's clock")
+
+
+_NO_EXP: Final = ("The token has no exp", "Sign the token with exp in Unix seconds; `extcli token mint` adds it.")
+
+
+@refusal(*_TOKEN, *_NO_EXP)
+def no_exp() -> Facts:
+    detail = f"{_MALFORMED}the claim exp is missing or null, not a number of seconds"
+    return Facts(detail, "no exp", "exp in Unix seconds")
+
+
+@refusal(*_TOKEN, *_NO_EXP)
+def no_exp_of_role(*, role: str) -> Facts:
+    held, needed = f"no exp, role {role}", "exp in Unix seconds, which viewers and broadcasters need"
+    return Facts(f"token has no exp claim, which the role {role} needs", held, needed)
+
+
+@refusal(*_TOKEN, "The token's exp is in milliseconds", "Divide exp by 1,000 when you sign the token.")
+def exp_in_milliseconds() -> Facts:
+    detail = f"{_MALFORMED}the claim exp is in milliseconds, not in seconds"
+    return Facts(detail, "exp in milliseconds", "exp in Unix seconds")
+
+
+@refusal(*_TOKEN, "The claim allowed_stage is not a string", "Leave allowed_stage out when you sign the token.")
+def malformed_stage() -> Facts:
+    detail = f"{_MALFORMED}the claim allowed_stage is not a string"
+    return Facts(detail, "allowed_stage of another type", "a string, or none")
+
+
+@refusal(
+    Forbidden,
+    UNAUTHORIZED,
+    "A1",
+    "A token of the sandbox was sent to production",
+    "Sign a token with the extension's secret: set EXTCLI_SECRET, then `extcli token mint`.",
+)
+def refused_stage(*, stage: str) -> Facts:
+    return Facts("Allowed stage mismatch", f"allowed_stage {stage}", f"a token without allowed_stage {stage}")
+
+
+@refusal(*_CLAIM, "A claim has the wrong type", "Sign the token with this claim as a string.")
+def claim_is_no_text(*, claim: str) -> Facts:
+    detail = f"{_MALFORMED}the claim {claim} is neither a string nor a number"
+    return Facts(detail, f"{claim} of another type", f"{claim} as string or number")
+
+
+@refusal(*_CLAIM, "A claim has a forbidden character", "Sign the token with plain text in this claim.")
+def forbidden_character(*, claim: str, character: str) -> Facts:
+    detail = f"{_MALFORMED}the claim {claim} has a {character}"
+    return Facts(detail, f"{claim} with a {character}", f"{claim} without it")
+
+
+@refusal(*_TOKEN, "A time in the token is not a number", "Sign the token with this claim in Unix seconds.")
+def claim_is_no_time(*, claim: str) -> Facts:
+    detail = f"{_MALFORMED}the claim {claim} is not a number of seconds"
+    return Facts(detail, f"{claim} of another type", f"{claim} in Unix seconds")
+
+
+@refusal(*_TOKEN, "The token has a wrong signature", _SIGN)
+def bad_signature() -> Facts:
+    detail = "bad signature: not signed with a secret of this extension"
+    return Facts(detail, "a signature by another key", "HS256 with a secret of this extension")
+
+
+@refusal(
+    *_TOKEN,
+    "The token's header names a key",
+    "Sign the token with only alg and typ in its header, as `extcli token mint` does.",
+)
+def key_in_header(*, names: str) -> Facts:
+    detail = f"{_MALFORMED}{names} is not allowed in the header"
+    return Facts(detail, f"{names} in the header", "a header with alg HS256, without keys")
+
+
+@refusal(
+    *_TOKEN, "The token is not a JWT", f"Send a JWT: {_NEW}; `extcli token inspect` shows what is wrong with a token."
+)
+def not_a_jwt() -> Facts:
+    detail = f"{_MALFORMED}not a JWT signed with HS256"
+    return Facts(detail, "text that is not a JWT with HS256", "a JWT signed with HS256")
+
+
+@refusal(
+    Unauthorized,
+    UNAUTHORIZED,
+    "T3",
+    "A refresh token was sent as an access token",
+    "Exchange it for an access token: `extcli token refresh`.",
+)
+def refresh_token_as_access() -> Facts:
+    detail = "a refresh token is only valid in the WebSocket action authenticate"
+    needed = "an access token; refresh tokens are only for the socket action authenticate"
+    return Facts(detail, "a refresh token", needed)
+
+
+@refusal(
+    Unauthorized,
+    UNAUTHORIZED,
+    "A5",
+    "The service issues no such token",
+    "Sign tokens with a secret of the extension, not with the service's own key.",
+)
+def never_issued() -> Facts:
+    held, needed = "a token signed with the service's key, with other claims", "a token as the service issues it"
+    return Facts("the service issues no token with these claims", held, needed)
+
+
+@refusal(*_TOKEN, "The token belongs to another extension", "Send the token with the client id that it was made for.")
+def other_extension(*, claim: str) -> Facts:
+    held, needed = f"{claim} of another client id", f"{claim} equal to the client id of the header"
+    return Facts(f"the token's {claim} is not the client id of the header", held, needed)
+
+
+@refusal(
+    Unauthorized,
+    UNAUTHORIZED,
+    "T3",
+    "The link behind the token has ended",
+    "Link the game again: `extcli pin request -o plain | extcli pin login`.",
+)
+def ended_link() -> Facts:
+    detail = "the token's link has ended: it was revoked, has expired, or its secret was retired; link again"
+    return Facts(detail, "a token of a link that has ended", "a token of a link that has not ended")
+
+
+@refusal(*_TOKEN, *_REGISTER)
+def not_registered(*, client_id: str) -> Facts:
+    detail = "the client id is not a registered extension"
+    return Facts(detail, f"client id {client_id[:100]}", "a client id in the extensions file")
+
+
+@refusal(BadRequest, "No such extension found", "A1", *_REGISTER)
+def no_such_extension(*, client_id: str) -> Facts:
+    detail = f"{client_id} is not a registered extension"
+    return Facts(detail, f"client id {client_id}", "a client id in the extensions file")
+
+
+@refusal(*_RECEIPT, "The receipt is not signed by the platform", "Post a receipt as it came from the platform.")
+def unverified_receipt(*, problem: str) -> Facts:
+    return Facts(f"transactionReceipt: {problem}", problem, "a receipt signed with a secret of this extension")
+
+
+@refusal(
+    *_RECEIPT,
+    "The receipt has expired",
+    "Post a receipt soon after the purchase: `extcli bits purchase SKU` makes one.",
+)
+def expired_receipt() -> Facts:
+    held, needed = "a receipt whose exp is past", "a receipt whose exp is in the future"
+    return Facts("transactionReceipt: has expired", held, needed)
+
+
+def _date(seconds: int) -> str:
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
+    except (ValueError, OverflowError, OSError):
+        return str(seconds)

@@ -1,0 +1,82 @@
+"""What PINs and links refuse."""
+
+from __future__ import annotations
+
+from emulator.errors import UNAUTHORIZED, BadRequest, NotFound, TooManyRequests, Unauthorized
+from emulator.refusals import Facts, refusal
+
+_TOO_MANY = (TooManyRequests, "Too many requests", "T4")
+
+
+@refusal(
+    Unauthorized,
+    UNAUTHORIZED,
+    "T2",
+    "The PIN of the token is not validated yet",
+    "Let the broadcaster type the PIN into your extension, or into `extcli pin validate`.",
+)
+def not_validated() -> Facts:
+    held, needed = "a token of POST pin whose PIN is not validated", "a token whose PIN a broadcaster has validated"
+    return Facts("token not valid yet: a broadcaster must validate its PIN first", held, needed)
+
+
+@refusal(
+    Unauthorized,
+    UNAUTHORIZED,
+    "T5",
+    "The token does not come from POST pin",
+    "Send the `token` of the answer to POST pin: `extcli pin request --game` prints it.",
+)
+def not_a_pin_token() -> Facts:
+    return Facts("jwt: not a token of POST pin", "another token", "the token of POST pin")
+
+
+@refusal(
+    BadRequest,
+    "Invalid PIN",
+    "T3",
+    "The PIN is wrong or has expired",
+    "Request a new PIN, `extcli pin request`, and type it within five minutes.",
+)
+def wrong_pin() -> Facts:
+    """Refuse a PIN that is wrong, expired, revoked or another client id's. It hides which."""
+    held = "a PIN that is not valid for this client id and channel"
+    return Facts("the PIN is wrong or has expired", held, "a PIN of the last five minutes, not revoked")
+
+
+@refusal(
+    NotFound,
+    "Not Found",
+    "T3",
+    "There is no live PIN with this digest",
+    "Request a new PIN: `extcli pin request`.",
+)
+def no_live_pin(*, digest: str) -> Facts:
+    held, needed = f"digest {digest[:64]}", "the digest of a PIN of the last five minutes"
+    return Facts("digest: there is no live PIN with this digest", held, needed)
+
+
+@refusal(
+    BadRequest,
+    "Invalid refresh token",
+    "T3",
+    "The refresh token is not valid",
+    "Link the game again: `extcli pin request -o plain | extcli pin login`.",
+)
+def wrong_refresh_token() -> Facts:
+    """Refuse a refresh token that is expired, revoked, unverifiable or another client id's."""
+    held = "a refresh token that is malformed, over a year old, or revoked"
+    return Facts("the refresh token is invalid, has expired or was revoked", held, "a valid one of this client id")
+
+
+@refusal(*_TOO_MANY, "Too many PINs were requested", "Wait {seconds} s, then request the PIN again.")
+def too_many_pins(*, seconds: int) -> Facts:
+    what = "PINs requested from this address"
+    detail, needed = f"too many {what}; retry in {seconds} s", f"the next one in {seconds} s"
+    return Facts(detail, f"{what} above the limit", needed, (), seconds)
+
+
+@refusal(*_TOO_MANY, "Too many wrong PINs", "Wait {seconds} s, then type the PIN that the extension shows.")
+def too_many_wrong_pins(*, what: str, seconds: int) -> Facts:
+    detail = f"too many {what}; retry in {seconds} s"
+    return Facts(detail, f"{what} above the limit", f"the next attempt in {seconds} s", (), seconds)
