@@ -132,11 +132,18 @@ def test_a_pipe_is_read_to_its_end(extcli):
 # The files that a seed names
 
 
-@pytest.fixture
-def seed(tmp_path: Path):
-    """Write a seed with a link whose token goes to this file, in a folder of its own."""
-    folder = tmp_path / "seeds"
+@pytest.fixture(params=["absolute", "relative"])
+def folder(tmp_path: Path, monkeypatch, request) -> Path:
+    """The folder of a seed, as the command line names it."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "seeds" if request.param == "absolute" else Path("seeds")
     folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def seed(folder: Path):
+    """Write a seed with a link whose token goes to this file, in a folder of its own."""
 
     def write(name: str) -> str:
         path = folder / "seed.toml"
@@ -146,13 +153,17 @@ def seed(tmp_path: Path):
     return write
 
 
-@pytest.mark.parametrize("name", ["../victim.rc", "{root}/victim.rc", "link.rc", "folder/victim.rc", "."])
+@pytest.mark.parametrize(
+    "name", ["../victim.rc", "{root}/victim.rc", "link.rc", "folder/victim.rc", "folder/../victim.rc", "loop", "."]
+)
 @pytest.mark.parametrize("verb", ["check", "apply"])
 def test_a_seed_writes_no_file_outside_its_folder(extcli, seed, tmp_path: Path, verb, name):
     victim = tmp_path / "victim.rc"
     victim.write_text("mine")
     (tmp_path / "seeds" / "link.rc").symlink_to(victim)
-    (tmp_path / "seeds" / "folder").symlink_to(tmp_path)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "seeds" / "folder").symlink_to(tmp_path / "other")
+    (tmp_path / "seeds" / "loop").symlink_to("loop")
 
     result = extcli("seed", verb, seed(name.replace("{root}", str(tmp_path))))
 
@@ -182,12 +193,12 @@ def test_a_token_is_replaced_and_a_trusted_seed_writes_anywhere(extcli, seed, tm
     assert 2 == (tmp_path / "token").read_text().count(".")
 
 
-@pytest.mark.parametrize("name", ["../codes.txt", "pipe", "/dev/zero"])
-def test_a_seed_reads_codes_in_its_folder_only(extcli, tmp_path: Path, name):
+@pytest.mark.parametrize("name", ["../codes.txt", "pipe", "/dev/zero", "link/../codes.txt"])
+def test_a_seed_reads_codes_in_its_folder_only(extcli, folder: Path, tmp_path: Path, name):
     (tmp_path / "codes.txt").write_text("A-1\n")
-    folder = tmp_path / "seeds"
-    folder.mkdir()
     os.mkfifo(folder / "pipe")
+    (tmp_path / "other").mkdir()
+    (folder / "link").symlink_to(tmp_path / "other")
     seed = folder / "seed.toml"
     seed.write_text(f'{SEED}[[codes]]\nname = "Hat"\nindex = 0\nfile = "{name}"\n')
 

@@ -51,8 +51,12 @@ def opened(path: str | Path, *, pipes: bool = False) -> BinaryIO:
     raise OSError(errno.EINVAL, "it is not a regular file")
 
 
-def is_inside(path: Path, folder: Path) -> bool:
-    """Return whether a path leads to a place below a folder, and over no symbolic link on its way from there."""
+def is_inside(name: str, folder: Path) -> bool:
+    """Return whether `folder / name` is a place below that folder, with no symbolic link on the way from there."""
     root = folder.resolve()
-    place = Path(os.path.normpath(root / path))
-    return place.is_relative_to(root) and place != root and place.resolve() == place
+    place = Path(os.path.normpath(root / name))
+    try:
+        target = (root / name).resolve()  # not of `place`: after a symbolic link, `..` leads elsewhere
+    except RuntimeError:  # a loop of symbolic links
+        return False
+    return place != root and place.is_relative_to(root) and target == place

@@ -47,8 +47,9 @@ def _codes(code_set: dict[str, Any], folder: Place, at: positions.Path, report: 
             path = (*at, "codes", position)
             yield path, path_text(path), code
         return
-    at, file = (*at, "file"), folder.path(code_set.pop("file"))
-    if problem := folder.problem_of(file) or problem_of_reading(file):
+    at, name = (*at, "file"), code_set.pop("file")
+    file = folder.path(name)
+    if problem := folder.problem_of(name) or problem_of_reading(file):
         report(at, problem)
         return
     argument = str(file)

@@ -22,11 +22,13 @@ class Place:
         """Return the path of a file that the seed names."""
         return self._folder / name
 
-    def problem_of(self, file: Path) -> str:
+    def problem_of(self, name: str) -> str:
         """Return why the seed may not name this file; empty if it may."""
-        if self._trusted or user_files.is_inside(file, self._folder):
+        if self._trusted or user_files.is_inside(name, self._folder):
             return ""
-        return f"{file} is outside the folder of the seed, or behind a symbolic link; --trust-seed allows that"
+        return (
+            f"{self.path(name)} is outside the folder of the seed, or behind a symbolic link; --trust-seed allows that"
+        )
 
 
 def problem_of_reading(file: Path) -> str:

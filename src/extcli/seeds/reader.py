@@ -70,13 +70,14 @@ def read(path: str | Path, environ: Mapping[str, str], *, trusted: bool = False)
     document = _document(opened.value(SEED, environ))
     place = Place(opened.folder, trusted=trusted)
     read_codes(document, place, lambda at, problem: found.append((at, problem)))
-    files = {
-        at: place.path(link.pop("refresh_token_file"))
+    names = {
+        at: link.pop("refresh_token_file")
         for at, link in enumerate(document.get("links", []))
         if "refresh_token_file" in link
     }
+    files = {at: place.path(name) for at, name in names.items()}
     for number, file in files.items():
-        if problem := place.problem_of(file) or problem_of_replacing(file):
+        if problem := place.problem_of(names[number]) or problem_of_replacing(file):
             found.append((("links", number, "refresh_token_file"), problem))
     seed = Seed(opened, document, files)
     if not found and len(seed.body) > _MAX_BYTES:
