@@ -112,20 +112,26 @@ def check_frame(both: Twins, sockets: tuple[SocketClient, SocketClient], action:
     return verdict
 
 
+def converse(both: Twins, count: int) -> Counter[str]:
+    """Open so many sockets of games, send random messages and move the clock; return how often each verdict came."""
+    seen: Counter[str] = Counter()
+    for _ in range(count):
+        sockets = both.sockets()
+        seen[check_frame(both, sockets, "authenticate", "", both.credentials())] += 1
+        for _ in range(both.random.choice([3, 3, 3, 15])):
+            action, target, data = both.random.choice(FRAMES)
+            seen[check_frame(both, sockets, action, target, [data, data])] += 1
+        for game in sockets:
+            game.socket.close()
+        if both.random.random() < 0.2:
+            both.move(both.random.choice(MOVES[:6]))
+    return seen
+
+
 @pytest.mark.slow
 def test_each_verdict_on_a_message_is_what_a_production_twin_does():
-    seen: Counter[str] = Counter()
     with twins(SEED) as both:
-        for _ in range(REQUESTS // 8):
-            sockets = both.sockets()
-            seen[check_frame(both, sockets, "authenticate", "", both.credentials())] += 1
-            for _ in range(both.random.choice([3, 3, 3, 15])):
-                action, target, data = both.random.choice(FRAMES)
-                seen[check_frame(both, sockets, action, target, [data, data])] += 1
-            for game in sockets:
-                game.socket.close()
-            if both.random.random() < 0.2:
-                both.move(both.random.choice(MOVES[:6]))
+        seen = converse(both, REQUESTS // 8)
 
     assert {"", SIGNATURE, STAGE, EXP, PIN_CHANNEL, CALLER_RATE} <= set(seen)
 

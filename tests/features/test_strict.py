@@ -15,9 +15,10 @@ from emulator.config.extensions import Extension
 from emulator.config.settings import Settings, read_settings
 from emulator.errors import ConfigurationError
 from emulator.parity.rules import ENDPOINT
-from features.test_parity_twin import REQUESTS, SEED, run
+from features.test_parity_twin import REQUESTS, SEED, converse, run
 from support.journal import entry_of
 from support.parity_twin import twins
+from support.pusher_client import PusherClient, pusher_channel
 from support.service import CHANNEL, CLIENT_ID, SECRET, LiveServer, live_server, real_seconds
 
 EXP = real_seconds() + 3_600
@@ -43,6 +44,37 @@ def test_a_strict_sandbox_answers_as_production_does():
 
     assert set(seen) <= {"", ENDPOINT}  # the control API alone is not in production
     assert [] == rules
+
+
+@pytest.mark.slow
+def test_a_strict_sandbox_answers_games_as_production_does():
+    with twins(SEED, strict=True) as both:
+        seen = converse(both, REQUESTS // 8)
+
+    assert {""} == set(seen)
+
+
+@pytest.mark.slow
+def test_a_strict_sandbox_answers_pages_as_production_does():
+    seen = set()
+    with twins(SEED, strict=True) as both:
+        for _ in range(REQUESTS // 8):
+            header = both.request().header
+            replies = [subscription(live, header) for live in (both.sandbox, both.production)]
+            assert replies[0] == replies[1], header
+            seen.add(replies[0])
+        rules = httpx.get(f"{both.sandbox.url}/_emulator/parity").json()["rules"]
+
+    assert {("pusher_internal:subscription_succeeded", None), ("pusher:subscription_error", 401)} <= seen
+    assert [] == rules
+
+
+def subscription(live: LiveServer, header: str) -> tuple[str, int | None]:
+    """Subscribe a page with a credential, and return the event and the status of the reply."""
+    with PusherClient(live) as page:
+        page.send("pusher:subscribe", {"auth": header, "channel": pusher_channel()})
+        reply = page.reply()
+    return reply["event"], reply["data"].get("status")
 
 
 def test_a_valid_token_is_accepted(strict: LiveServer):

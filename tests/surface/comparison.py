@@ -18,6 +18,8 @@ from surface.model import Surface, differences
 from surface.stores import STORES
 
 START = 2_000_000_000_000
+EXPIRES = {"exp": 10**10}
+"""Claims of all tokens: production takes none without an `exp`."""
 
 
 def credential(caller: Caller) -> str:
@@ -28,7 +30,7 @@ def credential(caller: Caller) -> str:
         "channel_id": caller.channel,
         "opaque_user_id": caller.opaque,
     }
-    claims = {name: value for name, value in values.items() if value is not None}
+    claims = {name: value for name, value in values.items() if value is not None} | EXPIRES
     return f"{caller.client_id} {caller.token or jwt.encode(claims, SECRET)}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import ExitStack
 
 import pytest
@@ -18,6 +19,20 @@ EXAMPLES = int(os.environ.get("SURFACE_EXAMPLES", "0"))
 STEPS = int(os.environ.get("SURFACE_STEPS", "40"))
 
 
+def run_surface(machine: Callable[[], SurfaceMachine], count: int) -> None:
+    """Run so many random series of calls; a quarter of them in `make test`."""
+    chosen = settings(
+        max_examples=EXAMPLES or examples(count),
+        stateful_step_count=STEPS,
+        derandomize=not EXAMPLES,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+    )
+    run_state_machine_as_test(machine, settings=chosen)  # type: ignore[arg-type]
+
+
 class SurfaceContract:
     """Compares a service with the model. A subclass provides the engine's URL in the fixture `data`."""
 
@@ -30,15 +45,6 @@ class SurfaceContract:
 
     @pytest.mark.hypothesis
     def test_every_response_to_a_random_series_of_calls_equals_the_models(self, data: str) -> None:
-        chosen = settings(
-            max_examples=EXAMPLES or examples(25),
-            stateful_step_count=STEPS,
-            derandomize=not EXAMPLES,
-            database=None,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-            print_blob=False,
-        )
         with ExitStack() as stack:
             nodes = [stack.enter_context(live_server(Settings(data=data))) for _ in range(self.size)]
-            run_state_machine_as_test(lambda: SurfaceMachine(nodes), settings=chosen)
+            run_surface(lambda: SurfaceMachine(nodes), 25)
