@@ -20,8 +20,8 @@ from common import Address, pin_to_core, start_server
 from report import HEADROOM, Row
 from rounds import ECHO
 
+from extcli.simulate.connection import Target, Work
 from extcli.simulate.pool import Pool
-from extcli.simulate.work import Target, Work
 
 _WARM_UP = 2_000
 _FIRST_GUESS = 10_000

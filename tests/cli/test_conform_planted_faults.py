@@ -10,7 +10,7 @@ from emulator.config.environment import PRODUCTION
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
 from extcli.conform import run
-from extcli.conform.catalog import all_rules
+from extcli.conform.run import all_rules
 from support import planted_data, planted_votes, planted_wire  # noqa: F401 - they fill the list
 from support.examples import spread
 from support.executed_code import Executed, Recorder

@@ -6,7 +6,7 @@ import pytest
 
 from extcli.errors import UsageError
 from extcli.simulate.expectations import parse
-from extcli.simulate.figures import Tally, latencies, percentile, series
+from extcli.simulate.outcome import Tally, latencies, percentile, series
 
 TALLY = Tally(
     planned=1000, sent=1003, answered=999, refused=3, late=0, failed=1, unsent=0, repeated=3, reopened=0,

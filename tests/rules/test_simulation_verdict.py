@@ -6,11 +6,10 @@ from array import array
 
 import pytest
 
-from extcli.simulate.answers import body_of, head_of, is_complete
+from extcli.simulate.connection import NO_ANSWER, NOT_SENT, body_of, head_of, is_complete
+from extcli.simulate.outcome import Verdict, acknowledged, compare, compare_entries
 from extcli.simulate.plan import Plan
 from extcli.simulate.subjects import wrong_statistics
-from extcli.simulate.verdict import Verdict, acknowledged, compare, compare_entries
-from extcli.simulate.work import NO_ANSWER, NOT_SENT
 
 
 def plan_of(*requests: tuple[int, int], expected: tuple[int, ...], late: int = 0) -> Plan:

@@ -1,8 +1,9 @@
-"""Makes HTTP calls as one caller, and returns every answer, whatever its status."""
+"""Makes HTTP calls as one caller and returns every answer, whatever its status."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
@@ -10,10 +11,37 @@ from extcli import bounded_json, clock
 from extcli.api import bodies
 from extcli.api.call import SERVICE, encoded
 from extcli.api.retry import RATE_LIMITED, Deadline, pause
-from extcli.conform.exchanges import CORS_HEADERS, HEADERS, Exchange
 from extcli.conform.rule import Differs, Rule, shown
 from extcli.conform.target import Target
 from extcli.errors import TooLarge
+
+HEADERS = ("content-type", "retry-after")
+"""The headers of an answer that rules are about."""
+CORS_HEADERS = (
+    "access-control-allow-origin",
+    "access-control-allow-headers",
+    "access-control-allow-methods",
+    "access-control-expose-headers",
+)
+"""The headers of an answer to a page, which sends `Origin`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One request with its answer, or one frame of a socket."""
+
+    caller: str
+    request: str
+    """`POST vote?id=x`, or `set state`."""
+    body: Any
+    """The decoded body of the request; `None` without one."""
+    status: int
+    """0 for an update of a socket."""
+    answer: Any
+    """The decoded body, or its text."""
+    headers: Mapping[str, str]
+    request_id: str
+
 
 READS = ("GET", "HEAD", "OPTIONS")
 SENDING = ("broadcast", "extension_broadcast", "broadcast_extension", "whisper_self")

@@ -7,8 +7,7 @@ from typing import Any
 
 from extcli.api.tokens import opaque_id
 from extcli.config.urls import socket_of
-from extcli.conform.calls import Caller
-from extcli.conform.exchanges import Exchange
+from extcli.conform.calls import Caller, Exchange
 from extcli.conform.leftovers import Leftovers
 from extcli.conform.pages import PATH, Page
 from extcli.conform.rule import Rule, Skipped

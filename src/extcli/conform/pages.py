@@ -7,8 +7,7 @@ from typing import Any
 
 from extcli import bounded_json
 from extcli.api.websocket import WebSocketClient
-from extcli.conform.calls import Probing
-from extcli.conform.exchanges import Exchange
+from extcli.conform.calls import Exchange, Probing
 from extcli.conform.rule import Differs
 from extcli.conform.sockets import WAIT
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from extcli import bounded_json
 from extcli.atomic_file import cannot_be_written, replace
-from extcli.conform.exchanges import Exchange
+from extcli.conform.calls import Exchange
 from extcli.conform.rule import same
 from extcli.conform.run import Result, Status
 from extcli.conform.target import PREFIX

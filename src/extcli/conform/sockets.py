@@ -8,8 +8,7 @@ from typing import Any
 
 from extcli.api import envelope
 from extcli.api.websocket import Closed, WebSocketClient
-from extcli.conform.calls import Caller, Probing
-from extcli.conform.exchanges import Exchange
+from extcli.conform.calls import Caller, Exchange, Probing
 from extcli.conform.rule import Differs
 from extcli.errors import ExitCode
 

@@ -9,7 +9,7 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 
 from extcli import clock
-from extcli.running import ready
+from extcli.api import local_http
 from extcli.running.command_process import CommandProcess
 from extcli.running.log import Log
 from extcli.running.service_process import ServiceProcess
@@ -17,6 +17,7 @@ from extcli.running.signals import ENDING, Signals
 from extcli.running.terminal import Terminal
 
 _READY_INTERVAL = 0.02
+_READY_TIMEOUT = 10.0
 _SLOW_START = 5.0
 """Seconds until a note says why the service is not ready."""
 _STOP_TIMEOUT = 60.0
@@ -77,7 +78,7 @@ class Supervisor:
                 found = _FIRST_LINE.match(self._printed)
                 url = found[1].decode() if found else ""
                 continue
-            if not (reason := ready.problem(url)):
+            if not (reason := _problem(url)):
                 return url
             if not noted and clock.elapsed() - since > _SLOW_START:
                 noted = True
@@ -196,3 +197,12 @@ class Supervisor:
             os.killpg(group, signal.SIGCONT)
         elif self._terminal.take_back(group) or (self._terminal.exists and number == signal.SIGTTIN):
             os.killpg(os.getpgrp(), signal.SIGSTOP)  # the whole job, as the terminal would
+
+
+def _problem(url: str) -> str:
+    """Return why the service at this URL is not ready: its answer's body, or the error. Empty if it is ready."""
+    try:
+        answer = local_http.get(url, "/_emulator/ready", seconds=_READY_TIMEOUT, largest=1 << 20)
+    except local_http.Failed as failed:
+        return str(failed)
+    return "" if answer.status == 200 else answer.body.decode(errors="replace")

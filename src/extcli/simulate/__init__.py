@@ -1,3 +1,3 @@
 """Crowds with exact results: what will be sent and must come out (`plan`), sending it at planned instants (`pool`),
-comparing (`verdict`), and reports.
+comparing (`outcome`), and reports.
 """

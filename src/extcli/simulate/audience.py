@@ -14,9 +14,8 @@ from extcli.session import BROADCASTER, Session
 from extcli.simulate import run
 from extcli.simulate.conclusion import About, conclude, document
 from extcli.simulate.crowds import Options
-from extcli.simulate.figures import Tally, latencies, series
 from extcli.simulate.listeners import Listeners, closings
-from extcli.simulate.verdict import Comparison, Count
+from extcli.simulate.outcome import Comparison, Count, Tally, latencies, series
 
 PAGE, GAME = "page", "game"
 

@@ -16,14 +16,12 @@ from extcli.output.sanitize import visible
 from extcli.session import Session
 from extcli.simulate import run
 from extcli.simulate.conclusion import About, conclude, document
+from extcli.simulate.connection import NO_ANSWER, NOT_SENT
 from extcli.simulate.expectations import Expectation
-from extcli.simulate.figures import Point, series
-from extcli.simulate.outcome import Outcome
+from extcli.simulate.outcome import Comparison, Outcome, Point, series
 from extcli.simulate.plan import Pace, Plan
 from extcli.simulate.run import Manner
 from extcli.simulate.subjects import Buffer, Poll, Subject
-from extcli.simulate.verdict import Comparison
-from extcli.simulate.work import NO_ANSWER, NOT_SENT
 
 _PER_VIEWER = 50
 """Requests per second of one viewer in production, half of what the service allows by default."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from extcli.errors import UsageError, shortened
-from extcli.simulate.figures import PERCENTILES, Tally
+from extcli.simulate.outcome import PERCENTILES, Tally
 
 _NAMES = (*PERCENTILES, "rate", "sent", "answered", "refused", "failed")
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {

@@ -1,16 +1,130 @@
-"""What became of the requests of a plan: joins both parts of a run, and counts. Pure."""
+"""What became of the requests of a plan, in figures, and whether it is the planned result. Pure."""
 
 from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from math import ceil
 
-from extcli.simulate.figures import Tally, latencies
+from extcli.simulate.connection import NO_ANSWER, NOT_SENT, Measured
 from extcli.simulate.plan import Plan
-from extcli.simulate.verdict import is_accepted, is_refused, is_unknown
-from extcli.simulate.work import NO_ANSWER, NOT_SENT, Measured
+
+PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "max": 1.0}
+"""The latencies that are reported, by name."""
+_BUCKETS = 60
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of the requests of a run, and how long they took."""
+
+    planned: int
+    sent: int
+    answered: int
+    refused: int
+    """Answers 4xx without the planned ones, and each 429 or 503 before a repetition."""
+    late: int
+    """Requests after the end that were refused as closed, as planned."""
+    failed: int
+    """Requests without an answer, and answers 5xx."""
+    unsent: int
+    """Failed requests that found no connection: they were not applied."""
+    repeated: int
+    reopened: int
+    rate: float
+    """Requests in time that were sent per second, from the first planned instant to the last sending."""
+    lag: float
+    """The most seconds by which this program itself was late."""
+    latencies: dict[str, float]
+    """Seconds from the planned instant to the answer, by the names of `PERCENTILES`; empty without answers."""
+    reasons: dict[str, int] = field(default_factory=dict)
+    """How often each refusal came, the most frequent first."""
+
+    def value(self, name: str) -> float | None:
+        """Return a figure by its name in an expectation, latencies in ms; `None` without one."""
+        if name in PERCENTILES:
+            seconds = self.latencies.get(name)
+            return None if seconds is None else seconds * 1000
+        return float(getattr(self, name))
+
+
+def percentile(ordered: Sequence[float], part: float) -> float:
+    """Return the smallest value that `part` of the values do not exceed (nearest rank)."""
+    return ordered[max(ceil(part * len(ordered)) - 1, 0)]
+
+
+def latencies(values: Sequence[float]) -> dict[str, float]:
+    """Return the latencies by the names of `PERCENTILES`; empty without values."""
+    ordered = sorted(values)
+    return {name: percentile(ordered, part) for name, part in PERCENTILES.items()} if ordered else {}
+
+
+@dataclass(slots=True)
+class Point:
+    """One interval of a run."""
+
+    at: float
+    """Its start, in seconds."""
+    planned: float
+    """Requests per second that were due in it."""
+    answered: float
+    """Answers per second that came in it."""
+    refused: float
+    """Refusals per second, planned ones included, and failures."""
+    p50: float | None
+    """Latency in seconds of the requests that were due in it; `None` without answers."""
+    p99: float | None
+    max: float | None
+
+
+def series(
+    due: Sequence[float], done: Sequence[float], is_answered: Sequence[bool], refusals: Sequence[float]
+) -> list[Point]:
+    """Return a run in at most 60 intervals of equal length. All times are seconds from the start."""
+    end = max([*due, *done, *refusals], default=0.0)
+    if not end:
+        return []
+    width = _width(end)
+    count = int(end / width) + 1
+    planned, answered, refused = [0] * count, [0] * count, [0] * count
+    delays: list[list[float]] = [[] for _ in range(count)]
+    for at, finished, is_one in zip(due, done, is_answered, strict=True):
+        bucket = int(at / width)
+        planned[bucket] += 1
+        if is_one:
+            answered[int(finished / width)] += 1
+            delays[bucket].append(finished - at)
+    for at in refusals:
+        refused[int(at / width)] += 1
+    found = []
+    for bucket, values in enumerate(delays):
+        values.sort()
+        found.append(
+            Point(
+                bucket * width,
+                planned[bucket] / width,
+                answered[bucket] / width,
+                refused[bucket] / width,
+                percentile(values, 0.5) if values else None,
+                percentile(values, 0.99) if values else None,
+                values[-1] if values else None,
+            )
+        )
+    return found
+
+
+def _width(end: float) -> float:
+    """Return the length of an interval: 1, 2 or 5 times a power of ten, in seconds."""
+    step = 0.001
+    while True:
+        for factor in (1, 2, 5):
+            if end / (step * factor) < _BUCKETS:
+                return step * factor
+        step *= 10
+
 
 _CLOSED = "closed"
 """The reason of a late vote's refusal has this word (ruling P4)."""
@@ -87,3 +201,133 @@ def _votes(count: int) -> str:
 
 def _moved(times: array[float], offset: float) -> array[float]:
     return array("d", (each + offset for each in times))
+
+
+ENTRIES = "entries"
+
+
+class Verdict(StrEnum):
+    """How the result compares with the plan."""
+
+    AS_PLANNED = "as planned"
+    DIFFERS = "differs"
+    NOT_DECIDED = "not decided"
+    """The difference may come from requests without an answer, or with 5xx."""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """One figure of the result."""
+
+    name: str
+    planned: int
+    acknowledged: tuple[int, int]
+    """The least and the most that the answers allow."""
+    found: int
+
+    @property
+    def differs(self) -> bool:
+        return self.found != self.planned
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether the service has what its answers acknowledge, as far as there are answers."""
+        return self.acknowledged[0] <= self.found <= self.acknowledged[1]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the answers allow both what was found and what was planned."""
+        return self.is_possible and self.acknowledged[0] <= self.planned <= self.acknowledged[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The whole result."""
+
+    counts: Sequence[Count]
+    undecided: int
+    """How many users, or entries, may or may not have been counted."""
+    faults: Sequence[str] = field(default_factory=list)
+    """Other differences from the plan, such as a late vote that was counted."""
+    suspicion: str = ""
+    """Another possible cause, if the service has something else than it acknowledged."""
+
+    @property
+    def verdict(self) -> Verdict:
+        wrong = [count for count in self.counts if count.differs]
+        if not wrong and not self.faults:
+            return Verdict.AS_PLANNED
+        is_open = not self.faults and all(count.is_open for count in wrong)
+        return Verdict.NOT_DECIDED if self.undecided and is_open else Verdict.DIFFERS
+
+    @property
+    def is_as_acknowledged(self) -> bool:
+        """Whether the service has what its answers acknowledge, so that a difference comes from refusals."""
+        return not self.faults and all(count.is_possible for count in self.counts)
+
+
+def is_accepted(status: int) -> bool:
+    return 200 <= status < 300
+
+
+def is_refused(status: int) -> bool:
+    return 300 <= status < 500
+
+
+def is_unknown(status: int) -> bool:
+    """Return whether a request may or may not have been applied."""
+    return status == NO_ANSWER or status >= 500
+
+
+def acknowledged(plan: Plan, status: Sequence[int]) -> tuple[list[tuple[int, int]], tuple[int, int], int]:
+    """Return the least and the most users by choice and in all that the answers allow, and how many are undecided.
+
+    A user has the choice of the last accepted request. After a request without an answer, that one is possible, too.
+    """
+    none = -1
+    latest = [none] * plan.viewers
+    open_choices: dict[int, set[int]] = {}
+    for index in range(plan.late_from):
+        viewer = plan.viewer[index]
+        if is_accepted(status[index]):
+            latest[viewer] = plan.choice[index]
+        elif is_unknown(status[index]):
+            open_choices.setdefault(viewer, set()).add(plan.choice[index])
+    least, most = [0] * len(plan.choices), [0] * len(plan.choices)
+    voters_least = voters_most = undecided = 0
+    for viewer, choice in enumerate(latest):
+        possible = open_choices.get(viewer, set()) | {choice}
+        undecided += len(possible) > 1
+        voters_least += none not in possible
+        voters_most += possible != {none}
+        for each in possible - {none}:
+            most[each] += 1
+            least[each] += len(possible) == 1
+    return list(zip(least, most, strict=True)), (voters_least, voters_most), undecided
+
+
+def compare(
+    plan: Plan, status: Sequence[int], before: Mapping[str, int], after: Mapping[str, int], faults: Sequence[str]
+) -> Comparison:
+    """Compare users by choice before and after a run, and their number. Other choices must not change."""
+    by_choice, voters, undecided = acknowledged(plan, status)
+    counts = []
+    for choice, planned, answers in zip(plan.choices, plan.expected, by_choice, strict=True):
+        counts.append(Count(choice, planned, answers, after.get(choice, 0) - before.get(choice, 0)))
+    for choice in sorted({*before, *after} - set(plan.choices)):
+        if (change := after.get(choice, 0) - before.get(choice, 0)) != 0:
+            counts.append(Count(choice, 0, (0, 0), change))
+    total = sum(after.values()) - sum(before.values())
+    counts.append(Count(plan.total, sum(plan.expected), voters, total))
+    return Comparison(counts, undecided, faults)
+
+
+def compare_entries(
+    plan: Plan, status: Sequence[int], found: Mapping[str, int], faults: Sequence[str] = ()
+) -> Comparison:
+    """Compare the entries of a buffer, of which each must be there once. `found` also counts what must not be there."""
+    accepted = sum(map(is_accepted, status))
+    unknown = sum(map(is_unknown, status))
+    counts = [Count(ENTRIES, len(plan), (accepted, accepted + unknown), found.get(ENTRIES, 0))]
+    counts += [Count(name, 0, (0, 0), found[name]) for name in found if name != ENTRIES]
+    return Comparison(counts, unknown, faults)

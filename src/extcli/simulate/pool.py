@@ -13,9 +13,7 @@ from collections import deque
 from extcli import clock
 from extcli.api.retry import pause, retry_after
 from extcli.errors import reason_of
-from extcli.simulate.answers import Head, body_of
-from extcli.simulate.connection import Connection
-from extcli.simulate.work import NOT_SENT, Measured, Target, Work
+from extcli.simulate.connection import NOT_SENT, Connection, Head, Measured, Target, Work, body_of
 
 _IDLE = 4.0
 """Seconds after which an unused connection is closed, before the service or a proxy closes it."""

@@ -21,11 +21,11 @@ from extcli.errors import CliError, UsageError
 from extcli.output.printer import Output
 from extcli.output.progress import DELAY_SECONDS
 from extcli.session import VIEWER, Session
+from extcli.simulate.connection import Measured, Target, Work
 from extcli.simulate.outcome import Outcome, outcome_of
 from extcli.simulate.plan import Plan
 from extcli.simulate.pool import Pool
 from extcli.simulate.subjects import Subject
-from extcli.simulate.work import Measured, Target, Work
 
 _REFRESH_SECONDS = 0.25
 MARGIN = 0.2

@@ -14,8 +14,8 @@ from extcli.output.sanitize import visible
 from extcli.reading.shapes import document_of, expected
 from extcli.reading.streams import items
 from extcli.session import BACKEND, BROADCASTER, VIEWER, Session, is_global
+from extcli.simulate.outcome import ENTRIES, Comparison, compare, compare_entries
 from extcli.simulate.plan import Plan
-from extcli.simulate.verdict import ENTRIES, Comparison, compare, compare_entries
 
 _COUNTED = 64
 """A poll counts the values 0 to 63 one by one."""

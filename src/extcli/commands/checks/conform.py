@@ -59,9 +59,8 @@ def conform(
       extcli conform --writes --only 'W*'
     """
     from extcli.conform import recording, report
-    from extcli.conform.catalog import chosen
     from extcli.conform.opening import target_of
-    from extcli.conform.run import results
+    from extcli.conform.run import chosen, results
     from extcli.output import progress
 
     rules = chosen(only or [])

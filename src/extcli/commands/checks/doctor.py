@@ -34,8 +34,7 @@ def doctor(
       extcli doctor lunch -o json
     """
     from extcli.doctor.checks import findings
-    from extcli.doctor.findings import Status
-    from extcli.doctor.views import FINDINGS
+    from extcli.doctor.findings import FINDINGS, Status
 
     session.http.set_timeout(session.resolver.timeout(_SECONDS))
     found = list(findings(session, poll))

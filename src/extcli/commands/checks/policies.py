@@ -51,10 +51,9 @@ def policies(
 
 def _seen(session: Session, ids: list[str]) -> dict[str, list[dict[str, Any]]]:
     """Probe the rules of these rulings that only read. Raises `CliError` if no service answers."""
-    from extcli.conform.catalog import all_rules
     from extcli.conform.opening import target_of
     from extcli.conform.report import as_json
-    from extcli.conform.run import results
+    from extcli.conform.run import all_rules, results
 
     target = target_of(session, writes=False, whole_extension=False)
     rules = [each for each in all_rules() if each.source in ids]
