@@ -1,4 +1,4 @@
-"""`extcli vote define`, `edit`, `close`, `reopen` and `restart`."""
+"""`extcli vote define`, `edit`, `close` and `reopen`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from datetime import datetime
 
 import pytest
 
+from support.faults import add_fault
 from support.program import PROGRAM
 from support.service import LiveServer
 
@@ -299,31 +300,15 @@ def test_edits_of_one_poll_at_once_all_take_effect(live: LiveServer):
         assert (f"round {number}", number, number) == (found["prompt"], found["totalVotesPerUser"], found["userData"])
 
 
-def test_a_restarted_poll_has_no_votes_and_the_same_definition(extcli):
-    extcli("vote", "define", "weekly", "--prompt", "Which?", "--options", "A,B", "--ends-in", "2d")
-    extcli("vote", "cast", "weekly", "--value", "1")
-    before = extcli("vote", "config", "weekly", "-o", "json").json
+def test_define_writes_only_over_the_definition_it_has_read(extcli, live):
+    shown = extcli("vote", "define", "lunch", "--prompt", "Which?", "--dry-run", "-o", "json").json
+    assert {} == shown["body"]["expected"]
+    extcli("vote", "define", "lunch", "--prompt", "Which?")
+    read = definition_of(extcli)
+    shown = extcli("vote", "define", "lunch", "--prompt", "Lunch?", "--dry-run", "-o", "json").json
+    assert read == shown["body"]["expected"]
 
-    restarted = extcli("vote", "restart", "weekly", "-o", "table")
+    add_fault(live, "POST /v1/e/vote_config", "status", status=409, times=1)
+    assert 0 == extcli("vote", "define", "lunch", "--prompt", "Lunch?").exit_code
 
-    assert (0, "poll weekly has no votes now, and the same definition\n") == (restarted.exit_code, restarted.stderr)
-    assert before == extcli("vote", "config", "weekly", "-o", "json").json
-    assert 0 == extcli("vote", "get", "weekly", "-o", "json").json["stats"]["count"]
-
-
-def test_a_poll_that_has_ended_restarts_with_a_new_end(extcli):
-    extcli("vote", "define", "weekly", "--prompt", "Which?", "--ends-in", "2d")
-    extcli("vote", "close", "weekly")
-
-    refused = extcli("vote", "restart", "weekly")
-    restarted = extcli("vote", "restart", "weekly", "--ends-in", "7d")
-
-    assert (2, True) == (refused.exit_code, "give its new end: --ends-in 7d" in refused.stderr)
-    assert 0 == restarted.exit_code
-    assert ("active", "Which?") == tuple(
-        extcli("vote", "config", "weekly", "-o", "json").json[name] for name in ("status", "prompt")
-    )
-
-
-def test_a_poll_without_a_definition_is_not_restarted(extcli):
-    assert 4 == extcli("vote", "restart", "weekly").exit_code
+    assert "Lunch?" == definition_of(extcli)["prompt"]

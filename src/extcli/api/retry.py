@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 from random import uniform
-from typing import Final
+from typing import Final, TypeVar
 
 from extcli import clock
+from extcli.errors import Refused, ServerError, Unreachable
+
+T = TypeVar("T")
 
 RATE_LIMITED: Final = 429
 """The request was not applied, so sending it again is always harmless."""
@@ -59,3 +63,17 @@ class Deadline:
         if self._ends is None:
             self._ends = now + self._seconds
         return now + pause <= self._ends
+
+
+def until_done(call: Callable[[], T], seconds: float) -> T:
+    """Make a call that may be repeated, again for `seconds` after 429, 5xx or no answer. Raises its last error."""
+    deadline, attempts = Deadline(seconds), 0
+    while True:
+        try:
+            return call()
+        except (Refused, ServerError, Unreachable) as error:
+            again = pause(None, attempts)
+            if (isinstance(error, Refused) and error.status != RATE_LIMITED) or not deadline.allows(again):
+                raise
+        clock.sleep(again)
+        attempts += 1

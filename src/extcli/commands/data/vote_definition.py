@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,14 +15,16 @@ from extcli.cli.confirm import Yes
 from extcli.cli.json_input import read_json
 from extcli.cli.option_groups import with_options
 from extcli.cli.shared_options import command
-from extcli.errors import Refused, UnexpectedAnswer, UsageError
+from extcli.errors import CliError, Refused, UnexpectedAnswer, UsageError, Withheld
 from extcli.output import times, views
+from extcli.output.printer import write_stderr
 from extcli.output.sanitize import visible
 from extcli.reading.shapes import SHAPE_ERRORS, document_of
 from extcli.session import BROADCASTER, Session, is_global
 
 if TYPE_CHECKING:
     from extcli.api.client import Service
+    from extcli.api.http import Answer
 
 Poll = Annotated[str, typer.Argument(metavar="POLL", help="The poll's id.")]
 EndsAt = Annotated[str | None, typer.Option(metavar="TIME", help=f"When it closes: {times.FORMS}.")]
@@ -46,6 +51,7 @@ _ATTEMPTS = 20
 """Edits of one poll at once that all succeed; each conflict is the success of another one."""
 _NOW = -1
 """As `endsAt`, ends the poll now."""
+_DEFINE = "extcli api POST vote_config --input -"
 _NONE = 0
 """As `startsAt` or `endsAt`: no limit."""
 
@@ -131,16 +137,22 @@ def define(
         session.output.show(service.read_poll_definition(poll), views.RECORD)
         return
     asks = not yes and not session.dry_run and session.is_production()
-    existing = {} if replace and not asks else _definition_if_any(service, poll)
-    if not replace and (lost := _lost(existing, members)):
-        raise UsageError(
-            f"poll {visible(poll)} has a definition, and this would delete its {lost}",
-            why="`define` replaces the whole definition",
-            fix="use `extcli vote edit` to change parts, or add --replace",
-        )
-    if asks and existing:
-        confirm.ask(session, [f"the definition of poll {visible(poll)} is replaced"], "Continue?")
-    _write(session, service, poll, members, "defined", given=members)
+    if replace and not asks:
+        _write(session, service, poll, members, "defined", given=members)
+        return
+
+    def judged(existing: dict[str, Any]) -> dict[str, Any]:
+        if not replace and (lost := _lost(existing, members)):
+            raise UsageError(
+                f"poll {visible(poll)} has a definition, and this would delete its {lost}",
+                why="`define` replaces the whole definition",
+                fix="use `extcli vote edit` to change parts, or add --replace",
+            )
+        if asks and existing:
+            confirm.ask(session, [f"the definition of poll {visible(poll)} is replaced"], "Continue?")
+        return members
+
+    _edit(session, service, poll, judged, "defined", given=members, read=lambda: _definition_if_any(service, poll))
 
 
 @with_options("members", _members)
@@ -155,7 +167,7 @@ def edit(session: Session, poll: Poll, *, members: dict[str, Any]) -> None:
     if not members:
         raise UsageError("nothing to change", fix="give an option, such as --prompt TEXT or --ends-in 90s")
     service = session.service(BROADCASTER)
-    _edit(session, service, poll, lambda definition: members, "changed", given=members)
+    _edit(session, service, poll, lambda definition: _changed(definition, members), "changed", given=members)
 
 
 def close(session: Session, poll: Poll) -> None:
@@ -171,7 +183,9 @@ def close(session: Session, poll: Poll) -> None:
         return _definition_if_any(service, poll, only_if=lambda: _has_votes(service, poll))
 
     def end(definition: dict[str, Any]) -> dict[str, Any] | None:
-        return None if definition.get("status") == "expired" else {"endsAt": _NOW, **_opened(definition)}
+        if definition.get("status") == "expired":
+            return None
+        return _changed(definition, {"endsAt": _NOW, **_opened(definition)})
 
     if not _edit(session, service, poll, end, "closed", given={}, read=read):
         session.output.report(f"poll {visible(poll)} was closed already")
@@ -188,7 +202,7 @@ def reopen(session: Session, poll: Poll, ends_at: EndsAt = None, ends_in: EndsIn
     end = _window(session, "ends", ends_at, ends_in) or {"endsAt": _NONE}
 
     def begin(definition: dict[str, Any]) -> dict[str, Any]:
-        return {"disabled": False, **_opened(definition), **end}
+        return _changed(definition, {"disabled": False, **_opened(definition), **end})
 
     _edit(session, service, poll, begin, "reopened", given=end)
 
@@ -197,6 +211,7 @@ def restart(session: Session, poll: Poll, ends_at: EndsAt = None, ends_in: EndsI
     """Start a poll again: delete its votes, and keep its definition. Acts as broadcaster.
 
     A weekly poll keeps its question and answers that way. A poll that has ended needs a new end.
+    If the restart fails halfway, the error has the command that defines the poll again.
 
     \b
     Examples:
@@ -209,12 +224,44 @@ def restart(session: Session, poll: Poll, ends_at: EndsAt = None, ends_in: EndsI
     if before.get("status") == "expired" and not end:
         raise UsageError(f"poll {name} has ended", fix="give its new end: --ends-in 7d")
     confirm.guard(session, f"the votes of poll {name} are deleted, and its definition stays", yes=yes)
-    kept = {member: value for member, value in before.items() if member not in _STATED and value not in ([], None)}
-    if end:
-        kept = {member: value for member, value in kept.items() if member not in ("startsAt", "endsAt")} | end
-    service.clear_poll(poll)
-    session.output.show(service.define_poll(poll, kept), views.NOTHING)
-    session.output.note(f"poll {name} has no votes now, and the same definition")
+    members = _changed(before, end) | _shared(poll)
+    _begin_again(session, service, poll, members, expected=before)
+    session.output.note("; ".join([f"poll {name} has no votes now, and the same definition", *_times(end)]))
+
+
+def _begin_again(
+    session: Session, service: Service, poll: str, members: dict[str, Any], *, expected: dict[str, Any]
+) -> None:
+    """Delete the poll, and define it again.
+
+    The service first checks the definition, in place of the `expected` one. If a later call fails, the error, or a note
+    after Ctrl-C, has the command that defines the poll again.
+    """
+    from extcli.api.retry import until_done
+
+    calls: list[Callable[[], Answer]] = [
+        lambda: service.define_poll(poll, members, expected=expected),
+        lambda: service.clear_poll(poll),
+        lambda: service.define_poll(poll, members),
+    ]
+    if session.dry_run:
+        for call in calls:
+            with suppress(Withheld):
+                call()
+        raise Withheld
+    check, *lossy = calls
+    check()
+    try:
+        answers = [until_done(call, session.resolver.timeout()) for call in lossy]
+    except (CliError, KeyboardInterrupt) as error:
+        body = json.dumps({"id": poll, "config": members})
+        fix = f"poll {visible(poll)} may have no definition; this defines it again: echo {quote(body)} | {_DEFINE}"
+        if isinstance(error, CliError):
+            error.fix = fix
+        else:
+            write_stderr([fix])
+        raise
+    session.output.show(answers[-1], views.NOTHING)
 
 
 def _opened(definition: dict[str, Any]) -> dict[str, Any]:
@@ -292,7 +339,7 @@ def _edit(
     given: dict[str, Any],
     read: Callable[[], dict[str, Any]] | None = None,
 ) -> bool:
-    """Change members of the definition, again if another edit came first, so that neither is lost.
+    """Replace the definition by its `change`, again if another edit came first, so that neither is lost.
 
     Returns False if `change` returns `None`: there is nothing to do.
     """
@@ -302,7 +349,7 @@ def _edit(
         if members is None:
             return False
         try:
-            _write(session, service, poll, _changed(definition, members), done, given=given, expected=definition)
+            _write(session, service, poll, members, done, given=given, expected=definition)
         except Refused as error:
             if error.status != 409 or not left:
                 raise
@@ -323,9 +370,13 @@ def _write(
 ) -> None:
     """Define the poll, and print what was `done`, with the times among the `given` members."""
     session.warn_without_channel(BROADCASTER, "the definition", poll)
-    shared = {"global": True} if is_global(poll) else {}
-    session.output.show(service.define_poll(poll, members | shared, expected=expected), views.NOTHING)
+    session.output.show(service.define_poll(poll, members | _shared(poll), expected=expected), views.NOTHING)
     session.output.note("; ".join([f"{done} poll {visible(poll)}", *_times(given)]))
+
+
+def _shared(poll: str) -> dict[str, Any]:
+    """Return the member that marks the definition of a poll of all channels."""
+    return {"global": True} if is_global(poll) else {}
 
 
 def _times(members: dict[str, Any]) -> Iterator[str]:
