@@ -14,6 +14,7 @@ from extcli.config import settings
 from extcli.config.flags import Flags
 from extcli.config.resolver import Found, Resolver, Source
 from extcli.config.settings import DEFAULT_USER
+from extcli.config.urls import service_of
 from extcli.errors import CliError, Unreachable
 from extcli.output.format import Format
 from extcli.output.printer import Output
@@ -39,6 +40,8 @@ class Session:
 
     def __init__(self, flags: Flags) -> None:
         self.resolver = Resolver(flags, os.environ)
+        self._environments: dict[str, str] = {}
+        """What each service that was asked says that it is, by its address."""
 
     @cached_property
     def output(self) -> Output:
@@ -65,32 +68,55 @@ class Session:
     @cached_property
     def http(self) -> Http:
         """The HTTP connection to the service."""
-        from extcli.api.http import Http
         from extcli.config.secret_lookup import control_token
 
         self._warn_if_elsewhere(self.resolver.url(), self.resolver.find(settings.URL))
         self._warn_if_ignored()
+        return self._http(self.resolver.url(), control_token(self.resolver))
+
+    def _http(self, url: str, token: str | None) -> Http:
+        from extcli.api.http import Http
+
         trace = self.output.trace if self.resolver.flags.verbose else None
-        token = control_token(self.resolver)
-        return Http(self.resolver.url(), timeout=self.resolver.timeout(), trace=trace, control_token=token)
+        return Http(url, timeout=self.resolver.timeout(), trace=trace, control_token=token)
 
-    @cached_property
-    def environment(self) -> str:
-        """What the service says that it is: `sandbox` or `production`; empty if it does not say. One GET.
+    def environment(self, *, over_socket: bool = False) -> str:
+        """Return what the service says that it is: `sandbox` or `production`; empty if it does not say. One GET.
 
-        Raises `Unreachable`.
+        `over_socket` asks the service at the address of the WebSocket, which may be another one. Raises `Unreachable`,
+        but not for that other one.
         """
+        url = self.resolver.url()
+        address = service_of(self.resolver.ws_url()) if over_socket else url
+        if address not in self._environments:
+            try:
+                self._environments[address] = self._environment_at(address)
+            except Unreachable:
+                if address == url:
+                    raise
+                self._environments[address] = ""
+        return self._environments[address]
+
+    def _environment_at(self, address: str) -> str:
+        from extcli.api.control import Control
+        from extcli.api.signed_calls import SignedCalls
         from extcli.reading.shapes import document_of
 
+        # The control token belongs to the service of --url.
+        is_other = address != self.resolver.url()
+        http = self._http(address, None) if is_other else self.http
         try:
-            answer = self.control().probing().is_ready()
+            answer = Control(SignedCalls(http, self.resolver, None, self.dry_run)).probing().is_ready()
             return str(document_of(answer, {"environment": str})["environment"])
         except Unreachable:
             raise
         except CliError:  # a deployment, which has no such path, or a service that is not ready
             return ""
+        finally:
+            if is_other:
+                http.close()
 
-    def is_production(self, environment: str | None = None) -> bool:
+    def is_production(self, environment: str | None = None, *, over_socket: bool = False) -> bool:
         """Return whether the command goes to production: by a profile, or by what the service says that it is.
 
         `environment` is what is known of that; by default the service is asked. A service that does not say it counts
@@ -100,10 +126,11 @@ class Session:
 
         if self.resolver.production() is not None:
             return True
-        environment = self.environment if environment is None else environment
+        environment = self.environment(over_socket=over_socket) if environment is None else environment
         if environment:
             return environment != "sandbox"
-        return not is_loopback(urlsplit(self.resolver.url()).hostname or "")
+        address = self.resolver.ws_url() if over_socket else self.resolver.url()
+        return not is_loopback(urlsplit(address).hostname or "")
 
     @cached_property
     def dry_run(self) -> DryRun | None:

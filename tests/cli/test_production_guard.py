@@ -338,3 +338,44 @@ def test_an_unknown_service_on_another_machine_counts_as_production(url, environ
 
 def test_a_single_vote_is_cast_without_a_further_request(extcli):
     assert "/_emulator/ready" not in extcli("vote", "cast", "lunch", "--value", "3", "-v").stderr
+
+
+SET_STATE = ("socket", "send", "set", "state", "--data", '{"state_id": "channel", "state": {}}')
+
+
+@pytest.mark.parametrize(
+    "command", [SET_STATE, ("socket", "repl"), ("conform", "--writes", "--only", "W*")], ids=lambda each: each[1]
+)
+def test_a_write_over_a_socket_asks_the_service_of_the_socket(extcli, live, production: LiveServer, command):
+    socket = production.url.replace("http", "ws") + "/ws"
+
+    result = extcli(*command, "-v", env={"EXTCLI_URL": live.url, "EXTCLI_WS_URL": socket, **SIGNED})
+
+    assert 2 == result.exit_code, result.stderr
+    assert f"{socket} is production; " in result.stderr
+    assert "CONNECT" not in result.stderr
+
+
+def test_a_write_over_a_socket_needs_no_other_service(extcli, live):
+    alone = {"EXTCLI_URL": "http://127.0.0.1:9", "EXTCLI_WS_URL": live.url.replace("http", "ws") + "/ws"}
+
+    result = extcli(*SET_STATE, env=alone)
+
+    assert 0 == result.exit_code, result.stderr
+
+
+def test_a_remote_socket_whose_service_does_not_answer_counts_as_production(extcli):
+    socket = "ws://0.0.0.0:9/ws"  # no loopback address, and nothing listens there
+
+    result = extcli(*SET_STATE, env={"EXTCLI_WS_URL": socket})
+
+    assert 2 == result.exit_code
+    assert f"{socket} does not say whether it is production, so it may be" in result.stderr
+
+
+def test_an_interactive_repl_warns_of_a_service_that_says_production(production: LiveServer):
+    with Terminal("socket", "repl", "--no-auth", "--url", production.url) as terminal:
+        terminal.read_until("this is production; requests are sent without confirmation")
+        terminal.type(CTRL_D)
+
+        assert 0 == terminal.wait()

@@ -42,7 +42,7 @@ def in_sandbox(session: Session) -> bool:
     if in_production(session):
         return False
     with suppress(CliError):
-        return session.environment == "sandbox"
+        return session.environment() == "sandbox"
     return False
 
 
@@ -54,7 +54,7 @@ def guard(session: Session, loss: str, *, yes: bool, over_socket: bool = False, 
     """
     if yes or session.dry_run:
         return
-    if in_production(session) if is_control else session.is_production():
+    if in_production(session) if is_control else session.is_production(over_socket=over_socket):
         ask(session, [visible(loss)], "Continue?", over_socket=over_socket)
 
 
@@ -84,8 +84,8 @@ def ask(session: Session, losses: Sequence[str], question: str, *, over_socket: 
         return
     if profile := session.resolver.production():
         losses = [*_where(session.resolver, profile, over_socket=over_socket), *losses]
-    elif session.environment != "sandbox":
-        losses = [*_claim(session), *losses]
+    elif claim := _claim(session, over_socket=over_socket):
+        losses = [claim, *losses]
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(
             "confirmation needed, but there is no terminal to ask on",
@@ -102,11 +102,17 @@ def ask(session: Session, losses: Sequence[str], question: str, *, over_socket: 
         raise NotConfirmed("nothing was changed")
 
 
-def _claim(session: Session) -> list[str]:
-    """Return why a service counts as production that no profile names."""
-    if session.environment:
-        return [f"{session.resolver.url()} is {session.environment}"]
-    return [f"{session.resolver.url()} does not say whether it is production, so it may be"]
+def _claim(session: Session, *, over_socket: bool) -> str:
+    """Return why a service counts as production that no profile names; empty for a sandbox."""
+    address = session.resolver.ws_url() if over_socket else session.resolver.url()
+    environment = session.environment(over_socket=over_socket)
+    if environment == "sandbox":
+        return ""
+    return (
+        f"{address} is {environment}"
+        if environment
+        else f"{address} does not say whether it is production, so it may be"
+    )
 
 
 def _where(resolver: Resolver, profile: Profile, *, over_socket: bool) -> list[str]:

@@ -38,6 +38,12 @@ def socket_of(url: str) -> str:
     return f"{'wss' if scheme.lower() == 'https' else 'ws'}://{rest}/ws"
 
 
+def service_of(socket: str) -> str:
+    """Return the address of the service that has this WebSocket address: the reverse of `socket_of`."""
+    scheme, _, rest = socket.partition("://")
+    return f"{'https' if scheme.lower() == 'wss' else 'http'}://{rest.removesuffix('/ws')}"
+
+
 def checked_path(text: str, origin: str) -> str:
     """Return a path below `/v1/e/` without slashes around it. Raises `UsageError`."""
     path = text.strip("/")

@@ -71,7 +71,7 @@ def repl(session: Session, no_auth: NoAuth = False, yes: Yes = False) -> None:
 
     A line is `ACTION [TARGET] [JSON]` or a complete frame; `help` shows examples, `exit`
     ends. Each message is printed as one line of JSON. Lines can be piped in; it then exits
-    4 if a request is refused, and a production profile requires --yes.
+    4 if a request is refused, and production requires --yes.
 
     \b
     Examples:
@@ -84,8 +84,10 @@ def repl(session: Session, no_auth: NoAuth = False, yes: Yes = False) -> None:
         raise UsageError("--dry-run cannot show a session", fix="use `extcli socket send … --dry-run`")
     if not sys.stdin.isatty():
         confirm.guard(session, "piped requests may replace or delete data", yes=yes, over_socket=True)
-    elif confirm.in_production(session):
-        session.output.report("this is production; requests are sent without confirmation")
+    elif session.is_production(over_socket=True):
+        is_certain = confirm.in_production(session) or session.environment(over_socket=True)
+        verb = "is" if is_certain else "may be"
+        session.output.report(f"this {verb} production; requests are sent without confirmation")
     _connect(session, no_auth)
     Repl(session.websocket, session.output).run()
 

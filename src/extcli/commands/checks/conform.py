@@ -11,6 +11,7 @@ import typer
 
 from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import shared
+from extcli.config.urls import same_address, service_of
 from extcli.errors import ExpectationFailed, Unreachable
 from extcli.session import Session
 
@@ -104,11 +105,14 @@ def _report(session: Session, target: Target, found: Sequence[Result]) -> dict[s
 
 
 def _confirm(session: Session, target: Target) -> None:
-    from extcli.cli.confirm import ask
+    from extcli.cli.confirm import ask, guard
 
+    loss = "--writes makes polls, stores, links and messages, in channels whose ids begin with conform-"
+    url = session.resolver.url()
     if session.is_production(target.environment):
-        loss = "--writes makes polls, stores, links and messages, in channels whose ids begin with conform-"
-        ask(session, [f"{session.resolver.url()} is production", loss], "Continue?")
+        ask(session, [f"{url} is production", loss], "Continue?")
+    elif not same_address(service_of(target.ws_url), url):
+        guard(session, loss, yes=False, over_socket=True)
 
 
 def _judge(document: Mapping[str, Any], *, strict: bool) -> None:
