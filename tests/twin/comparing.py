@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ from twin.names import Names, kinds
 from twin.wire import Response
 
 VOLATILE = [
-    (re.compile(r'("duration_ms" ?: ?)[0-9.e-]+'), r"\1<ms>"),  # real time
+    (re.compile(r'("duration_ms" ?: ?)[0-9.e-]+'), r"\g<1>0"),  # real time
     (re.compile(r"\([0-9.]+s(?:, [0-9,]+ per second)?\)"), "(<s>)"),  # the same, of a bulk command
     (re.compile(r"\b[0-9]+(?:\.[0-9]+)? ?(?:ms|µs)\b(?![^<]*</code>)"), "<ms>"),  # the same, for readers
     (
@@ -22,27 +23,28 @@ VOLATILE = [
         ),
         "",
     ),  # process
-    (re.compile(r'("frames" ?: ?)[0-9]+'), r"\1<frames>"),  # of a socket: updates of polls are at most one a second
+    (re.compile(r'("frames" ?: ?)[0-9]+'), r"\g<1>0"),  # of a socket: updates of polls are at most one a second
     (re.compile(r'("entry":\{"id":"[^"]*","kind":"[^"]*","at":)[0-9]+'), r"\g<1>0"),  # as below
     (
         re.compile(r'"at":[0-9]+,"system_at":[0-9]+'),
-        '"at":<ms>',
+        '"at":0',
     ),  # of the journal, which may be written after the answer
     (
         re.compile(r'"size":[0-9]+(?=,"is_cut":true)'),
-        '"size":<size>',
+        '"size":0',
     ),  # of a page in the journal, of which a part is left
     (re.compile(r"(?<=expire-)[0-9a-f]{16}"), "<hex16>"),  # of a PIN, in the dashboard
     (re.compile(r'(data-head="(?:Age|Idle|Last used)">)[^<]*'), r"\1<age>"),  # of a namespace
     # Of a namespace: housekeeping deletes expired records when it has the time.
     (re.compile(r'(data-head="Records" class="number">)[0-9]+'), r"\1<count>"),
+    (re.compile(r'("records":)[0-9]+(?=,"age")'), r"\g<1>0"),
     (re.compile(r"Used last: .*"), "Used last: <namespaces>"),  # by real time
     # Of an entry, as commands print it: also counts what they ask the service before.
-    (re.compile(r'(\(number |^\{"number": |\{"entries": \[\{"number": |\}, \{"number": )[0-9]+'), r"\1<count>"),
+    (re.compile(r'(\(number |^\{"number": |\{"entries": \[\{"number": |\}, \{"number": )[0-9]+'), r"\g<1>0"),
     (re.compile(r"\?v=[0-9a-f]+"), "?v=<hash>"),  # of the content of a file of the dashboard
-    (re.compile(r'("(?:seconds|slowest|lag_ms|uptime_ms|idle_ms|age_ms|age|idle)" ?: ?)[0-9.e-]+'), r"\1<ms>"),
+    (re.compile(r'("(?:seconds|slowest|lag_ms|uptime_ms|idle_ms|age_ms|age|idle)" ?: ?)[0-9.e-]+'), r"\g<1>0"),
 ]
-"""What differs between two runs of one version, and what stands in its place."""
+"""What differs between two runs of one version, and what stands in its place: in JSON, what leaves it JSON."""
 _SUBSCRIPTIONS = re.compile(r'(?<="subscriptions":\[)[^\]]+')
 """What a page listens to is a set: its order is by chance."""
 LEARNED = 4_096
@@ -154,11 +156,13 @@ class Comparison:
         olds, news = (side.comparable(text) for text, side in zip((old, new), self.sides, strict=True))
         if olds == news:
             return []
-        try:
-            values = json.loads(olds), json.loads(news)
-        except ValueError:
-            return list(_lines(olds, news, name))
-        return list(_values(*values, name)) or [f"{name} as text: {_around(olds, news)}"]
+        if values := _parsed(olds, news):
+            return list(_values(*values, name)) or [f"{name} as text: {_around(olds, news)}"]
+        pairs = list(zip(olds.strip("\n").split("\n"), news.strip("\n").split("\n"), strict=False))
+        if olds.count("\n") == news.count("\n") and all(_parsed(*pair) for pair in pairs):
+            found = (_values(*_parsed(*pair), f"{name} line {at}") for at, pair in enumerate(pairs, 1))
+            return list(itertools.chain.from_iterable(found)) or [f"{name} as text: {_around(olds, news)}"]
+        return list(_lines(olds, news, name))
 
 
 _SNAPSHOT = b'{"extcli_snapshot"'
@@ -168,6 +172,14 @@ def _sorted_lines(text: str) -> str:
     """Return records or rows, one on each line, in order."""
     lines = text.replace("},{", "}\n{").replace("[{", "[\n{").replace("}]", "}\n]").split("\n")
     return "\n".join(sorted(line.rstrip(",") for line in lines))
+
+
+def _parsed(old: str, new: str) -> tuple[Any, ...]:
+    """Return both texts as values, if both are JSON."""
+    try:
+        return json.loads(old), json.loads(new)
+    except (ValueError, RecursionError):
+        return ()
 
 
 def _values(old: Any, new: Any, at: str) -> Iterator[str]:
@@ -193,7 +205,10 @@ def _values(old: Any, new: Any, at: str) -> Iterator[str]:
             for index, (one, other) in enumerate(zip(old, new, strict=True)):
                 yield from _values(one, other, f"{at}[{index}]")
     elif old != new:
-        yield f"{at}: {_json(old)} -> {_json(new)}"
+        # A body in the journal, for example.
+        values = _parsed(old, new) if isinstance(old, str) and old.startswith("{") else ()
+        found = list(_values(*values, at)) if values else []
+        yield from found or [f"{at}: {_json(old)} -> {_json(new)}"]
 
 
 def _lines(old: str, new: str, name: str) -> Iterator[str]:

@@ -6,10 +6,11 @@ import json
 import random
 import re
 from collections import deque
+from collections.abc import Iterator
 from contextlib import suppress
 
 from twin.calls import Call, Calls
-from twin.comparing import Comparison
+from twin.comparing import Comparison, Difference
 from twin.control import Control
 from twin.credentials import DAY, EXTENSIONS, HOUR, MINUTE, SECOND, client_id
 from twin.host import START, Clock, Pair, Setup
@@ -29,8 +30,12 @@ READS = ["vote_logs?id=rps", "vote?id=rps", "polls", "rankings", "rank?id=q1", "
 """What an admin reads at the end of an episode."""
 UNSORTED = ("/contents/pins", "/ui/pins", "/ui/namespaces")
 """Lists that are sorted by random digests, or by real time."""
-REPEATING = ("/_emulator/journal", "/_emulator/journal/entry", "/_emulator/journal/stream", "/_emulator/ui/requests")
-"""What quotes earlier answers. After a listed difference it differs, too, and is not compared."""
+QUOTING = ("/_emulator/journal", "/_emulator/journal/entry", "/_emulator/journal/stream")
+"""What quotes earlier answers, and differs where they differ."""
+REPEATING = "/_emulator/ui/requests"
+"""A page that quotes earlier answers. After a listed difference it is not compared."""
+_EXPLAINED = re.compile(r"(?:rule|next_step): .*", re.DOTALL)
+"""What entries of the journal have of an explanation."""
 CONTENTS = ["/_emulator/snapshot?keys=true", "/_emulator/contents", "/_emulator/journal?limit=100", "/_emulator/parity"]
 """What the control API says at the end of an episode."""
 _CAPTURED = {name: re.compile(rb'"' + name.encode() + rb'": ?"([^"]{1,2000})"') for name in ("pin", "token", "next")}
@@ -51,8 +56,10 @@ class Episode:
         self.control = None if setup.production else Control(chosen, self.calls, name, channel)
         self.comparison = Comparison(*pair)
         self.captured: tuple[dict[str, str], dict[str, str]] = ({}, {})
-        self._has_listed = False
-        """Whether a listed difference was found."""
+        self._ahead = 0
+        """Milliseconds that the control API has moved the service's clock; tokens follow it."""
+        self._listed: set[str] = set()
+        """The values that differed so far, old and new."""
         self.steps: deque[str] = deque(maxlen=SHOWN)
         self.wires = [[Wire(host.port) for host in pair] for _ in range(CONNECTIONS)]
         clock.set(START + number * APART)
@@ -88,16 +95,16 @@ class Episode:
             self.clock.advance(
                 self.random.choice([MINUTE, 5 * MINUTE, HOUR, DAY, 7 * DAY]) - self.random.choice([0, 1])
             )
-        if self.control and self.random.random() < 0.18:
-            call = self.control.next(self.clock.now)
-        else:
-            call = self.calls.next(self.clock.now)
+        now = self.clock.now + (self._ahead if self.random.random() < 0.9 else 0)
+        call = self.control.next(now) if self.control and self.random.random() < 0.18 else self.calls.next(now)
         return self._send(call, self.random.choice(self.wires))
 
     def compare_contents(self, before: str = "") -> bool:
         """Compare everything that the episode left behind. `before` stands before the place of each call."""
         channel = "" if self.number % 2 else None  # an admin without a channel reads all
-        admin = self.calls.credentials.header("admin", self.clock.now, channel=channel)
+        if self.control:
+            self._send(self.calls.plain("GET", "/_emulator/clock"), self.wires[0])
+        admin = self.calls.credentials.header("admin", self.clock.now + self._ahead, channel=channel)
         calls = [self.calls.plain("GET", f"/v1/e/{path}", header=admin) for path in READS]
         if self.control:
             calls += [self.calls.plain("GET", path) for path in CONTENTS]
@@ -123,12 +130,29 @@ class Episode:
     def _compare(self, call: Call, old: Response, new: Response) -> bool:
         found = self.comparison.responses(old, new, is_sorted=not call.place.endswith(UNSORTED))
         self._capture(call, old, new)
-        if not found or (self._has_listed and call.place.endswith(REPEATING)):
+        if call.place.endswith(QUOTING):
+            self.report.counts["answers that quote earlier ones"] += 1
+            found = list(self._own(found))
+        if not found or (self._listed and call.place.endswith(REPEATING)):
             return True
-        self._has_listed = True
+        self._listed.update(_changed(each) for each in found)
         is_listed = self.report.found(self.part, call.place, found, [*self.steps, _shown(call)], self.again)
         # After another status the data differ too, and everything that follows would.
         return is_listed and old.status == new.status
+
+    def _own(self, found: list[str]) -> Iterator[str]:
+        """Yield what quotes neither an earlier difference nor a listed explanation, and is no size of another text."""
+        texts = {each.partition(".text")[0] for each in found if ".text" in each}
+        texts |= {f"{each.partition('.detail')[0]}.response" for each in found if ".detail" in each}  # of a hidden text
+        for each in found:
+            place, is_size, _ = each.partition(".size: ")
+            if _changed(each) in self._listed or (is_size and place in texts):
+                continue
+            if explained := _EXPLAINED.search(each):
+                quotation = Difference("GET /_emulator/explain", f"body.explanation.{explained[0]}")
+                if self.report.changes.excuse(quotation):
+                    continue
+            yield each
 
     def _capture(self, call: Call, old: Response, new: Response) -> None:
         """Keep what each version issued, so that later calls use it."""
@@ -142,9 +166,17 @@ class Episode:
                     captured[name] = found[1].decode("latin-1")
                     if call.place == "POST /v1/e/pin" and name == "token":
                         captured["pin token"] = captured[name]
+        if call.place.endswith(" /_emulator/clock") and old.status[:3] == "200":
+            with suppress(ValueError, KeyError):
+                self._ahead = json.loads(old.body)["now"] - self.clock.now
         if self.control and "/_emulator/snapshot" in call.place and old.body == new.body and old.status[:3] == "200":
             with suppress(ValueError):
                 self.control.snapshots += [old.body] if "records" in json.loads(old.body) else []
+
+
+def _changed(difference: str) -> str:
+    """Return the values of a difference without its place."""
+    return difference.partition(": ")[2]
 
 
 def _shown(call: Call) -> str:
