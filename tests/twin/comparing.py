@@ -30,6 +30,10 @@ VOLATILE = [
         '"at":0',
     ),  # of the journal, which may be written after the answer
     (
+        re.compile(r'("endpoint":"[^"]*","at":)[0-9]+'),
+        r"\g<1>0",
+    ),  # of an example of parity, which may be counted so, too
+    (
         re.compile(r'"size":[0-9]+(?=,"is_cut":true)'),
         '"size":0',
     ),  # of a page in the journal, of which a part is left
@@ -51,6 +55,13 @@ LEARNED = 4_096
 """Bytes of equal bodies whose ids are remembered. In a longer one there are many ids, of which other answers tell."""
 SHOWN = 160
 """Characters that are shown of a value."""
+
+
+def _steady(text: str) -> str:
+    """Return a text without what differs between two runs of one version."""
+    for pattern, shown in VOLATILE:
+        text = pattern.sub(shown, text)
+    return text
 
 
 class Difference(NamedTuple):
@@ -80,9 +91,7 @@ class Side:
         """Return a text without what differs between two runs of one version; `named` replaces ids."""
         for found, name in self._places:
             text = re.sub(rf"(?<![0-9]){re.escape(found)}(?![0-9])", name, text) if found in text else text
-        for pattern, shown in VOLATILE:
-            text = pattern.sub(shown, text)
-        text = _SUBSCRIPTIONS.sub(lambda found: ",".join(sorted(found[0].split(","))), text)
+        text = _SUBSCRIPTIONS.sub(lambda found: ",".join(sorted(found[0].split(","))), _steady(text))
         return (named or self.names.replaced)(text)
 
     def mark(self, value: str) -> str:
@@ -205,10 +214,13 @@ def _values(old: Any, new: Any, at: str) -> Iterator[str]:
             for index, (one, other) in enumerate(zip(old, new, strict=True)):
                 yield from _values(one, other, f"{at}[{index}]")
     elif old != new:
-        # A body in the journal, for example.
-        values = _parsed(old, new) if isinstance(old, str) and old.startswith("{") else ()
-        found = list(_values(*values, at)) if values else []
-        yield from found or [f"{at}: {_json(old)} -> {_json(new)}"]
+        if isinstance(old, str) and old.startswith(("{", "[")):  # a body in the journal, for example
+            old, new = _steady(old), _steady(new)
+            found = list(_values(*values, at)) if (values := _parsed(old, new)) else []
+        else:
+            found = []
+        if old != new:
+            yield from found or [f"{at}: {_json(old)} -> {_json(new)}"]
 
 
 def _lines(old: str, new: str, name: str) -> Iterator[str]:

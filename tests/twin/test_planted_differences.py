@@ -20,8 +20,10 @@ class Plant(NamedTuple):
     changes: list[tuple[str, str]]
     """Texts, each in one file of the sources, and what replaces them."""
     run: str
-    expected: str
+    what: str
     """Stands in the report."""
+    where: str = ""
+    """Stands before it in the report, with a colon between."""
 
 
 REST = "--only rest --setup"
@@ -39,17 +41,20 @@ PLANTS = {
     "a missing field": Plant(
         [("    pin: str\n    token: str\n", "    pin: str\n"), ("return Pin(pin, pin)", "return Pin(pin)")],
         f"{REST} memory_sandbox --episode 0",
-        "link/pin: body.token: ",
+        'body.token: "',
+        "POST /v1/e/link/pin",
     ),
     "an order": Plant(
         [("if top is None else self._pairs[:top])", "if top is None else self._pairs[:top][::-1])")],
         f"{REST} memory_production --calls 1500",
-        "GET /v1/e/rank: body.data order: ",
+        "body.data order: ",
+        "GET /v1/e/rank",
     ),
     "a lifetime": Plant(
         [("TOKEN_LIFETIME = 30 * MINUTE", "TOKEN_LIFETIME = 31 * MINUTE")],
         f"{REST} memory_sandbox --episode 0",
-        "POST /v1/e/authtoken: body.token: ",
+        "body.token: ",
+        "POST /v1/e/authtoken",
     ),
     "a rounding": Plant(
         [("/ count, total / count, total, count,", "/ count, round(total / count, 3), total, count,")],
@@ -65,6 +70,7 @@ PLANTS = {
             ),
         ],
         f"{REST} file_production --episode 0",
+        "body.",
         "after kill GET /v1/e/vote",
     ),
     "a text of a frame": Plant(
@@ -105,4 +111,5 @@ def test_a_planted_difference_is_found(name: str, tmp_path: Path, capsys: pytest
     code = main([*words, "--source", str(planted(plant.changes, tmp_path))])
 
     printed = capsys.readouterr().out
-    assert (1, True) == (code, plant.expected in printed), printed
+    expected = f"{plant.where}: {plant.what}" if plant.where else plant.what
+    assert (1, True) == (code, expected in printed), printed
