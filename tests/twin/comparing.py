@@ -178,9 +178,9 @@ _SNAPSHOT = b'{"extcli_snapshot"'
 
 
 def _sorted_lines(text: str) -> str:
-    """Return records or rows, one on each line, in order."""
+    """Return records or rows, one on each line, in order, without empty lines."""
     lines = text.replace("},{", "}\n{").replace("[{", "[\n{").replace("}]", "}\n]").split("\n")
-    return "\n".join(sorted(line.rstrip(",") for line in lines))
+    return "\n".join(sorted(line.rstrip(",") for line in lines if line))
 
 
 def _parsed(old: str, new: str) -> tuple[Any, ...]:
