@@ -110,15 +110,9 @@ class Unavailable(ServiceError, status=503, title="Service Unavailable"):
 
     retry_after = 1
 
-    def __init__(self, detail: str = "storage is unavailable; try again") -> None:
-        super().__init__("Service Unavailable", detail)
-
 
 class InternalError(ServiceError):
     """The service has a bug. Its log has the traceback."""
-
-    def __init__(self) -> None:
-        super().__init__("Internal Service Error", "an internal error prevented processing")
 
 
 class ConfigurationError(Exception):

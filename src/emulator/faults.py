@@ -11,6 +11,7 @@ from weakref import WeakSet
 
 from emulator.callers import Caller
 from emulator.errors import ServiceError
+from emulator.refusals import Facts, refusal
 
 REQUEST: Final = "request"
 """The kind of a request of the service API."""
@@ -143,11 +144,21 @@ _DEEDS: Final = {
 }
 
 
+@refusal(
+    ServiceError, REASON, "docs: Faults", "A fault that you added caused this", "Remove it: `extcli fault rm {fault}`."
+)
+def _acted(*, fault: str, deed: str) -> Facts:
+    detail = f"fault {fault} {deed}; remove it with `extcli fault rm {fault}`"
+    return Facts(detail, f"fault {fault}: it {deed}", "no fault that matches")
+
+
 class FaultError(ServiceError):
     """An answer made by a fault."""
 
     def __init__(self, hit: Hit, deed: str, status: int, retry_after: int | None = None) -> None:
-        super().__init__(REASON, f"fault {hit.id} {deed}; remove it with `extcli fault rm {hit.id}`")
+        made = _acted(fault=hit.id, deed=deed)
+        super().__init__(made.reason, made.detail)
+        self.refused = made.refused
         self.hit = hit
         self.status = status
         self.title = HTTPStatus(status).phrase if status in _PHRASES else REASON

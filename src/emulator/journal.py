@@ -16,7 +16,8 @@ from msgspec import Struct
 
 from emulator.callers import Caller
 from emulator.clock import Clock
-from emulator.errors import Refused
+from emulator.errors import Forbidden, Refused
+from emulator.refusals import Facts, refusal
 
 HIDDEN: Final = "[hidden]"
 """Stands for a secret."""
@@ -33,6 +34,18 @@ CLOSE: Final = "close"
 """The name of the last frame of a socket that the service closes because of an error or a limit."""
 DELIVERY: Final = "delivery"
 """The kind of a message to the subscribers of a topic."""
+
+
+@refusal(
+    Forbidden,
+    "No journal",
+    "docs: Journal",
+    "The service keeps no journal",
+    "Start `extcli serve --workers 1`, without --journal 0.",
+)
+def no_journal() -> Facts:
+    detail = "the service keeps no journal: it runs with --journal 0, or with --workers over 1"
+    return Facts(detail, "a service with --journal 0, or several workers", "a journal and one worker")
 
 
 def is_probe(request_id: str) -> bool:

@@ -12,7 +12,7 @@ from functools import wraps
 from shlex import quote
 from typing import Final, NamedTuple, ParamSpec
 
-from emulator.errors import Refused, ServiceError
+from emulator.errors import InternalError, Refused, ServiceError, Unavailable
 
 P = ParamSpec("P")
 
@@ -76,3 +76,32 @@ def refusal(
         return refuse
 
     return declare
+
+
+@refusal(
+    Unavailable,
+    "Service Unavailable",
+    "docs: Storage",
+    "The storage does not answer",
+    "Check the disk or Redis, then repeat the call; `extcli doctor` looks for the cause.",
+)
+def storage_failed() -> Facts:
+    return Facts("storage is unavailable; try again", "storage that fails", "storage that answers")
+
+
+@refusal(
+    Unavailable, "Service Unavailable", "docs: Restarts", "The service stops", "Wait until it is ready: `extcli wait`."
+)
+def stopping() -> Facts:
+    return Facts("the service stops", "a service that stops", "a running service")
+
+
+@refusal(
+    InternalError,
+    "Internal Service Error",
+    "docs: Storage",
+    "The service has a bug, or something outside it failed",
+    "Find the request id in the service's log, and report the traceback.",
+)
+def internal_error() -> Facts:
+    return Facts("an internal error prevented processing", "an unexpected failure", "a call without a failure")

@@ -70,7 +70,7 @@ def test_a_fork_into_a_namespace_with_data_is_refused(extcli, blue):
     refused = extcli("ns", "fork", "default", "blue")
 
     assert 4 == refused.exit_code
-    assert "DELETE /_ns/blue" in refused.stderr
+    assert "extcli ns rm blue" in refused.stderr
 
 
 @pytest.mark.parametrize("names", [("blue", "a.b"), ("a.b", "blue"), ("", "blue"), ("blue", "")])

@@ -165,7 +165,7 @@ KINDS: dict[str, tuple[Call, int, str, str, str]] = {
     "a mark": (
         call("GET", "/_emulator/wait?for=poll&id=a&client_id=c&since=99999"), 400, "docs: Waits", "since", "this run",
     ),
-    "a namespace": (call("GET", "/_ns/a.b/v1/e/vote"), 400, "docs: Namespaces", "another name", "letters, digits"),
+    "a namespace": (call("GET", "/_ns/a.b/v1/e/vote"), 400, "docs: Namespaces", "the name 'a.b'", "letters, digits"),
     "a fork": (call("POST", "/_ns/blue?from=absent"), 404, "docs: Namespaces", "namespace absent", "in use"),
     "a used namespace": (
         filled(call("POST", "/_ns/used/v1/e/json_store", {"a": 1}), then=call("POST", "/_ns/used")),

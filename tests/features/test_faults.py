@@ -87,7 +87,7 @@ def test_a_list_that_was_read_can_be_written_back(live: LiveServer, api, viewer)
     [
         ([{"match": VOTE, "effect": "drop"}, {"match": VOTE, "effect": "lose"}], "faults[1].effect: 'lose' is not one"),
         ([{"match": VOTE, "effect": "drop", "id": "a"}] * 2, "faults[1].id: 'a' is not unique"),
-        ([{"match": VOTE, "effect": "drop"}] * 101, "faults: has 101 faults; the limit is 100"),
+        ([{"match": VOTE, "effect": "drop"}] * 101, "faults: there would be 101; the limit is 100"),
         ([{"match": VOTE}], "faults[0].effect: is missing"),
     ],
 )

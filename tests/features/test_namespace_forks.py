@@ -123,7 +123,7 @@ def test_a_fork_into_a_namespace_with_data_is_refused(spaces: Namespaces):
     refused = spaces.post("/b", **{"from": "a"})
 
     assert (409, 1) == (refused.status_code, count(spaces.at("b")))
-    assert "DELETE /_ns/b" in refused.text
+    assert "extcli ns rm b" in refused.text
 
 
 def test_a_fork_of_an_unknown_namespace_is_refused_and_creates_none(spaces: Namespaces):

@@ -94,9 +94,7 @@ def test_a_seed_holds_no_more_faults_than_the_service(live: LiveServer):
     with Client(base_url=live.url) as client:
         client.post("/_emulator/faults", json=LOST_ROUND | {"id": "mine"}).raise_for_status()
 
-    assert ["faults: with those of the service, there are more than 100; remove some first"] == details(
-        live, PLACE | {"faults": [REFUSED_VOTES] * 100}
-    )
+    assert ["faults: there would be 101; the limit is 100"] == details(live, PLACE | {"faults": [REFUSED_VOTES] * 100})
 
 
 def test_several_processes_take_no_seed_with_faults():

@@ -114,6 +114,7 @@ EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
         "observability",
         "parity",
         "realtime",
+        "refusals",
         "web",
     },
     "web": {

@@ -192,17 +192,9 @@ def _arguments(kind: str, function: Function | None, call: ast.Call) -> Iterator
     locals_of = [value for each in _names_in(call.args) for value in _assigned(function, each)]
     for bound in _bindings(function, _names_in([*call.args, *locals_of])):
         texts = [_texts(each, function, bound) for each in call.args]
-        if kind == "Unavailable":
-            yield from (("Service Unavailable", each) for each in (texts or [["storage is unavailable; try again"]])[0])
-        elif kind == "InternalError":
-            yield "Internal Service Error", "an internal error prevented processing"
-        elif kind == "Unreadable":
+        if kind == "Unreadable":
             yield from (("Malformed request", each) for each in texts[0])
-        elif kind in ("FaultError", "NoAnswer"):
-            yield "Fault", "fault f1 answered 503; remove it with `extcli fault rm f1`"
-        elif kind == "Ended":
-            yield "Service Unavailable", "the wait ended early"
-        elif kind != "super":
+        elif kind not in ("super", "FaultError", "NoAnswer"):  # these two hold a declared refusal
             yield from product(texts[0], texts[1] if len(texts) > 1 else texts[0])
 
 

@@ -21,7 +21,8 @@ from emulator.dashboard.commands import Command, command_of
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.static_files import version_of
 from emulator.dashboard.stream import GONE, digest_of, ending, events_of
-from emulator.errors import EngineError, MethodNotAllowed, NotFound, ServiceError, Unavailable
+from emulator.errors import EngineError, MethodNotAllowed, NotFound, ServiceError
+from emulator.refusals import storage_failed
 from emulator.web.endpoint import Page
 from emulator.web.response import HTML, PAGE_HEADERS
 
@@ -81,7 +82,7 @@ class Pages:
             content, status = await self._content(screen, query, fields)
             is_live = fields is None and screen.is_live(query)
         except (ServiceError, EngineError) as error:
-            failure = error if isinstance(error, ServiceError) else Unavailable()
+            failure = error if isinstance(error, ServiceError) else storage_failed()
             status, content = failure.status, self.render("error.html", {"error": failure})
         return self.whole(screen, query, content, status, is_live=is_live)
 

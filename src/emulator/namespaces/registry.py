@@ -17,12 +17,14 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from emulator.clock import monotonic
-from emulator.errors import BadRequest, Conflict, EngineError, NotFound, TooManyRequests, Unavailable
+from emulator.errors import Conflict, EngineError
 from emulator.hints import hint, nearest
 from emulator.ids import token_id
+from emulator.namespaces import refusals
 from emulator.observability.audit import audit
 from emulator.observability.request_context import DEFAULT_NAMESPACE as DEFAULT
 from emulator.observability.request_context import detached, in_namespace
+from emulator.refusals import stopping
 from emulator.web.front import Front
 
 NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -163,11 +165,7 @@ class Registry:
         """
         while True:
             if not creates and not await self.exists(checked(name)):
-                raise NotFound(
-                    "No such namespace",
-                    f"{name}: a web page of another origin uses namespaces, but creates none; create it first: "
-                    f"POST /_ns/{name}, `extcli ns new {name}`, or any call from a program",
-                )
+                raise refusals.not_created(name=name)
             tenant = self._tenant(name)
             tenant.used_at = monotonic()
             if tenant is self._home:
@@ -181,12 +179,11 @@ class Registry:
         if checked(name) == DEFAULT:
             return self._home
         if self._is_closed:
-            raise Unavailable("the service stops")
+            raise stopping()
         tenant = self._tenants.get(name)
         if tenant is None:
             if len(self._tenants) >= self._max_open:
-                detail = f"the limit of {self._max_open} is reached; DELETE /_ns/<name> drops one"
-                raise TooManyRequests("Too many namespaces", detail)
+                raise refusals.too_many(limit=self._max_open)
             tenant = self._tenants[name] = _Tenant(monotonic(), monotonic())
         return tenant
 
@@ -234,12 +231,12 @@ class Registry:
 
     async def _fork(self, source: str, name: str) -> None:
         if source == name:
-            raise Conflict("Namespace in use", f"the namespace {name} cannot become a copy of itself")
+            raise refusals.copy_of_itself(name=name)
         if not await self.exists(source):
-            raise NotFound("No such namespace", f"from: there is no namespace {source} in use; GET /_ns lists them")
+            raise refusals.no_source(name=source)
         origin = self._tenant(source)
         if origin.is_dropping:
-            raise Conflict("Namespace in use", f"from: the namespace {source} is being dropped")
+            raise refusals.being_changed(name=source, change="dropped")
         origin.copies += 1  # from here on, it is not dropped
         try:
             await self._fill(name, await self.front(source))
@@ -251,9 +248,9 @@ class Registry:
         """Make a namespace, new or empty, a copy of another one; if that fails, a new one is dropped."""
         target = self._tenant(name)
         if target.is_dropping:
-            raise Conflict("Namespace in use", f"the namespace {name} is being dropped; try again")
+            raise refusals.being_changed(name=name, change="dropped")
         if target.is_filling:
-            raise Conflict("Namespace in use", f"the namespace {name} is being created by another call")
+            raise refusals.being_changed(name=name, change="created")
         target.is_filling = True  # from here on, no other call copies to it or drops it
         try:
             async with target.changing:
@@ -283,9 +280,9 @@ class Registry:
         if tenant is None:  # whoever uses the name meanwhile waits, because the entry exists
             tenant = self._tenants[name] = _Tenant(monotonic(), monotonic())
         if tenant.copies:
-            raise Conflict("Namespace in use", f"the namespace {name} is being copied; drop it when that is done")
+            raise refusals.being_changed(name=name, change="copied")
         if tenant.is_filling:
-            raise Conflict("Namespace in use", f"the namespace {name} is being created; drop it when that is done")
+            raise refusals.being_changed(name=name, change="created")
         if tenant is self._home:
             self.default.end_held()
             await self.default.reset()
@@ -383,12 +380,12 @@ class Registry:
 def checked(name: str) -> str:
     """Return a valid name of a namespace. Raises `NotFound` for an empty one, and `BadRequest` for an invalid one."""
     if not name:
-        raise NotFound("Not Found", "the path of a namespace is /_ns/<name>/…")
+        raise refusals.no_name()
     if not NAME.fullmatch(name):
-        raise BadRequest("Invalid namespace", "namespace: must be 1 to 64 letters, digits, '-' and '_'")
+        raise refusals.invalid_name(name=name)
     return name
 
 
 def _check_empty(name: str, size: int) -> None:
     if size:
-        raise Conflict("Namespace in use", f"the namespace {name} has data; DELETE /_ns/{name} drops it")
+        raise refusals.has_data(name=name)

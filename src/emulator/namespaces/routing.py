@@ -15,12 +15,13 @@ from litestar.types import HTTPScope, Receive, Scope, Send
 from msgspec import Struct
 
 from emulator.config.settings import Limits
-from emulator.errors import EngineError, ServiceError, Unavailable, invalid_member
+from emulator.errors import EngineError, ServiceError, invalid_member
 from emulator.journal import Entry
 from emulator.namespaces.registry import Listing, Registry, checked
 from emulator.observability.request_context import PRODUCTION, bind_context, context_of, label_of, namespace
 from emulator.parity.rules import ENDPOINT
 from emulator.realtime.connection import Connection, Peer
+from emulator.refusals import storage_failed
 from emulator.web.access import Gate
 from emulator.web.forms import json_of
 from emulator.web.front import HotPath, preflight_reply
@@ -113,7 +114,7 @@ class Namespaces:
             return
         except EngineError as error:
             _log.error("storage failed in opening the namespace %s: %s", name[:64], error)
-            await self._refuse(scope, send, Unavailable(), cors=path.startswith("/v1/"))
+            await self._refuse(scope, send, storage_failed(), cors=path.startswith("/v1/"))
             return
         inner: Any = {**scope, "path": path or "/", "raw_path": (path or "/").encode()}
         with self._registry.in_use(name):
@@ -130,7 +131,7 @@ class Namespaces:
             await self._refuse(scope, send, error)
         except EngineError as error:
             _log.error("storage failed in %s %s: %s", scope["method"], scope["path"][:80], error)
-            await self._refuse(scope, send, Unavailable())
+            await self._refuse(scope, send, storage_failed())
         else:
             reply = Reply(200, body, cors=False, content_type=JSON, more=_ABSENT_IN_PRODUCTION)
             self._default.record_answer(context, scope["method"], scope["path"], reply)

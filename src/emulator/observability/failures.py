@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 
-from emulator.errors import EngineError, InternalError, ServiceError, Unavailable
+from emulator.errors import EngineError, ServiceError
 from emulator.observability.recorder import Recorder
+from emulator.refusals import internal_error, storage_failed
 from emulator.wire.refusals import too_deep
 
 _log = logging.getLogger("emulator")
@@ -24,6 +25,6 @@ def answerable(failure: Exception, where: str, recorder: Recorder) -> ServiceErr
     if isinstance(failure, EngineError):
         recorder.storage(ok=False)
         _log.error("storage failed in %s: %s", where, failure)
-        return Unavailable()
+        return storage_failed()
     _log.exception("unexpected failure in %s", where)
-    return InternalError()
+    return internal_error()

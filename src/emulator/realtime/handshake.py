@@ -11,11 +11,12 @@ from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
 from emulator.clock import monotonic
-from emulator.errors import EngineError, ServiceError, Unavailable
+from emulator.errors import EngineError, ServiceError
 from emulator.observability.logs import log_request
 from emulator.observability.request_context import request_id
 from emulator.observability.unrouted import unrouted_entry
 from emulator.realtime.connection import Connection, Peer, PeerFactory
+from emulator.refusals import storage_failed
 from emulator.wire.json_codec import error_body
 
 _log = logging.getLogger("emulator.socket")
@@ -38,7 +39,7 @@ class Handshake:
             return await self._factory.open_peer(self._path, self._query, connection)
         except EngineError as error:
             _log.error("storage failed in opening %s: %s", self._path[:100], error)
-            raise Unavailable from None
+            raise storage_failed() from None
 
     def refusal(self, error: ServiceError) -> Response:
         """Return the response that refuses the handshake, and closes the connection."""

@@ -13,12 +13,13 @@ from websockets.frames import CloseCode
 
 from emulator.callers import Caller
 from emulator.engines.base import Key
-from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError, Unavailable
+from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError
 from emulator.observability.request_context import RequestContext
 from emulator.realtime.connection import Connection
 from emulator.realtime.hub import Hub
 from emulator.realtime.page_access import EXPIRED, PageAccess, Subscription, pusher_topic
 from emulator.realtime.recording import close_entry, frame_entry
+from emulator.refusals import storage_failed
 
 PREFIX: Final = "twitch.pubsub."
 EVERYWHERE: Final = "all"
@@ -275,7 +276,7 @@ async def identified(access: PageAccess, credential: str, address: str) -> Subsc
     try:
         return Subscription((), await access.verify(credential, address), credential)
     except EngineError:
-        return Unavailable()
+        return storage_failed()
     except ServiceError as error:
         return error
 

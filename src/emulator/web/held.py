@@ -8,19 +8,11 @@ from typing import Any, Final
 
 from litestar.types import Receive
 
-from emulator.errors import ServiceError, TooManyRequests
 from emulator.web.chunks import close_chunks
-from emulator.web.refusals import left_early
+from emulator.web.refusals import ended_early, left_early, too_many_waits
 from emulator.web.response import Reply
 
 MAX_HELD: Final = 1_000
-
-
-class Ended(ServiceError, status=503, title="Service Unavailable"):
-    """The service stops, or the namespace was dropped."""
-
-    def __init__(self) -> None:
-        super().__init__("Service Unavailable", "the wait ended early: the service stops, or the namespace was dropped")
 
 
 class HeldRequests:
@@ -40,8 +32,7 @@ class HeldRequests:
         Raises `TooManyRequests` beyond the limit, `BadRequest` if the client leaves, and `Ended`.
         """
         if len(self) >= self._limit:
-            detail = f"{self._limit} requests wait already; repeat the request when one has ended"
-            raise TooManyRequests("Too many waits", detail, retry_after=1)
+            raise too_many_waits(limit=self._limit)
         task = asyncio.create_task(answering())
         leaving = asyncio.create_task(client_left(receive))
         self._running.add(task)
@@ -49,7 +40,7 @@ class HeldRequests:
             await asyncio.wait((task, leaving), return_when=asyncio.FIRST_COMPLETED)
             if task.done() and not task.cancelled():
                 return task.result()
-            raise left_early() if leaving.done() else Ended()
+            raise left_early() if leaving.done() else ended_early()
         finally:
             self._running.discard(task)
             for each in (task, leaving):

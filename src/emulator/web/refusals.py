@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.errors import BadRequest, Forbidden, MethodNotAllowed, NotFound, ServiceError, TooLarge
+from emulator.errors import BadRequest, Forbidden, MethodNotAllowed, NotFound, ServiceError, TooLarge, TooManyRequests
 from emulator.refusals import Facts, refusal
 
 
@@ -132,3 +132,25 @@ def left_early() -> Facts:
 def header_not_allowed(*, header: str, allowed: str) -> Facts:
     detail = f"a page may not send the header {header}; allowed: {allowed}"
     return Facts(detail, f"{header} in Access-Control-Request-Headers", f"no headers but {allowed}")
+
+
+@refusal(
+    TooManyRequests,
+    "Too many waits",
+    "docs: Waits",
+    "Too many requests wait for a condition",
+    "Send the request again when one of them has ended.",
+)
+def too_many_waits(*, limit: int) -> Facts:
+    detail = f"{limit} requests wait already; repeat the request when one has ended"
+    return Facts(detail, f"{limit} waiting requests", f"fewer than {limit}", (), 1)
+
+
+class Ended(ServiceError, status=503, title="Service Unavailable"):
+    """The service stops, or the namespace was dropped."""
+
+
+@refusal(Ended, "Service Unavailable", "docs: Waits", "The wait ended early", "Wait again.")
+def ended_early() -> Facts:
+    detail = "the wait ended early: the service stops, or the namespace was dropped"
+    return Facts(detail, "a service that stops, or a dropped namespace", "a service that goes on")

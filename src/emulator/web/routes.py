@@ -15,8 +15,9 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.plugins import PluginProtocol
 from litestar.response import Stream
 
-from emulator.errors import InternalError, ServiceError
+from emulator.errors import ServiceError
 from emulator.observability.request_context import context_of
+from emulator.refusals import internal_error
 from emulator.web.aliases import SERVICE
 from emulator.web.dispatch import DISPATCHER, Dispatcher
 from emulator.web.endpoint import Endpoint
@@ -102,7 +103,7 @@ def _as_service_error(request: Request[Any, Any, Any], error: Exception) -> Serv
         return error
     if not isinstance(error, HTTPException) or error.status_code >= 500:
         _log.error("unexpected failure in %s %s", request.method, path[:100], exc_info=error)
-        return InternalError()
+        return internal_error()
     dispatcher: Dispatcher = request.scope["state"][DISPATCHER]
     hidden = (path in _PAGES or path.startswith((SERVICE, "/_emulator/"))) and not dispatcher.knows(path)
     if error.status_code == 404 or (error.status_code == 405 and hidden):

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from litestar.types import HTTPScope
 
 from emulator.errors import Forbidden
+from emulator.features.control import refusals
 from emulator.wire.query import query_of
 
 TOKEN_COOKIE: Final = "emulator_token"
@@ -64,7 +65,7 @@ class ControlGate:
         # Browsers send the origin `null` with a form of a page whose referrer policy is `no-referrer`.
         is_own_form = origin == "null" and site == b"same-origin"
         if (is_foreign and not is_own_form) or site in (b"cross-site", b"same-site"):
-            raise Forbidden("Forbidden", "the control API does not answer web pages of another origin")
+            raise refusals.foreign_page()
 
     def page(self, scope: HTTPScope) -> None:
         """Raise `Forbidden` for a request that may not see a page. Any page may link to one, but none may frame it."""
@@ -90,14 +91,11 @@ class ControlGate:
         host = _hostname(_authority(dict(headers)))
         if host not in self._allowed:
             if not _is_loopback(host):
-                detail = f"the control API does not answer to the host {host[:60]!r}; allow it with --control-host, "
-                raise Forbidden("Forbidden", f"{detail}or send the control token: EXTCLI_CONTROL_TOKEN of extcli")
+                raise refusals.unknown_host(host=host[:60])
             if not _is_loopback(address):
-                detail = "the control API answers clients on another machine only with the control token, in "
-                raise Forbidden("Forbidden", f"{detail}X-Emulator-Token or EXTCLI_CONTROL_TOKEN of extcli")
+                raise refusals.no_control_token()
             if not all(map(_is_loopback, _forwarded_hosts(headers))):
-                detail = "the control API does not answer a proxy whose client is on another machine; "
-                raise Forbidden("Forbidden", f"{detail}allow the proxy's host name with --control-host")
+                raise refusals.foreign_proxy()
 
 
 def _cookie_token(headers: Mapping[bytes, bytes]) -> bytes:

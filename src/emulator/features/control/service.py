@@ -16,15 +16,16 @@ from emulator.config.settings import Settings
 from emulator.engines.base import Expired, Key
 from emulator.engines.engine import Engine
 from emulator.engines.records import Record
-from emulator.errors import EngineError, Forbidden, Unavailable
+from emulator.errors import EngineError
+from emulator.features.control import refusals
 from emulator.features.control.rules import SYSTEM, ClockMove, ClockRecord, MovedClock, item_of, target_of
 from emulator.limits.id_quota import is_quota_record
 from emulator.observability.audit import audit
 from emulator.observability.recorder import Recorder
+from emulator.refusals import storage_failed
 
 RESET = "reset"
 """The kind of the notice that another process may have deleted all data."""
-NO_FORK = "Cannot fork"
 """The reason of the refusal if storage cannot copy a namespace."""
 _log = logging.getLogger("emulator")
 _MAX_APART = 2 * SECOND
@@ -105,12 +106,12 @@ class Control:
     async def readiness(self) -> Readiness:
         """Report that the service can handle requests; raises `Unavailable` if storage fails, or at the start."""
         if self.is_starting:
-            raise Unavailable("the service is starting; try again")
+            raise refusals.starting()
         try:
             await self.check()
         except EngineError as error:
             self._recorder.storage(ok=False)
-            raise Unavailable from error
+            raise storage_failed() from error
         self._recorder.storage(ok=True)
         return Readiness("ready", self._settings.environment.name, self._version, self._engine.name)
 
@@ -186,10 +187,7 @@ class Control:
     async def copy(self, source: Control) -> None:
         """Replace all data and the clock by those of another namespace. Raises `Forbidden` if storage cannot copy."""
         if not self._engine.can_copy:
-            detail = (
-                f"namespaces on {self._engine.name} cannot be forked: a copy needs SQLite (serve --data sqlite://…)"
-            )
-            raise Forbidden(NO_FORK, detail)
+            raise refusals.no_fork(engine=self._engine.name)
         clock = source.read_clock()
         await self._replace(partial(self._engine.copy, source._engine, now=clock.now), clock)
 
@@ -253,9 +251,7 @@ class Control:
 
     def _check_movable(self) -> None:
         if self._settings.has_peers:
-            raise Forbidden(
-                "Forbidden", "the clock cannot be moved with --workers over 1, because each process has its own"
-            )
+            raise refusals.fixed_clock()
 
     async def _purge(self, now: int) -> list[Expired]:
         """Remove what has expired at `now`, and return what to report."""

@@ -10,7 +10,8 @@ from dataclasses import KW_ONLY, dataclass, field
 from msgspec import Struct
 
 from emulator.clock import SECOND, Clock
-from emulator.errors import Conflict, EngineError, Forbidden, NotFound, invalid_parameter
+from emulator.errors import EngineError, invalid_parameter
+from emulator.features.control import refusals
 from emulator.features.control.rules import ClockRecord
 from emulator.features.control.service import Control
 from emulator.ids import NewId, token_id
@@ -63,8 +64,7 @@ class Undo:
         if not 0 <= seconds <= MAX_SECONDS:
             raise invalid_parameter("undo", f"{seconds} is not within 0 to {MAX_SECONDS} seconds")
         if seconds and not self.can_keep:
-            detail = "undo: this storage cannot copy data, or several workers share it; leave undo out"
-            raise Forbidden("Cannot undo", detail)
+            raise refusals.no_undo()
         async with self._changing:
             await self._forget()
             if not seconds:
@@ -87,12 +87,9 @@ class Undo:
         async with self._changing:
             aside = self._aside
             if aside is None:
-                detail = "undo: no reset can be undone now; POST /_emulator/reset?undo=60 keeps the data for a minute"
-                raise NotFound("Nothing to undo", detail)
+                raise refusals.nothing_to_undo()
             if token not in ("", aside.kept.token):
-                raise Conflict(
-                    "Nothing to undo", "undo: this is the token of an earlier reset; only the latest is kept"
-                )
+                raise refusals.earlier_reset()
             await self.control.take_back(aside.clock)
             audit("reset undone")
             await self._forget()

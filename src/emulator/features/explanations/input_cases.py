@@ -38,8 +38,6 @@ INPUT: Final = (
              "target {target}", "a target of this service"),
             (r"^there is no socket at (?P<path>\S+);", "X1", "There is no socket at this path",
              "Connect to /ws; `extcli connect` prints the address.", "path {path}", "/ws or /<version>/<client id>"),
-            (r"path of a namespace", "docs: Namespaces", "The path names no namespace",
-             "Put a name into the path: /_ns/NAME/v1/e/…", "no name", "/_ns/<name>/…"),
             (r"has no entry of (?P<id>\S+?)(?:;|$)", "docs: Journal", "The journal has no such entry",
              "List what it has: `extcli logs`.", "id {id}", "an entry that the journal still keeps"),
             (r"^there is no rule (?P<id>.+?)(?:;|$)", "docs: Journal",

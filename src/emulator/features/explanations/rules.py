@@ -10,7 +10,6 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from emulator.features.explanations.cases import PARAMETER, Case, Refusal
-from emulator.features.explanations.control_cases import CONTROL
 from emulator.features.explanations.data_cases import DATA
 from emulator.features.explanations.facts import facts_of
 from emulator.features.explanations.input_cases import INPUT
@@ -18,7 +17,7 @@ from emulator.features.explanations.socket_cases import CLOSES, OTHER_CLOSE, SOC
 from emulator.features.explanations.subjects import rules_about
 from emulator.features.explanations.texts import Explanation, shortened
 
-TABLE: Final = (*INPUT, *DATA, *SOCKETS, *CONTROL)
+TABLE: Final = (*INPUT, *DATA, *SOCKETS)
 """All kinds of refusals. Of one reason, the first case whose detail matches counts."""
 _SHORT: Final = 60
 """Characters of a body that is shown as it is."""

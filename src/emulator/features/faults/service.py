@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct, ValidationError, convert
 from msgspec.structs import replace
 
 from emulator.clock import Clock, clamp_instant
-from emulator.errors import BadRequest, Conflict, NotFound
+from emulator.errors import BadRequest
 from emulator.faults import DELAY, Held, Hit, Subject
-from emulator.features.faults import rules
+from emulator.features.faults import refusals, rules
 from emulator.features.faults.rules import Fault, Known, Pattern
 from emulator.observability.audit import audit
 from emulator.wire.json_codec import error_text
 
-NOT_ALONE: Final = "No faults"
 """The reason of the refusal if several processes may serve the same data."""
 
 
@@ -124,9 +123,8 @@ class FaultPlan:
         except ValidationError as error:
             raise BadRequest("Invalid body", error_text(error)) from None
         patterns = self._checked(faults)
-        if len(self._armed.keys() | {fault.id for fault in faults}) > rules.MAX_FAULTS:
-            detail = f"faults: with those of the service, there are more than {rules.MAX_FAULTS}; remove some first"
-            raise BadRequest("Too many faults", detail)
+        if (count := len(self._armed.keys() | {fault.id for fault in faults})) > rules.MAX_FAULTS:
+            raise refusals.too_many_faults(count=count, limit=rules.MAX_FAULTS)
 
         def put() -> None:
             for fault, pattern in zip(faults, patterns, strict=True):
@@ -147,7 +145,7 @@ class FaultPlan:
         self._check_alone()
         pattern = rules.checked(fault, self._known())
         if fault.id not in self._armed and len(self._armed) >= rules.MAX_FAULTS:
-            raise BadRequest("Too many faults", f"there are {rules.MAX_FAULTS} faults, the limit; remove one first")
+            raise refusals.too_many_faults(count=len(self._armed) + 1, limit=rules.MAX_FAULTS)
         armed = self._arm(fault, pattern, self._armed)
         self._put(armed)
         self._changed()
@@ -158,8 +156,7 @@ class FaultPlan:
         """Replace all faults, or none if one is invalid. Raises `BadRequest` that names it, and `Conflict`."""
         self._check_alone()
         if len(faults.faults) > rules.MAX_FAULTS:
-            detail = f"faults: has {len(faults.faults)} faults; the limit is {rules.MAX_FAULTS}"
-            raise BadRequest("Too many faults", detail)
+            raise refusals.too_many_faults(count=len(faults.faults), limit=rules.MAX_FAULTS)
         armed = dict[str, _Armed]()
         taken = {fault.id: None for fault in faults.faults}
         for fault, pattern in zip(faults.faults, self._checked(faults.faults), strict=True):
@@ -176,7 +173,7 @@ class FaultPlan:
         """Remove one fault, or all with an empty id; what it holds back goes on. Raises `NotFound` and `Conflict`."""
         self._check_alone()
         if id and id not in self._armed:
-            raise NotFound("No such fault", f"id: there is no fault {id[:64]!r}; GET /_emulator/faults lists them")
+            raise refusals.no_fault(id=id[:64])
         removed = [id] if id else list(self._armed)
         for each in removed:
             self._armed.pop(each).held.release(is_void=False)
@@ -273,8 +270,4 @@ class FaultPlan:
 
     def _check_alone(self) -> None:
         if not self._is_alone:
-            raise Conflict(
-                NOT_ALONE,
-                "faults act in one process, and several may serve this data: "
-                "start one with --workers 1, and data in memory or in a SQLite file",
-            )
+            raise refusals.not_alone()

@@ -12,13 +12,13 @@ import msgspec
 from msgspec import Struct
 
 from emulator.clock import monotonic
-from emulator.errors import Forbidden, NotFound
 from emulator.features.journal import rules
 from emulator.features.journal.entries import Explanation, JournalEntry, shown
+from emulator.features.journal.refusals import no_entry
 from emulator.features.journal.rules import Matches
 from emulator.features.journal.snippets import snippet_of
 from emulator.ids import token_id
-from emulator.journal import DELIVERY, Entry, Journal
+from emulator.journal import DELIVERY, Entry, Journal, no_journal
 
 LATEST: Final = "latest"
 """As an id: the latest entry."""
@@ -106,9 +106,7 @@ class Journals:
         if id.isdecimal() and len(id) < 16:
             for entry in journal.since(int(id) - 1, 1, before=int(id) + 1):
                 return entry
-        raise NotFound(
-            "No such entry", f"id: the journal has no {id[:64]!r}; it may be too old, or from before a reset or restart"
-        )
+        raise no_entry(id=id[:64])
 
     def entry(self, query: Mapping[str, str]) -> JournalEntry:
         """Return one entry. Raises `NotFound`."""
@@ -168,6 +166,4 @@ class Journals:
 
     def _check(self) -> None:
         if not self._journal.is_on:
-            raise Forbidden(
-                "No journal", "the service keeps no journal: it runs with --journal 0, or with --workers over 1"
-            )
+            raise no_journal()

@@ -18,7 +18,6 @@ from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
 from emulator.engines.base import Documents, Key
 from emulator.engines.catalog import Catalog
-from emulator.errors import Unavailable
 from emulator.features.pins.attempt_limit import AttemptLimit, ComparedAttempts
 from emulator.features.pins.links import Links
 from emulator.features.pins.live_pins import LivePins
@@ -42,6 +41,7 @@ from emulator.observability.audit import audit
 from emulator.parity.rules import PIN_CHANNEL
 from emulator.parity.service import note
 from emulator.realtime.publisher import Publisher
+from emulator.refusals import stopping
 
 
 class AuthResult(NamedTuple):
@@ -277,4 +277,4 @@ class Pins:
 
 
 async def _refuse_login(header: str) -> Caller:
-    raise Unavailable("the service stops")
+    raise stopping()

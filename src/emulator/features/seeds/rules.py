@@ -14,8 +14,8 @@ from msgspec import UNSET
 
 from emulator.callers import Caller, Role, opaque_id_of
 from emulator.clock import clamp_instant
-from emulator.errors import BadRequest
 from emulator.features.seeds.document import Placed, Seed, SeedCodes, SeedPoll
+from emulator.features.seeds.refusals import invalid_seed, other_version
 from emulator.wire import json_codec
 
 VERSION: Final = 1
@@ -89,9 +89,9 @@ def plan_of(document: bytes) -> Plan:
     """Read a seed; raises `BadRequest` for another shape or version."""
     seed = json_codec.decode(document, Seed)
     if seed.extcli != VERSION:
-        raise BadRequest("Invalid seed", f"extcli: this service reads version {VERSION} of seeds, not {seed.extcli}")
+        raise other_version(version=seed.extcli, known=VERSION)
     if problems := list(islice(_invalid_names(seed), MAX_PROBLEMS)):
-        raise BadRequest("Invalid seed", problems[0], others=problems[1:])
+        raise invalid_seed(problems=problems)
     links = []
     for link in seed.links:
         channel = link.channel or seed.channel
@@ -100,7 +100,7 @@ def plan_of(document: bytes) -> Plan:
     clock = seed.clock
     at = _unix_ms(clock.at) if clock and clock.at else None
     if at is not None and at != clamp_instant(at):
-        raise BadRequest("Invalid seed", "clock.at: must be in the years 1970 to 9999, in UTC")
+        raise invalid_seed(problems=["clock.at: must be in the years 1970 to 9999, in UTC"])
     faults = [{**fault, "id": fault.get("id") or f"seed-{number}"} for number, fault in enumerate(seed.faults, 1)]
     frozen = clock.frozen if clock else None
     return Plan(_calls_of(seed), links, at, frozen, _counts_of(seed), faults, _ids_of(document))

@@ -19,7 +19,8 @@ from emulator.callers import Caller
 from emulator.clock import Clock
 from emulator.engines.engine import Engine
 from emulator.engines.records import DocumentRecord, Record
-from emulator.errors import BadRequest, ServiceError
+from emulator.errors import ServiceError
+from emulator.features.seeds.refusals import invalid_seed
 from emulator.ids import NewId
 from emulator.limits.id_quota import is_quota_record
 from emulator.observability.audit import audit
@@ -137,8 +138,7 @@ async def _perform(scratch: Scratch, plan: Plan) -> None:
         if len(problems) >= MAX_PROBLEMS:
             break
     if problems:
-        first, *others = list(problems)[:MAX_PROBLEMS]
-        raise BadRequest("Invalid seed", first, others=others)
+        raise invalid_seed(problems=list(problems)[:MAX_PROBLEMS])
 
 
 async def _linked(scratch: Scratch, plan: Plan) -> list[SeededLink]:
@@ -148,7 +148,7 @@ async def _linked(scratch: Scratch, plan: Plan) -> list[SeededLink]:
         try:
             links.append(SeededLink(owner.client_id, channel_id, await scratch.link(owner, channel_id)))
         except ServiceError as error:
-            raise BadRequest("Invalid seed", f"links[{number}]: {error.detail}") from None
+            raise invalid_seed(problems=[f"links[{number}]: {error.detail}"]) from None
     return links
 
 

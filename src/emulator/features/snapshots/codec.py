@@ -17,7 +17,7 @@ from msgspec import UNSET, Meta, Raw, UnsetType
 
 from emulator.engines.base import NEVER, Key
 from emulator.engines.records import TYPES, Record
-from emulator.errors import BadRequest
+from emulator.features.snapshots.refusals import invalid
 from emulator.wire import json_codec
 
 _MAX_BRACKETS: Final = 200
@@ -106,7 +106,7 @@ def decode_record(line: bytes) -> Record:
             line.decode()
         found = _decoder.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRequest("Invalid snapshot", json_codec.error_text(error)) from None
+        raise invalid(0, json_codec.error_text(error)) from None
     shape = _BY_LINE[type(found)]
     values = list(msgspec.structs.astuple(found))
     if (at := shape.bytes_at) is not None:
@@ -117,7 +117,7 @@ def decode_record(line: bytes) -> Record:
     if b"\\u0000" in line:
         for field, value in zip(shape.fields, values, strict=True):
             if field.name not in _MAY_HAVE_NUL and _has_nul(value):
-                raise BadRequest("Invalid snapshot", "text other than a value must not contain NUL")
+                raise invalid(0, "text other than a value must not contain NUL")
     if shape.nested is not None:
         end = shape.nested + len(shape.inner._fields)
         values[shape.nested : end] = [shape.inner(*values[shape.nested : end])]
@@ -154,16 +154,16 @@ def _extracted(field: _Field, raw: Raw, text: str | UnsetType, encoded: str | Un
     if raw is not _NO_RAW and text is UNSET and encoded is UNSET:
         return bytes(raw)
     if (raw is not _NO_RAW) + (text is not UNSET) + (encoded is not UNSET) > 1:
-        raise BadRequest("Invalid snapshot", f"{field.name}: must be there in one form only")
+        raise invalid(0, f"{field.name}: must be there in one form only")
     if text is not UNSET:
         return text.encode()
     if encoded is not UNSET:
         try:
             return base64.b64decode(encoded, validate=True)
         except (binascii.Error, ValueError):
-            raise BadRequest("Invalid snapshot", f"{field.name}_base64: must be base64") from None
+            raise invalid(0, f"{field.name}_base64: must be base64") from None
     if field.usual is _REQUIRED:
-        raise BadRequest("Invalid snapshot", f"the object misses the field `{field.name}`")
+        raise invalid(0, f"the object misses the field `{field.name}`")
     absent: bytes | None = field.usual
     return absent
 

@@ -8,7 +8,8 @@ from emulator.engines.records import Record
 from emulator.errors import BadRequest
 from emulator.features.snapshots import rules
 from emulator.features.snapshots.codec import decode_record
-from emulator.features.snapshots.rules import END, Header, invalid
+from emulator.features.snapshots.refusals import invalid
+from emulator.features.snapshots.rules import END, Header
 
 _MAX_LINE: Final = 64 * 1024 * 1024
 """Bytes in one line."""

@@ -13,7 +13,7 @@ import msgspec
 
 from emulator.clock import clamp_instant
 from emulator.engines.records import DocumentRecord, Record
-from emulator.errors import BadRequest
+from emulator.features.snapshots.refusals import invalid
 from emulator.wire import json_codec
 
 FORMAT = 1
@@ -52,11 +52,6 @@ class _Format(msgspec.Struct):
     """The part of the header that every format has."""
 
     extcli_snapshot: int
-
-
-def invalid(line: int, problem: str) -> BadRequest:
-    """Return the error for a snapshot with this problem in this line, counted from 1."""
-    return BadRequest("Invalid snapshot", f"line {line}: {problem}")
 
 
 def encode_header(header: Header) -> bytes:

@@ -20,6 +20,7 @@ from emulator.config.settings import Settings
 from emulator.engines.engine import Engine
 from emulator.engines.records import DocumentRecord, Record
 from emulator.errors import EngineError
+from emulator.features.snapshots.refusals import invalid
 from emulator.features.snapshots.rules import (
     END,
     FORMAT,
@@ -28,7 +29,6 @@ from emulator.features.snapshots.rules import (
     check_counts,
     check_header,
     encode_header,
-    invalid,
     is_secret,
 )
 from emulator.observability.audit import audit

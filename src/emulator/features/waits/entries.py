@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from emulator.errors import Forbidden, invalid_parameter
-from emulator.journal import Entry, Journal
+from emulator.errors import invalid_parameter
+from emulator.journal import Entry, Journal, no_journal
 
 ANY: Final = "*"
 """The id of a condition about all endpoints."""
@@ -25,7 +25,7 @@ class EntryCount:
     def __init__(self, journal: Journal, select: Select, query: Mapping[str, str], id: str, since: int | None) -> None:
         """`id` is `POST /v1/e/vote`, its path alone, an action, a topic or `*`. Raises as the service's `wait` does."""
         if not journal.is_on:
-            raise Forbidden("No journal", "the service keeps no journal: it runs with --journal 0, or several workers")
+            raise no_journal()
         if since is not None and since > journal.mark:
             detail = f"{since} is after the latest entry, {journal.mark}; numbers begin anew with the service"
             raise invalid_parameter("since", detail)

@@ -13,8 +13,9 @@ from msgspec import Struct
 from emulator.callers import Caller, Role
 from emulator.changes import Change, Changes
 from emulator.clock import SECOND, monotonic
-from emulator.errors import Forbidden, NotFound, invalid_parameter
+from emulator.errors import NotFound, invalid_parameter
 from emulator.features.waits.entries import EntryCount, Select
+from emulator.features.waits.refusals import several_workers
 from emulator.features.waits.rules import (
     FILTERS,
     RECORDED,
@@ -149,11 +150,7 @@ class Waits:
     def _check(self, condition: Condition) -> None:
         """Refuse what this process cannot know."""
         if self.has_peers and (condition.since is not None or condition.subject in (*RECORDED, "sockets")):
-            raise Forbidden(
-                "Forbidden",
-                "since, pin, broadcast and sockets do not work with --workers over 1, "
-                "because each process knows its own only",
-            )
+            raise several_workers()
         since = condition.since
         if since is None:
             return

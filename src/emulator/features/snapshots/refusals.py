@@ -1,0 +1,19 @@
+"""What snapshots refuse."""
+
+from __future__ import annotations
+
+from emulator.errors import BadRequest
+from emulator.refusals import Facts, refusal
+
+
+@refusal(
+    BadRequest,
+    "Invalid snapshot",
+    "docs: Snapshots",
+    "The snapshot is invalid",
+    "Save it again: `extcli snapshot save FILE`.",
+)
+def invalid(line: int, problem: str) -> Facts:
+    """`line` counts from 1; 0 in a record by itself."""
+    detail = f"line {line}: {problem}" if line else problem
+    return Facts(detail, detail, "a snapshot as it was saved")

@@ -1,0 +1,70 @@
+"""What namespaces refuse."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from emulator.errors import BadRequest, Conflict, NotFound, TooManyRequests
+from emulator.refusals import Facts, refusal
+
+_RULE: Final = "docs: Namespaces"
+_ABSENT: Final = (NotFound, "No such namespace", _RULE)
+_USED: Final = (Conflict, "Namespace in use", _RULE)
+
+
+@refusal(
+    *_ABSENT,
+    "The namespace does not exist, and a page creates none",
+    "Create it before the page loads: `extcli ns new {name}`.",
+)
+def not_created(*, name: str) -> Facts:
+    detail = f"{name}: a web page of another origin uses namespaces, but creates none; create it first: "
+    detail += f"`extcli ns new {name}`, or any call from a program"
+    return Facts(detail, f"namespace {name}, which does not exist", "a namespace that exists")
+
+
+@refusal(*_ABSENT, "The source namespace is not in use", "Fork a namespace that `extcli ns list` names.")
+def no_source(*, name: str) -> Facts:
+    detail = f"from: there is no namespace {name} in use; `extcli ns list` names them"
+    return Facts(detail, f"namespace {name}, not in use", "a namespace in use")
+
+
+@refusal(*_USED, "The namespace cannot be a copy of itself", "Choose another name.")
+def copy_of_itself(*, name: str) -> Facts:
+    detail = f"the namespace {name} cannot become a copy of itself"
+    return Facts(detail, f"namespace {name}, the source of the copy", "another name")
+
+
+@refusal(*_USED, "Another call changes the namespace", "Repeat the call when that is done.")
+def being_changed(*, name: str, change: str) -> Facts:
+    detail = f"the namespace {name} is being {change}; repeat the call when that is done"
+    return Facts(detail, f"namespace {name}, being {change}", "a namespace that no other call copies or drops")
+
+
+@refusal(*_USED, "The namespace has data", "Drop it first, `extcli ns rm {name}`, or choose another name.")
+def has_data(*, name: str) -> Facts:
+    detail = f"the namespace {name} has data; `extcli ns rm {name}` drops it"
+    return Facts(detail, f"namespace {name}, with data", "an empty or new namespace")
+
+
+@refusal(
+    TooManyRequests,
+    "Too many namespaces",
+    _RULE,
+    "Too many namespaces are open",
+    "Drop some, `extcli ns rm NAME`, or start `extcli serve --namespace-idle 30m`.",
+)
+def too_many(*, limit: int) -> Facts:
+    detail = f"{limit} namespaces are open, the limit; `extcli ns rm NAME` drops one"
+    return Facts(detail, f"{limit} open namespaces", f"fewer than {limit}")
+
+
+@refusal(BadRequest, "Invalid namespace", _RULE, "The name of the namespace has the wrong form", "Choose another name.")
+def invalid_name(*, name: str) -> Facts:
+    needed = "1 to 64 letters, digits, '-' and '_'"
+    return Facts(f"namespace: must be {needed}", f"the name {name[:64]!r}", needed)
+
+
+@refusal(NotFound, "Not Found", _RULE, "The path names no namespace", "Put a name into the path: /_ns/NAME/v1/e/…")
+def no_name() -> Facts:
+    return Facts("the path of a namespace is /_ns/<name>/…", "no name", "/_ns/<name>/…")
