@@ -241,3 +241,9 @@ def test_no_text_of_a_client_moves_the_cursor(extcli, viewer):
         output = extcli(*arguments).stdout
         assert "\x1b" not in output
         assert "\u202e" not in output
+
+
+def test_a_call_of_the_control_api_has_no_verdict_in_the_list(extcli):
+    extcli("clock", "advance", "1s")
+
+    assert [""] == [row[-1] for row in extcli("logs", "-o", "plain").rows]

@@ -203,6 +203,7 @@ def test_a_negative_number_can_be_an_argument(extcli, form):
     [
         (("vote", "cast", "lunch", "3"), " (3). Did you mean --value 3?"),
         (("rank", "submit", "color", "blue"), " (blue). Did you mean --key blue?"),
+        (("fault", "add", "POST /v1/e/vote"), " (POST /v1/e/vote). Did you mean --match 'POST /v1/e/vote'?"),
         (("vote", "get", "lunch", "3"), " (3)"),
     ],
 )

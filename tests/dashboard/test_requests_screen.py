@@ -109,6 +109,13 @@ def test_without_extensions_no_entry_says_that_a_token_is_of_the_sandbox(live: L
     assert "production refuses" not in main_of(f"{live.url}/_emulator/ui/requests?entry={latest(live)}")
 
 
+def test_a_call_of_the_control_api_has_no_verdict_in_the_list(live: LiveServer):
+    live.advance(1_000)
+
+    assert "production refuses" not in main_of(f"{live.url}/_emulator/ui/requests")
+    assert "production refuses this: endpoint" in main_of(f"{live.url}/_emulator/ui/requests?entry={latest(live)}")
+
+
 def test_with_extensions_each_entry_says_that_a_token_is_of_the_sandbox():
     with live_server(Settings(extensions={CLIENT_ID: Extension(CLIENT_ID, (SECRET,))})) as known:
         vote_with_a_token_of(known)

@@ -100,8 +100,10 @@ def shared_flags(
 _PARAMETERS = inspect.signature(shared_flags, eval_str=True).parameters
 
 
-_EXTRA = re.compile(r"Got unexpected extra argument\(s\) \((\S+)\)")
-_UNNAMED = ("--value", "--key")
+_EXTRA = re.compile(r"Got unexpected extra argument\(s\) \((.+)\)")
+_NEGATIVE = ("--value", "--key")
+"""Options whose value may be below zero."""
+_UNNAMED = (*_NEGATIVE, "--match")
 """Options whose value is often typed without their name."""
 
 
@@ -113,7 +115,7 @@ class Command(TyperCommand):
         args = with_forms(args)
         typed = list(args)
         options = {name: each for each in self.get_params(ctx) for name in each.opts}
-        if ctx.allow_interspersed_args and not options.keys() & set(_UNNAMED):
+        if ctx.allow_interspersed_args and not options.keys() & set(_NEGATIVE):
             args = _with_negative_arguments(args, options)
         try:
             return super().parse_args(ctx, args)
@@ -157,9 +159,11 @@ def _suggest(error: Any, typed: Sequence[str], options: Container[str]) -> None:
     if number[1:2].isdigit():
         meant = next((arg for arg in typed if arg.startswith(number)), number)
         error.possibilities = [f"--value {meant}"]
-    elif extra := _EXTRA.fullmatch(error.message):
+    elif (extra := _EXTRA.fullmatch(error.message)) and extra[1] in typed:
+        import shlex
+
         option = next((name for name in _UNNAMED if name in options), None)
-        error.message += f". Did you mean {option} {extra[1]}?" if option else ""
+        error.message += f". Did you mean {option} {shlex.quote(extra[1])}?" if option else ""
 
 
 class Group(TyperGroup):

@@ -57,7 +57,8 @@ def _note_of(entry: Json) -> str:
         return f"{entry['rule']}: {entry['detail']}" if entry["rule"] else entry["detail"] or entry["reason"]
     if entry.get("fault"):
         return f"fault {entry['fault']}"
-    return f"production: {entry['production']}" if entry["production"] else ""
+    is_control = entry["path"].startswith(("/_emulator", "/_ns"))  # no extension calls it
+    return f"production: {entry['production']}" if entry["production"] and not is_control else ""
 
 
 def _status(entry: Json) -> str:
