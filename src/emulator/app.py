@@ -159,6 +159,8 @@ class Service:
         self._id_quota = IdQuota(self.engine.documents, clock, settings.limits.ids)
         self._rate_limits = _rate_limits(settings, clock)
         self.uploads = shared.uploads
+        if settings.environment.verifies_tokens:
+            self.uploads.extensions = self.extensions
 
     def _build_features(self) -> None:
         """The features of the specification."""

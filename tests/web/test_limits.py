@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import socket
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
+from emulator.config.environment import PRODUCTION
+from emulator.config.extensions import Extension
 from emulator.config.settings import KIB, MIB, Limits, Settings
 from support.process import wait_until
-from support.service import Client, LiveServer, live_server
+from support.service import CLIENT_ID, OTHER_ID, OTHER_SECRET, SECRET, Client, LiveServer, live_server
 
 
 def padded(size: int, text: bytes = b'{"value":1,"key":"x"}') -> bytes:
@@ -243,13 +246,12 @@ def test_the_head_limit_counts_each_request_on_its_own(viewer):
     assert {200} == answers
 
 
-def begun_upload(live: LiveServer, codes: bytes) -> socket.socket:
+def begun_upload(live: LiveServer, codes: bytes, **identity: Any) -> socket.socket:
     """Send all but the last byte of a PUT of codes; return when the service reads it."""
     running = len(live.service.uploads)
     connection = socket.create_connection(("127.0.0.1", urlsplit(live.url).port or 0), timeout=10)
-    head = (
-        f"PUT /v1/e/codes HTTP/1.1\r\nHost: x\r\nAuthorization: {live.client('backend').headers['Authorization']}\r\n"
-    )
+    header = live.client("backend", **identity).headers["Authorization"]
+    head = f"PUT /v1/e/codes HTTP/1.1\r\nHost: x\r\nAuthorization: {header}\r\n"
     connection.sendall(f"{head}Content-Length: {len(codes)}\r\n\r\n".encode() + codes[:-1])
     wait_until(lambda: len(live.service.uploads) > running)
     return connection
@@ -281,6 +283,44 @@ def test_an_upload_beyond_the_limit_is_503_and_changes_nothing():
             each.close()
         assert ["B"] == backend.get("codes").json()["names"]
         assert 200 == backend.put("codes", content=codes("C")).status_code
+
+
+def test_one_of_several_extensions_leaves_half_of_the_uploads_in_production_to_the_others():
+    one, other = Extension(CLIENT_ID, (SECRET,)), Extension(OTHER_ID, (OTHER_SECRET,))
+    others = {"client_id": OTHER_ID, "key": OTHER_SECRET}
+    settings = Settings(PRODUCTION, extensions={CLIENT_ID: one, OTHER_ID: other}, limits=Limits(uploads=4))
+    with live_server(settings) as live:
+        uploads = [begun_upload(live, codes(name)) for name in "AB"]
+
+        refused = live.client("backend").put("codes", content=codes("C"))
+        accepted = live.client("backend", **others).put("codes", content=codes("C"))
+        uploads += [begun_upload(live, codes(name), **others) for name in "DE"]
+        full = live.client("backend", **others).put("codes", content=codes("F"))
+
+        assert (503, 200, 503) == (refused.status_code, accepted.status_code, full.status_code)
+        assert "2 uploads of this extension run already, half of --max-uploads" in refused.json()["info"]
+        assert "4 uploads run already, the limit of --max-uploads" in full.json()["info"]
+        for each in uploads:
+            each.close()
+        wait_until(lambda: not len(live.service.uploads))
+        assert 200 == live.client("backend").put("codes", content=codes("C")).status_code
+
+
+@pytest.mark.parametrize(("limit", "share"), [(1, 1), (3, 2)])
+def test_the_half_of_an_extension_is_rounded_up(limit: int, share: int):
+    extensions = {name: Extension(name, (SECRET,)) for name in (CLIENT_ID, OTHER_ID)}
+    with live_server(Settings(PRODUCTION, extensions=extensions, limits=Limits(uploads=limit))) as live:
+        uploads = [begun_upload(live, codes(name)) for name in "AB"[:share]]
+
+        assert 503 == live.client("backend").put("codes", content=codes("C")).status_code
+        for each in uploads:
+            each.close()
+
+
+def test_the_only_extension_takes_all_uploads():
+    settings = Settings(PRODUCTION, extensions={CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}, limits=Limits(uploads=2))
+    with live_server(settings) as live, begun_upload(live, codes("A")), begun_upload(live, codes("B")):
+        assert 503 == live.client("backend").put("codes", content=codes("C")).status_code
 
 
 def test_other_calls_are_answered_while_all_uploads_are_taken():

@@ -19,8 +19,12 @@ class TooManyUploads(ServiceError, status=503, title="Service Unavailable"):
     title="The service takes no more uploads now",
     next_step="Send it again when one has ended, or raise --max-uploads of `extcli serve`.",
 )
-def too_many_uploads(*, limit: int) -> Facts:
-    detail = f"{limit} uploads run already, the limit of --max-uploads; nothing was changed, so send it again later"
+def too_many_uploads(*, limit: int, is_share: bool = False) -> Facts:
+    """`is_share` if the limit is that of one of several extensions."""
+    found = f"{limit} uploads run already, the limit of --max-uploads"
+    if is_share:
+        found = f"{limit} uploads of this extension run already, half of --max-uploads; the rest is for the others"
+    detail = f"{found}; nothing was changed, so send it again later"
     return Facts(detail, f"{limit} uploads at once", f"fewer than {limit}")
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable
 
+from emulator.config.extensions import Extensions
 from emulator.web.call import Call
 from emulator.web.refusals import too_many_uploads
 
@@ -15,22 +17,34 @@ class Uploads:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._running = 0
+        self._running: Counter[str] = Counter()
+        """By client id; empty for calls without one."""
+        self.extensions: Extensions | None = None
+        """Who shares the uploads, in production: one of several extensions leaves half of them to the others."""
 
     def __len__(self) -> int:
         """Return the number of uploads that run."""
-        return self._running
+        return self._running.total()
 
     def counted(self, answer: Handler) -> Handler:
         """Return a handler that counts as an upload while it runs. It raises `TooManyUploads` beyond the limit."""
 
         async def upload(call: Call) -> object:
-            if self._running >= self._limit:
-                raise too_many_uploads(limit=self._limit)
-            self._running += 1
+            client_id = call.caller.client_id if call.has_caller else call.client_id
+            self._check(client_id)
+            self._running[client_id] += 1
             try:
                 return await answer(call)
             finally:
-                self._running -= 1
+                self._running[client_id] -= 1
+                self._running += Counter()  # forgets who has no upload
 
         return upload
+
+    def _check(self, client_id: str) -> None:
+        if len(self) >= self._limit:
+            raise too_many_uploads(limit=self._limit)
+        if self.extensions is not None and len(self.extensions.current) > 1:
+            share = (self._limit + 1) // 2
+            if self._running[client_id] >= share:
+                raise too_many_uploads(limit=share, is_share=True)
