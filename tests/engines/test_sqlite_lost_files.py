@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
 import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from emulator.engines.sqlite.file_watch import FileWatch
 from emulator.errors import EngineError
 from engines.database_files import opened
 from engines.shorthand import cast, counts
@@ -23,6 +30,70 @@ async def test_a_write_after_the_file_was_replaced_is_refused(tmp_path: Path) ->
             await cast(engine, "U2", "a")
         with pytest.raises(EngineError, match="was replaced by another file while the service was using it"):
             await engine.check()
+
+
+def delete(file: Path) -> None:
+    file.unlink()
+
+
+def move(file: Path) -> None:
+    file.rename(file.with_name("away"))
+
+
+def replace(file: Path) -> None:
+    file.with_name("new").write_bytes(file.read_bytes())
+    file.with_name("new").rename(file)
+
+
+def move_folder(file: Path) -> None:
+    file.parent.rename(file.parent.with_name("elsewhere"))
+    file.parent.symlink_to(file.parent.with_name("elsewhere-too"))
+
+
+def delete_folder(file: Path) -> None:
+    shutil.rmtree(file.parent)
+
+
+@pytest.mark.parametrize("name", ["data.db", "data.db-wal"])
+@pytest.mark.parametrize("lose", [delete, move, replace, move_folder, delete_folder])
+def test_a_lost_file_is_never_certainly_in_place(tmp_path: Path, lose: Callable[[Path], None], name: str) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for each in ("data.db", "data.db-wal"):
+        (folder / each).touch()
+    watch = FileWatch(str(folder / "data.db"))
+    watch.begin()
+    try:
+        assert (sys.platform == "linux", None) == (watch.is_in_place(), watch.loss())
+        lose(folder / name)
+
+        assert not watch.is_in_place()
+        assert f"{folder / name} was" in str(watch.loss()) or not folder.exists()
+    finally:
+        watch.end()
+
+
+def test_a_path_with_a_link_is_never_certainly_in_place(tmp_path: Path) -> None:
+    (tmp_path / "real.db").touch()
+    (tmp_path / "data.db").symlink_to("real.db")
+    watch = FileWatch(str(tmp_path / "data.db"))
+    watch.begin()
+
+    assert (False, None) == (watch.is_in_place(), watch.loss())
+
+
+def test_letting_go_of_the_files_keeps_the_locks_of_sqlite(tmp_path: Path) -> None:
+    path = tmp_path / "data.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE votes (value)")
+        watch = FileWatch(str(path))
+        watch.begin()
+        connection.execute("BEGIN IMMEDIATE")
+        watch.end()
+        write = f"import sqlite3; sqlite3.connect({str(path)!r}, timeout=0).execute('INSERT INTO votes VALUES (1)')"
+        other = subprocess.run([sys.executable, "-c", write], capture_output=True, text=True, check=False)
+
+    assert "database is locked" in other.stderr
 
 
 async def test_no_rescued_copy_overwrites_another(tmp_path: Path) -> None:

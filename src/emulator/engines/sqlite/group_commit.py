@@ -102,6 +102,7 @@ class GroupCommit:
         self._caches.clear()
         self._connection.close()
         self._connection = None
+        self._files.end()
 
     def write(
         self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
@@ -309,7 +310,7 @@ class GroupCommit:
     def _commit(self, group: list[asyncio.Future[None]]) -> None:
         if group is not self._group:
             return  # rolled back, or committed by `close`
-        if self.check_files():
+        if not self._files.is_in_place() and self.check_files():
             self._roll_back(sqlite3.OperationalError("the database file was deleted or replaced"))
             return
         try:
