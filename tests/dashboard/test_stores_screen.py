@@ -8,6 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
+from emulator.callers import Role
+from emulator.features.calls.rules import CallBody
 from support.forms import Form, forms_in, forms_of
 from support.pages import fetched, main_of
 from support.service import CHANNEL, CLIENT_ID, Client, LiveServer
@@ -118,6 +120,33 @@ def test_a_store_that_changes_before_the_save_is_not_overwritten(screen: str, br
     assert "Saved." not in page.text
     assert "The store has changed since you opened the editor." in page.text
     assert {"round": 7} == broadcaster.get("channel_state").json()
+
+
+@pytest.mark.parametrize("store", ["channel_state", "json_store"])
+def test_a_store_that_changes_during_the_save_is_not_overwritten(
+    screen: str, broadcaster: Client, live: LiveServer, monkeypatch: pytest.MonkeyPatch, store: str
+):
+    place = PLACE | {"store": store, "id": "default"}
+    page = compared(editor_at(screen, **place), {"round": 2})
+    documents, writes = live.service.engine.documents, [{"round": 7}]
+    read = documents.read
+
+    async def read_before_another_writes(keys: Any, *, now: int) -> Any:
+        found = await read(keys, now=now)
+        if writes and any(key.channel == CHANNEL for key in keys):
+            body = CallBody(f"/v1/e/{store}", CLIENT_ID, "POST", writes.pop(), Role.BROADCASTER, "", CHANNEL)
+            assert 200 == (await live.service.calls.call(body, "")).status
+        return found
+
+    monkeypatch.setattr(documents, "read", read_before_another_writes)
+    page = saved(page)
+
+    assert "Saved." not in page.text
+    assert "The store has changed since you opened the editor." in page.text
+    assert "&#34;round&#34;: 7" in page.text
+    assert {"round": 7} == broadcaster.get(store).json()
+    assert "Saved." in saved(page).text
+    assert {"round": 2} == broadcaster.get(store).json()
 
 
 @pytest.mark.parametrize(

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from itertools import islice
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import urlencode
 
 import msgspec
 
 from emulator.callers import Caller, Role
 from emulator.dashboard.json_text import Difference, differences, pretty
 from emulator.dashboard.screen import Query, Screen, Service, suggested, viewer_of
-from emulator.errors import BadRequest
+from emulator.errors import BadRequest, Conflict
 from emulator.features.calls.rules import CallBody
 from emulator.features.contents.rules import FIRST, Filter
 from emulator.features.stores.rules import (
@@ -21,6 +20,7 @@ from emulator.features.stores.rules import (
     JSON_STORE_MAX_BYTES,
     MAX_BYTES,
     STORES,
+    digest_of,
     json_store_key,
     store_key,
 )
@@ -66,7 +66,7 @@ class Opened:
     @property
     def digest(self) -> str:
         """Changes with the content."""
-        return sha256(self.text or b"").hexdigest()[:32]
+        return digest_of(self.text)
 
     @property
     def value(self) -> Any:
@@ -128,6 +128,9 @@ async def submit(service: Service, query: Query, fields: Query) -> dict[str, Any
     if fields.get("step") != "save" or base != opened.digest:
         return values
     written = await service.calls.call(_call(opened, wanted), "")
+    if written.status == Conflict.status:
+        opened = await _open(service, fields)
+        return values | {"opened": opened, "is_changed": True, **_compared(opened.value, wanted)}
     if written.status >= 400:
         return values | {"step": "edit", "problem": _problem(written.body)}
     now = await _open(service, fields)
@@ -173,11 +176,11 @@ async def _open(service: Service, query: Query) -> Opened:
 
 
 def _call(opened: Opened, wanted: Any) -> CallBody:
-    """Return the call that writes a store."""
-    path = f"/v1/e/{opened.store}"
+    """Return the call that writes a store, unless it has changed since it was opened."""
+    query = {"expected": opened.digest} | ({"id": opened.id} if opened.id else {})
     is_id = opened.user.isdecimal()
     return CallBody(
-        f"{path}?id={quote(opened.id, safe='')}" if opened.id else path,
+        f"/v1/e/{opened.store}?{urlencode(query)}",
         opened.client_id,
         "POST",
         wanted,

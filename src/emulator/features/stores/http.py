@@ -18,6 +18,7 @@ from emulator.wire.json_codec import stream_array
 _USERS = Parameter("user_ids", "Up to 1,000 user ids, separated by commas. Returns a map by id. Role admin.")
 _USER = Parameter("userID", "A user whose record to return instead of the caller's. Role backend.")
 _STORE_ID = id_of("store")
+_EXPECTED = Parameter("expected", "The SHA-256 of the text that was read, in hex: 409 if the store has another by now.")
 
 JsonObject = dict[str, Any]
 Patch = list[JsonObject] | JsonObject
@@ -49,7 +50,7 @@ async def _read(store: Store, stores: Stores, call: Call) -> object:
 
 
 async def _replace(store: Store, stores: Stores, call: Call) -> object:
-    await stores.replace(store, call.caller, call.channel, call.any_body())
+    await stores.replace(store, call.caller, call.channel, call.any_body(), expected=call.text("expected"))
     return Nothing()
 
 
@@ -76,7 +77,7 @@ def _endpoints_of(store: Store) -> tuple[Endpoint[Stores], ...]:
     path = f"/v1/e/{store.name}"
     users = (_USERS, _USER) if store.per_viewer else ()
     read = endpoint("GET", path, roles=store.readers, answer=JsonObject, query=(CHANNEL, *users))
-    replace = endpoint("POST", path, roles=store.writers, body=JsonObject, query=(CHANNEL,))
+    replace = endpoint("POST", path, roles=store.writers, body=JsonObject, query=(CHANNEL, _EXPECTED))
     patch = endpoint(
         "PATCH",
         path,
@@ -118,13 +119,14 @@ async def read_json_store(stores: JsonStores, call: Call) -> object:
     return msgspec.Raw(await stores.read(call.caller, call.channel, checked_id(call.id, "id")))
 
 
-@endpoint("POST", "/v1/e/json_store", roles=CHANNEL_WRITERS, body=JsonObject, query=(_STORE_ID, CHANNEL))
+@endpoint("POST", "/v1/e/json_store", roles=CHANNEL_WRITERS, body=JsonObject, query=(_STORE_ID, CHANNEL, _EXPECTED))
 async def replace_json_store(stores: JsonStores, call: Call) -> Nothing:
     """Write a JSON store: an object of at most 2 KiB. It expires after 14 days.
 
     Ids that start with `global` are extension-wide.
     """
-    await stores.replace(call.caller, call.channel, checked_id(call.id, "id"), call.any_body())
+    store_id, expected = checked_id(call.id, "id"), call.text("expected")
+    await stores.replace(call.caller, call.channel, store_id, call.any_body(), expected=expected)
     return Nothing()
 
 

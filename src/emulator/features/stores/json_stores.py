@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -9,13 +10,14 @@ import msgspec
 from emulator.callers import Caller, check_extension_wide
 from emulator.changes import Changes
 from emulator.clock import Clock
-from emulator.engines.base import Documents
+from emulator.engines.base import Documents, Key
 from emulator.features.stores.refusals import json_store_too_large, nothing_stored
 from emulator.features.stores.rules import (
     GLOBAL,
     JSON_STORE_LIFETIME,
     JSON_STORE_MAX_BYTES,
     JsonStoreUpdate,
+    check_unchanged,
     encode_document,
     json_store_key,
 )
@@ -48,10 +50,13 @@ class JsonStores:
             raise nothing_stored(id=store_id)
         return found[key]
 
-    async def replace(self, caller: Caller, channel: str | None, store_id: str, document: Any) -> None:
+    async def replace(
+        self, caller: Caller, channel: str | None, store_id: str, document: Any, *, expected: str = ""
+    ) -> None:
         """Write the object; it expires after 14 days. Raises `BadRequest` unless it is an object of at most 2 KiB.
 
-        Raises `Forbidden` if all channels share the store and the caller is only a broadcaster.
+        Raises `Forbidden` if all channels share the store and the caller is only a broadcaster, and `Conflict` if the
+        store has another digest than the one `expected`.
         """
         if store_id.startswith(GLOBAL):
             check_extension_wide(caller, store_id)
@@ -61,7 +66,12 @@ class JsonStores:
         )
         now = self._clock.now()
         await self._id_quota.claim(key, JSON_STORE_LIFETIME)
-        await self._documents.update([key], lambda _: {key: text}, now=now, expires_at=now + JSON_STORE_LIFETIME)
+
+        def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+            check_unchanged(found.get(key), expected)
+            return {key: text}
+
+        await self._documents.update([key], change, now=now, expires_at=now + JSON_STORE_LIFETIME)
         if not key.channel:
             audit("stores replaced", caller, records=1, json_store=store_id)
         self._changes.note(key, "written", caller.opaque_id, None, now)

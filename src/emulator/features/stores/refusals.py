@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from emulator.errors import BadRequest, NotFound, TooLarge
+from emulator.errors import BadRequest, Conflict, NotFound, TooLarge
 from emulator.refusals import Facts, refusal
 
 _PATCH: Final = "Invalid patch"
@@ -44,6 +44,18 @@ def store_too_large(*, member: str, size: int, limit: int) -> Facts:
 )
 def json_store_too_large(*, member: str, size: int, limit: int) -> Facts:
     return _too_large(member, size, limit)
+
+
+@refusal(
+    Conflict,
+    "Store changed",
+    rule="gaps: Polls and stores",
+    title="The store has changed since it was read",
+    next_step="Read it again, and send the digest of its text.",
+)
+def store_changed(*, digest: str, expected: str) -> Facts:
+    detail = f"expected: the store has the digest {digest} by now, not {expected}; {_UNCHANGED}"
+    return Facts(detail, f"a store with the digest {digest}", f"one with the digest {expected}")
 
 
 def _too_large(member: str, size: int, limit: int) -> Facts:

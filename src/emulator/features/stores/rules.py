@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Final
 
 import msgspec
@@ -14,7 +15,7 @@ from emulator.clock import DAY
 from emulator.engines.base import Key
 from emulator.engines.records import DocumentRecord
 from emulator.errors import BadRequest, ServiceError
-from emulator.features.stores.refusals import no_store, store_too_large, too_many_users
+from emulator.features.stores.refusals import no_store, store_changed, store_too_large, too_many_users
 from emulator.stored import VALUE, Stored, decoded, wrong
 from emulator.wire import json_codec
 
@@ -128,6 +129,17 @@ def json_store_key(caller: Caller, channel: str | None, store_id: str) -> Key:
     if store_id.startswith(GLOBAL):
         return Key("json_store", caller.client_id, store_id)
     return Key("json_store", caller.client_id, store_id, required_channel(channel, "json_store"))
+
+
+def digest_of(text: bytes | None) -> str:
+    """Return the SHA-256 of a store's text in hex; of no text, if nothing is stored."""
+    return sha256(text or b"").hexdigest()
+
+
+def check_unchanged(text: bytes | None, expected: str) -> None:
+    """Raise `Conflict` unless a store has the digest that a writer has read; an empty one stands for any."""
+    if expected and (digest := digest_of(text)) != expected:
+        raise store_changed(digest=digest, expected=expected[:64])
 
 
 def encode_document(

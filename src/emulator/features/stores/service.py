@@ -27,6 +27,7 @@ from emulator.features.stores.rules import (
     CHANNEL_STATE,
     MAX_USERS,
     Store,
+    check_unchanged,
     encode_document,
     is_map_of_patches,
     store_key,
@@ -136,12 +137,22 @@ class Stores:
         found = await self._documents.read(list(keys.values()), now=now)
         return {name: msgspec.Raw(found.get(keys[name], _EMPTY) if name in keys else _EMPTY) for name in stores}
 
-    async def replace(self, store: Store, caller: Caller, channel: str | None, document: Any) -> bytes:
-        """Write the whole store and return it. Raises `BadRequest` unless it is an object of at most 64 KiB."""
+    async def replace(
+        self, store: Store, caller: Caller, channel: str | None, document: Any, *, expected: str = ""
+    ) -> bytes:
+        """Write the whole store and return it. Raises `BadRequest` unless it is an object of at most 64 KiB.
+
+        Raises `Conflict` if the store has another digest than the one `expected`.
+        """
         key = self._key(store, caller, channel)
         text = encode_document(document, name=store.name)
         self._lapses.replaced([key])
-        await self._write(store, [key], lambda _: {key: text})
+
+        def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+            check_unchanged(found.get(key), expected)
+            return {key: text}
+
+        await self._write(store, [key], change)
         _audit("stores replaced", store, caller)
         return text
 
