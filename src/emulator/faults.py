@@ -144,9 +144,8 @@ _DEEDS: Final = {
 }
 
 
-@refusal(
-    ServiceError, REASON, "docs: Faults", "A fault that you added caused this", "Remove it: `extcli fault rm {fault}`."
-)
+@refusal(ServiceError, REASON, "docs: Faults", "A fault that you added caused this",
+         "Remove it: `extcli fault rm {fault}`.")  # fmt: skip
 def _acted(*, fault: str, deed: str) -> Facts:
     detail = f"fault {fault} {deed}; remove it with `extcli fault rm {fault}`"
     return Facts(detail, f"fault {fault}: it {deed}", "no fault that matches")

@@ -36,13 +36,8 @@ DELIVERY: Final = "delivery"
 """The kind of a message to the subscribers of a topic."""
 
 
-@refusal(
-    Forbidden,
-    "No journal",
-    "docs: Journal",
-    "The service keeps no journal",
-    "Start `extcli serve --workers 1`, without --journal 0.",
-)
+@refusal(Forbidden, "No journal", "docs: Journal", "The service keeps no journal",
+         "Start `extcli serve --workers 1`, without --journal 0.")  # fmt: skip
 def no_journal() -> Facts:
     detail = "the service keeps no journal: it runs with --journal 0, or with --workers over 1"
     return Facts(detail, "a service with --journal 0, or several workers", "a journal and one worker")

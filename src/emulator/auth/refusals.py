@@ -65,11 +65,8 @@ def expired_by_moved_clock(*, exp: int, now: int, lead: str) -> Facts:
     return Facts(detail, held, "exp after the time of this service's clock")
 
 
-@refusal(
-    *_TOKEN,
-    "The token is not valid yet",
-    "Sign the token with an earlier nbf, or wait; `extcli token inspect` shows its times.",
-)
+@refusal(*_TOKEN, "The token is not valid yet",
+         "Sign the token with an earlier nbf, or wait; `extcli token inspect` shows its times.")  # fmt: skip
 def not_valid_yet(*, nbf: int) -> Facts:
     return Facts(f"token not valid yet: nbf {nbf}", f"nbf {_date(nbf)}, in the future", "nbf in the past")
 
@@ -108,13 +105,8 @@ def malformed_stage() -> Facts:
     return Facts(detail, "allowed_stage of another type", "a string, or none")
 
 
-@refusal(
-    Forbidden,
-    UNAUTHORIZED,
-    "A1",
-    "A token of the sandbox was sent to production",
-    "Sign a token with the extension's secret: set EXTCLI_SECRET, then `extcli token mint`.",
-)
+@refusal(Forbidden, UNAUTHORIZED, "A1", "A token of the sandbox was sent to production",
+         "Sign a token with the extension's secret: set EXTCLI_SECRET, then `extcli token mint`.")  # fmt: skip
 def refused_stage(*, stage: str) -> Facts:
     return Facts("Allowed stage mismatch", f"allowed_stage {stage}", f"a token without allowed_stage {stage}")
 
@@ -143,44 +135,30 @@ def bad_signature() -> Facts:
     return Facts(detail, "a signature by another key", "HS256 with a secret of this extension")
 
 
-@refusal(
-    *_TOKEN,
-    "The token's header names a key",
-    "Sign the token with only alg and typ in its header, as `extcli token mint` does.",
-)
+@refusal(*_TOKEN, "The token's header names a key",
+         "Sign the token with only alg and typ in its header, as `extcli token mint` does.")  # fmt: skip
 def key_in_header(*, names: str) -> Facts:
     detail = f"{_MALFORMED}{names} is not allowed in the header"
     return Facts(detail, f"{names} in the header", "a header with alg HS256, without keys")
 
 
-@refusal(
-    *_TOKEN, "The token is not a JWT", f"Send a JWT: {_NEW}; `extcli token inspect` shows what is wrong with a token."
-)
+@refusal(*_TOKEN, "The token is not a JWT",
+         f"Send a JWT: {_NEW}; `extcli token inspect` shows what is wrong with a token.")  # fmt: skip
 def not_a_jwt() -> Facts:
     detail = f"{_MALFORMED}not a JWT signed with HS256"
     return Facts(detail, "text that is not a JWT with HS256", "a JWT signed with HS256")
 
 
-@refusal(
-    Unauthorized,
-    UNAUTHORIZED,
-    "T3",
-    "A refresh token was sent as an access token",
-    "Exchange it for an access token: `extcli token refresh`.",
-)
+@refusal(Unauthorized, UNAUTHORIZED, "T3", "A refresh token was sent as an access token",
+         "Exchange it for an access token: `extcli token refresh`.")  # fmt: skip
 def refresh_token_as_access() -> Facts:
     detail = "a refresh token is only valid in the WebSocket action authenticate"
     needed = "an access token; refresh tokens are only for the socket action authenticate"
     return Facts(detail, "a refresh token", needed)
 
 
-@refusal(
-    Unauthorized,
-    UNAUTHORIZED,
-    "A5",
-    "The service issues no such token",
-    "Sign tokens with a secret of the extension, not with the service's own key.",
-)
+@refusal(Unauthorized, UNAUTHORIZED, "A5", "The service issues no such token",
+         "Sign tokens with a secret of the extension, not with the service's own key.")  # fmt: skip
 def never_issued() -> Facts:
     held, needed = "a token signed with the service's key, with other claims", "a token as the service issues it"
     return Facts("the service issues no token with these claims", held, needed)
@@ -192,13 +170,8 @@ def other_extension(*, claim: str) -> Facts:
     return Facts(f"the token's {claim} is not the client id of the header", held, needed)
 
 
-@refusal(
-    Unauthorized,
-    UNAUTHORIZED,
-    "T3",
-    "The link behind the token has ended",
-    "Link the game again: `extcli pin request -o plain | extcli pin login`.",
-)
+@refusal(Unauthorized, UNAUTHORIZED, "T3", "The link behind the token has ended",
+         "Link the game again: `extcli pin request -o plain | extcli pin login`.")  # fmt: skip
 def ended_link() -> Facts:
     detail = "the token's link has ended: it was revoked, has expired, or its secret was retired; link again"
     return Facts(detail, "a token of a link that has ended", "a token of a link that has not ended")
@@ -221,11 +194,8 @@ def unverified_receipt(*, problem: str) -> Facts:
     return Facts(f"transactionReceipt: {problem}", problem, "a receipt signed with a secret of this extension")
 
 
-@refusal(
-    *_RECEIPT,
-    "The receipt has expired",
-    "Post a receipt soon after the purchase: `extcli bits purchase SKU` makes one.",
-)
+@refusal(*_RECEIPT, "The receipt has expired",
+         "Post a receipt soon after the purchase: `extcli bits purchase SKU` makes one.")  # fmt: skip
 def expired_receipt() -> Facts:
     held, needed = "a receipt whose exp is past", "a receipt whose exp is in the future"
     return Facts("transactionReceipt: has expired", held, needed)

@@ -8,13 +8,8 @@ from emulator.errors import BadRequest, TooManyRequests
 from emulator.refusals import Facts, refusal
 
 
-@refusal(
-    BadRequest,
-    "Too many ids",
-    rule="gaps: Limits",
-    title="Too many ids are in use",
-    next_step="Reuse ids, delete old ones, or raise --max-ids of `extcli serve`.",
-)
+@refusal(BadRequest, "Too many ids", "gaps: Limits", "Too many ids are in use",
+         "Reuse ids, delete old ones, or raise --max-ids of `extcli serve`.")  # fmt: skip
 def too_many_ids(*, used: int, channel: str, limit: int) -> Facts:
     where = f"in channel {channel}" if channel else "without a channel"
     detail = f"id: {used} of this kind are in use {where}, limit {limit}"
@@ -34,11 +29,8 @@ def too_many_requests(*, by: str, seconds: int) -> Facts:
     return Facts(f"too many requests {by}; retry in {seconds} s", held, needed, (), seconds)
 
 
-@refusal(
-    *_TOO_MANY,
-    "Too many invalid credentials",
-    "Wait {seconds} s, and send a valid token; `extcli token inspect` shows why.",
-)
+@refusal(*_TOO_MANY, "Too many invalid credentials",
+         "Wait {seconds} s, and send a valid token; `extcli token inspect` shows why.")  # fmt: skip
 def too_many_credentials(*, seconds: int) -> Facts:
     detail = f"too many invalid credentials from this address; retry in {seconds} s"
     return Facts(detail, "invalid credentials above the rate", f"one more attempt in {seconds} s", (), seconds)

@@ -12,11 +12,8 @@ _ABSENT: Final = (NotFound, "No such namespace", _RULE)
 _USED: Final = (Conflict, "Namespace in use", _RULE)
 
 
-@refusal(
-    *_ABSENT,
-    "The namespace does not exist, and a page creates none",
-    "Create it before the page loads: `extcli ns new {name}`.",
-)
+@refusal(*_ABSENT, "The namespace does not exist, and a page creates none",
+         "Create it before the page loads: `extcli ns new {name}`.")  # fmt: skip
 def not_created(*, name: str) -> Facts:
     detail = f"{name}: a web page of another origin uses namespaces, but creates none; create it first: "
     detail += f"`extcli ns new {name}`, or any call from a program"
@@ -47,13 +44,8 @@ def has_data(*, name: str) -> Facts:
     return Facts(detail, f"namespace {name}, with data", "an empty or new namespace")
 
 
-@refusal(
-    TooManyRequests,
-    "Too many namespaces",
-    _RULE,
-    "Too many namespaces are open",
-    "Drop some, `extcli ns rm NAME`, or start `extcli serve --namespace-idle 30m`.",
-)
+@refusal(TooManyRequests, "Too many namespaces", _RULE, "Too many namespaces are open",
+         "Drop some, `extcli ns rm NAME`, or start `extcli serve --namespace-idle 30m`.")  # fmt: skip
 def too_many(*, limit: int) -> Facts:
     detail = f"{limit} namespaces are open, the limit; `extcli ns rm NAME` drops one"
     return Facts(detail, f"{limit} open namespaces", f"fewer than {limit}")

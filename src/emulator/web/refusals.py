@@ -12,13 +12,8 @@ class TooManyUploads(ServiceError, status=503, title="Service Unavailable"):
     retry_after = 5
 
 
-@refusal(
-    TooManyUploads,
-    "Too many uploads",
-    rule="gaps: Limits",
-    title="The service takes no more uploads now",
-    next_step="Send it again when one has ended, or raise --max-uploads of `extcli serve`.",
-)
+@refusal(TooManyUploads, "Too many uploads", "gaps: Limits", "The service takes no more uploads now",
+         "Send it again when one has ended, or raise --max-uploads of `extcli serve`.")  # fmt: skip
 def too_many_uploads(*, limit: int, is_share: bool = False) -> Facts:
     """`is_share` if the limit is that of one of several extensions."""
     found = f"{limit} uploads run already, the limit of --max-uploads"
@@ -28,25 +23,15 @@ def too_many_uploads(*, limit: int, is_share: bool = False) -> Facts:
     return Facts(detail, f"{limit} uploads at once", f"fewer than {limit}")
 
 
-@refusal(
-    BadRequest,
-    "Malformed json body",
-    rule="W4",
-    title="The body is incomplete",
-    next_step="Send as many bytes as Content-Length says.",
-)
+@refusal(BadRequest, "Malformed json body", "W4", "The body is incomplete",
+         "Send as many bytes as Content-Length says.")  # fmt: skip
 def body_cut_off(*, size: int) -> Facts:
     detail = "the connection closed before the body was complete"
     return Facts(detail, f"a body that ends after {size} bytes", "the whole body")
 
 
-@refusal(
-    TooLarge,
-    "Body too large",
-    rule="W8",
-    title="The body is too large",
-    next_step="Send a smaller body, or raise --max-body of `extcli serve`.",
-)
+@refusal(TooLarge, "Body too large", "W8", "The body is too large",
+         "Send a smaller body, or raise --max-body of `extcli serve`.")  # fmt: skip
 def body_too_large(*, size: int = 0, limit: int) -> Facts:
     """`size` is 0 if the body arrives without its size."""
     if not size:
@@ -54,13 +39,8 @@ def body_too_large(*, size: int = 0, limit: int) -> Facts:
     return Facts(f"the body has {size} bytes; the limit is {limit}", f"{size} bytes", f"at most {limit} bytes")
 
 
-@refusal(
-    BadRequest,
-    "Invalid body",
-    rule="docs: Control",
-    title="The form has a field more than once",
-    next_step="Send {field} once, as a whole or in parts.",
-)
+@refusal(BadRequest, "Invalid body", "docs: Control", "The form has a field more than once",
+         "Send {field} once, as a whole or in parts.")  # fmt: skip
 def ambiguous_form(*, field: str, other: str = "") -> Facts:
     """`other` is a field inside `field`; empty if `field` itself is repeated."""
     if other:
@@ -70,81 +50,45 @@ def ambiguous_form(*, field: str, other: str = "") -> Facts:
     return Facts(f"{field}: {problem}", f"{field} and {other or 'its parts'}", f"{field} once")
 
 
-@refusal(
-    NotFound,
-    "Not Found",
-    rule="spec: Authentication",
-    title="Production has no such endpoint",
-    next_step="Call it in the sandbox only.",
-)
+@refusal(NotFound, "Not Found", "spec: Authentication", "Production has no such endpoint",
+         "Call it in the sandbox only.")  # fmt: skip
 def not_in_production(*, path: str) -> Facts:
     return Facts(f"{path} does not exist in this environment", f"path {path}", "a path that production has, too")
 
 
-@refusal(
-    NotFound,
-    "Not Found",
-    rule="W1",
-    title="There is no such path",
-    next_step="Correct the path; `extcli api --help` shows examples.",
-)
+@refusal(NotFound, "Not Found", "W1", "There is no such path", "Correct the path; `extcli api --help` shows examples.")
 def no_path(*, path: str, hint: str = "") -> Facts:
     detail = f"there is no {path}; {hint}" if hint else f"there is no {path}"
     return Facts(detail, f"path {path}", "a path of the service, under /v1/e/")
 
 
-@refusal(
-    MethodNotAllowed,
-    "Method Not Allowed",
-    rule="spec: Endpoints",
-    title="The path has no such method",
-    next_step="Use a method that the API viewer, at /schema/docs of the service, lists for this path.",
-)
+@refusal(MethodNotAllowed, "Method Not Allowed", "spec: Endpoints", "The path has no such method",
+         "Use a method that the API viewer, at /schema/docs of the service, lists for this path.")  # fmt: skip
 def wrong_method(*, path: str, method: str) -> Facts:
     return Facts(f"{path} does not support {method}", f"{method} {path}", "a method of this path")
 
 
-@refusal(
-    BadRequest,
-    "Bad Request",
-    rule="W4",
-    title="The request is not valid HTTP",
-    next_step="Compare it with `extcli api … -v`, which shows a valid request.",
-)
+@refusal(BadRequest, "Bad Request", "W4", "The request is not valid HTTP",
+         "Compare it with `extcli api … -v`, which shows a valid request.")  # fmt: skip
 def invalid_request(*, problem: str) -> Facts:
     return Facts(problem, problem, "a valid HTTP request")
 
 
-@refusal(
-    BadRequest,
-    "Bad Request",
-    rule="docs: Waits",
-    title="The client left before the answer",
-    next_step="Give the client a longer timeout than ?timeout=.",
-)
+@refusal(BadRequest, "Bad Request", "docs: Waits", "The client left before the answer",
+         "Give the client a longer timeout than ?timeout=.")  # fmt: skip
 def left_early() -> Facts:
     return Facts("the client left before the answer", "a closed connection", "a connection that stays open")
 
 
-@refusal(
-    Forbidden,
-    "Header not allowed",
-    "docs: CORS",
-    "A page may not send this header",
-    "Leave the header out, or send its value in the query or the body; only browsers refuse it.",
-)
+@refusal(Forbidden, "Header not allowed", "docs: CORS", "A page may not send this header",
+         "Leave the header out, or send its value in the query or the body; only browsers refuse it.")  # fmt: skip
 def header_not_allowed(*, header: str, allowed: str) -> Facts:
     detail = f"a page may not send the header {header}; allowed: {allowed}"
     return Facts(detail, f"{header} in Access-Control-Request-Headers", f"no headers but {allowed}")
 
 
-@refusal(
-    TooManyRequests,
-    "Too many waits",
-    "docs: Waits",
-    "Too many requests wait for a condition",
-    "Send the request again when one of them has ended.",
-)
+@refusal(TooManyRequests, "Too many waits", "docs: Waits", "Too many requests wait for a condition",
+         "Send the request again when one of them has ended.")  # fmt: skip
 def too_many_waits(*, limit: int) -> Facts:
     detail = f"{limit} requests wait already; repeat the request when one has ended"
     return Facts(detail, f"{limit} waiting requests", f"fewer than {limit}", (), 1)

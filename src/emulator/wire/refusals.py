@@ -27,97 +27,61 @@ def _missing(field: str, needed: str) -> Facts:
     return Facts(f"{field}: is missing: {needed}" if needed else f"{field}: is missing", f"no {field}", needed or field)
 
 
-@refusal(
-    BadRequest,
-    "Malformed json body",
-    rule="W2",
-    title="The body is not valid JSON",
-    next_step="Send valid JSON, whatever the content type; check it with `python -m json.tool`.",
-)
+@refusal(BadRequest, "Malformed json body", "W2", "The body is not valid JSON",
+         "Send valid JSON, whatever the content type; check it with `python -m json.tool`.")  # fmt: skip
 def malformed_json(*, problem: str, what: str = "the body") -> Facts:
     return Facts(f"{what} is not valid JSON: {problem}", problem, "JSON in UTF-8, without NaN and Infinity")
 
 
-@refusal(
-    BadRequest,
-    "{reason}",
-    rule="W2",
-    title="The body is nested too deeply",
-    next_step="Send JSON with fewer levels.",
-)
+@refusal(BadRequest, "{reason}", "W2", "The body is nested too deeply", "Send JSON with fewer levels.")
 def too_deep(*, reason: str, what: str = "the body") -> Facts:
     detail = f"{what} is nested too deeply"
     return Facts(detail, "more levels than can be read", "fewer levels of objects and arrays")
 
 
-@refusal(
-    BadRequest,
-    _BODY,
-    rule=OF_INPUT,
-    title="The body has the wrong shape",
-    next_step="Compare the body with the API viewer, at /schema/docs of the service.",
-)
+@refusal(BadRequest, _BODY, OF_INPUT, "The body has the wrong shape",
+         "Compare the body with the API viewer, at /schema/docs of the service.")  # fmt: skip
 def wrong_shape(*, field: str = "", problem: str = "", held: str = "", needed: str) -> Facts:
     problem = problem or f"must be {needed}"
     return Facts(f"{field}: {problem}" if field else problem, held or "another value", needed)
 
 
-@refusal(
-    BadRequest, _BODY, rule=OF_INPUT, title="A member of the body is invalid", next_step="Give {field} another value."
-)
+@refusal(BadRequest, _BODY, OF_INPUT, "A member of the body is invalid", "Give {field} another value.")
 def invalid_member(*, field: str, value: object, needed: str) -> Facts:
     """`field` may be a path such as `options[2]`."""
     return _not_allowed(field, value, needed)
 
 
-@refusal(
-    BadRequest, _BODY, rule=OF_INPUT, title="A member of the body is missing", next_step="Add {field} to the body."
-)
+@refusal(BadRequest, _BODY, OF_INPUT, "A member of the body is missing", "Add {field} to the body.")
 def missing_member(*, field: str, needed: str = "") -> Facts:
     return _missing(field, needed)
 
 
-@refusal(
-    BadRequest, _PARAMETER, rule=OF_INPUT, title="A query parameter is invalid", next_step="Give {field} another value."
-)
+@refusal(BadRequest, _PARAMETER, OF_INPUT, "A query parameter is invalid", "Give {field} another value.")
 def invalid_parameter(*, field: str, value: object, needed: str) -> Facts:
     return _not_allowed(field, value, needed)
 
 
-@refusal(
-    BadRequest, _PARAMETER, rule=OF_INPUT, title="A query parameter is missing", next_step="Add {field} to the query."
-)
+@refusal(BadRequest, _PARAMETER, OF_INPUT, "A query parameter is missing", "Add {field} to the query.")
 def missing_parameter(*, field: str, needed: str) -> Facts:
     return _missing(field, needed)
 
 
-@refusal(
-    BadRequest,
-    "Malformed cursor parameter",
-    rule="gaps: Polls and stores",
-    title="The cursor is not one of this listing",
-    next_step="Begin with cursor 0, then send `next` of the page before.",
-)
+@refusal(BadRequest, "Malformed cursor parameter", "gaps: Polls and stores", "The cursor is not one of this listing",
+         "Begin with cursor 0, then send `next` of the page before.")  # fmt: skip
 def invalid_cursor(*, cursor: str) -> Facts:
     detail = "cursor: use '0', or `next` of an earlier page"
     return Facts(detail, f"cursor {_shown(cursor)}", "0, or next of an earlier page")
 
 
-@refusal(
-    BadRequest,
-    "{reason}",
-    rule="W8",
-    title="A text has the wrong form",
-    next_step="Send {field} with 1 to {longest} printable characters.",
-)
+@refusal(BadRequest, "{reason}", "W8", "A text has the wrong form",
+         "Send {field} with 1 to {longest} printable characters.")  # fmt: skip
 def invalid_text(*, reason: str, field: str, size: int, longest: int) -> Facts:
     needed = f"1 to {longest} printable characters"
     return Facts(f"{field}: must be {needed}", f"{field} of {size} characters", needed)
 
 
-@refusal(
-    BadRequest, _BODY, rule=OF_INPUT, title="A value is too long", next_step="Send at most {limit} {unit} in {field}."
-)
+@refusal(BadRequest, _BODY, OF_INPUT, "A value is too long", "Send at most {limit} {unit} in {field}.")
 def too_long(*, field: str, size: int = 0, unit: str, limit: int) -> Facts:
     """`size` is 0 if only the limit is known to be exceeded."""
     held = f"{size} {unit}" if size else f"more than {limit} {unit}"
@@ -125,13 +89,7 @@ def too_long(*, field: str, size: int = 0, unit: str, limit: int) -> Facts:
     return Facts(f"{field}: has {held}{rest}", f"{field} of {held}", f"at most {limit} {unit}")
 
 
-@refusal(
-    BadRequest,
-    "Malformed query",
-    rule="W7",
-    title="The query has too many parameters",
-    next_step="Send at most {limit} parameters.",
-)
+@refusal(BadRequest, "Malformed query", "W7", "The query has too many parameters", "Send at most {limit} parameters.")
 def too_many_parameters(*, count: int, limit: int) -> Facts:
     detail = f"the query has {count} parameters; the limit is {limit}"
     return Facts(detail, f"{count} parameters", f"at most {limit}")

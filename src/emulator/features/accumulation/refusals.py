@@ -6,13 +6,8 @@ from emulator.errors import BadRequest
 from emulator.refusals import Facts, refusal
 
 
-@refusal(
-    BadRequest,
-    "Body too large",
-    rule="R3",
-    title="The document is too large for a buffer",
-    next_step="Send less, or keep the data in a store: `extcli state set`.",
-)
+@refusal(BadRequest, "Body too large", "R3", "The document is too large for a buffer",
+         "Send less, or keep the data in a store: `extcli state set`.")  # fmt: skip
 def document_too_large(*, size: int, limit: int) -> Facts:
     detail = f"the body is {size} bytes as compact JSON; it must be under {limit}"
     return Facts(detail, f"{size} bytes of compact JSON", f"under {limit} bytes")

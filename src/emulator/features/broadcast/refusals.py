@@ -10,13 +10,8 @@ from emulator.refusals import Facts, refusal
 _SEND_LESS: Final = "Send less; `extcli broadcast size` measures a message."
 
 
-@refusal(
-    BadRequest,
-    "Invalid target",
-    rule="B3",
-    title="The broadcast has no such target",
-    next_step="Send to all, or to one user: `extcli broadcast send EVENT DATA --to USER`.",
-)
+@refusal(BadRequest, "Invalid target", "B3", "The broadcast has no such target",
+         "Send to all, or to one user: `extcli broadcast send EVENT DATA --to USER`.")  # fmt: skip
 def no_target(*, target: str, all: str, whisper: str) -> Facts:
     needed = f"{all}, or {whisper}<user id>"
     return Facts(f"target: {target!r} is neither {all!r} nor '{whisper}<user id>'", f"target {target!r}", needed)
@@ -38,12 +33,7 @@ def _sizes(size: int, compressed: int) -> str:
     return f"{size} bytes of compact JSON, {compressed} bytes compressed"
 
 
-@refusal(
-    BadRequest,
-    "Too many ids specified",
-    rule="B3",
-    title="The message goes to too many users",
-    next_step="Split the users over several messages.",
-)
+@refusal(BadRequest, "Too many ids specified", "B3", "The message goes to too many users",
+         "Split the users over several messages.")  # fmt: skip
 def too_many_recipients(*, count: int, limit: int) -> Facts:
     return Facts(f"data.ids: {count} ids; the limit is {limit}", f"{count} ids", f"at most {limit} ids")

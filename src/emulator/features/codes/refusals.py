@@ -8,36 +8,21 @@ from emulator.errors import BadRequest
 from emulator.refusals import Facts, refusal
 
 
-@refusal(
-    BadRequest,
-    "Invalid codes",
-    rule="C2",
-    title="The code sets are malformed",
-    next_step="Correct them; `extcli codes check` finds errors in files.",
-)
+@refusal(BadRequest, "Invalid codes", "C2", "The code sets are malformed",
+         "Correct them; `extcli codes check` finds errors in files.")  # fmt: skip
 def malformed_sets(*, errors: Sequence[str]) -> Facts:
     return Facts(errors[0], errors[0], "sets as ruling C2 describes them, whose codes differ", errors[1:])
 
 
-@refusal(
-    BadRequest,
-    "Invalid codes",
-    rule="C2",
-    title="Another set has this name",
-    next_step="Choose another name; `extcli codes list` shows the names.",
-)
+@refusal(BadRequest, "Invalid codes", "C2", "Another set has this name",
+         "Choose another name; `extcli codes list` shows the names.")  # fmt: skip
 def name_in_use(*, position: int, index: int) -> Facts:
     detail = f"names[{position}]: the set at {index} has this name"
     return Facts(detail, f"a name that the set at {index} has", "a name that no active set has")
 
 
-@refusal(
-    BadRequest,
-    "Unknown prize",
-    rule="C3",
-    title="There is no code set at this index",
-    next_step="Upload the set first: `extcli codes upload`; `extcli codes list` shows the indices.",
-)
+@refusal(BadRequest, "Unknown prize", "C3", "There is no code set at this index",
+         "Upload the set first: `extcli codes upload`; `extcli codes list` shows the indices.")  # fmt: skip
 def no_set(*, position: int, index: int, indices: Iterable[int]) -> Facts:
     known = ", ".join(map(str, indices))
     existing = f"the sets are at {known}" if known else "no sets are defined"
@@ -45,12 +30,7 @@ def no_set(*, position: int, index: int, indices: Iterable[int]) -> Facts:
     return Facts(detail, f"prize {index}", f"a prize with a set; {existing}")
 
 
-@refusal(
-    BadRequest,
-    "Unknown prize",
-    rule="C5",
-    title="No code set can have this index",
-    next_step="Redeem a prize from 0 to {highest}: `extcli codes redeem 0`.",
-)
+@refusal(BadRequest, "Unknown prize", "C5", "No code set can have this index",
+         "Redeem a prize from 0 to {highest}: `extcli codes redeem 0`.")  # fmt: skip
 def no_such_prize(*, index: int, highest: int) -> Facts:
     return Facts(f"prize: {index} is not within 0 to {highest}", f"prize {index}", f"0 to {highest}")

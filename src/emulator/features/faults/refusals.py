@@ -16,13 +16,8 @@ def no_fault(*, id: str) -> Facts:
     return Facts(detail, f"fault {id!r}", "the id of a fault")
 
 
-@refusal(
-    Conflict,
-    "No faults",
-    _RULE,
-    "Faults need a service with one process",
-    "Start `extcli serve --workers 1`, with data in memory or in a SQLite file.",
-)
+@refusal(Conflict, "No faults", _RULE, "Faults need a service with one process",
+         "Start `extcli serve --workers 1`, with data in memory or in a SQLite file.")  # fmt: skip
 def not_alone() -> Facts:
     detail = "faults act in one process, and several may serve this data: "
     detail += "start one with --workers 1, and data in memory or in a SQLite file"

@@ -8,61 +8,36 @@ from emulator.refusals import Facts, refusal
 _TOO_MANY = (TooManyRequests, "Too many requests", "T4")
 
 
-@refusal(
-    Unauthorized,
-    UNAUTHORIZED,
-    "T2",
-    "The PIN of the token is not validated yet",
-    "Let the broadcaster type the PIN into your extension, or into `extcli pin validate`.",
-)
+@refusal(Unauthorized, UNAUTHORIZED, "T2", "The PIN of the token is not validated yet",
+         "Let the broadcaster type the PIN into your extension, or into `extcli pin validate`.")  # fmt: skip
 def not_validated() -> Facts:
     held, needed = "a token of POST pin whose PIN is not validated", "a token whose PIN a broadcaster has validated"
     return Facts("token not valid yet: a broadcaster must validate its PIN first", held, needed)
 
 
-@refusal(
-    Unauthorized,
-    UNAUTHORIZED,
-    "T5",
-    "The token does not come from POST pin",
-    "Send the `token` of the answer to POST pin: `extcli pin request --game` prints it.",
-)
+@refusal(Unauthorized, UNAUTHORIZED, "T5", "The token does not come from POST pin",
+         "Send the `token` of the answer to POST pin: `extcli pin request --game` prints it.")  # fmt: skip
 def not_a_pin_token() -> Facts:
     return Facts("jwt: not a token of POST pin", "another token", "the token of POST pin")
 
 
-@refusal(
-    BadRequest,
-    "Invalid PIN",
-    "T3",
-    "The PIN is wrong or has expired",
-    "Request a new PIN, `extcli pin request`, and type it within five minutes.",
-)
+@refusal(BadRequest, "Invalid PIN", "T3", "The PIN is wrong or has expired",
+         "Request a new PIN, `extcli pin request`, and type it within five minutes.")  # fmt: skip
 def wrong_pin() -> Facts:
     """Refuse a PIN that is wrong, expired, revoked or another client id's. It hides which."""
     held = "a PIN that is not valid for this client id and channel"
     return Facts("the PIN is wrong or has expired", held, "a PIN of the last five minutes, not revoked")
 
 
-@refusal(
-    NotFound,
-    "Not Found",
-    "T3",
-    "There is no live PIN with this digest",
-    "Request a new PIN: `extcli pin request`.",
-)
+@refusal(NotFound, "Not Found", "T3", "There is no live PIN with this digest",
+         "Request a new PIN: `extcli pin request`.")  # fmt: skip
 def no_live_pin(*, digest: str) -> Facts:
     held, needed = f"digest {digest[:64]}", "the digest of a PIN of the last five minutes"
     return Facts("digest: there is no live PIN with this digest", held, needed)
 
 
-@refusal(
-    BadRequest,
-    "Invalid refresh token",
-    "T3",
-    "The refresh token is not valid",
-    "Link the game again: `extcli pin request -o plain | extcli pin login`.",
-)
+@refusal(BadRequest, "Invalid refresh token", "T3", "The refresh token is not valid",
+         "Link the game again: `extcli pin request -o plain | extcli pin login`.")  # fmt: skip
 def wrong_refresh_token() -> Facts:
     """Refuse a refresh token that is expired, revoked, unverifiable or another client id's."""
     held = "a refresh token that is malformed, over a year old, or revoked"

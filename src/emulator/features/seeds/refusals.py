@@ -11,9 +11,8 @@ from emulator.refusals import Facts, refusal
 _SEED: Final = (BadRequest, "Invalid seed", "docs: Seeds")
 
 
-@refusal(
-    *_SEED, "The seed has another version", "Set its field extcli to {known}; `extcli seed example` prints a seed."
-)
+@refusal(*_SEED, "The seed has another version",
+         "Set its field extcli to {known}; `extcli seed example` prints a seed.")  # fmt: skip
 def other_version(*, version: int, known: int) -> Facts:
     detail = f"extcli: this service reads version {known} of seeds, not {version}"
     return Facts(detail, f"version {version}", f"version {known}")

@@ -6,13 +6,8 @@ from emulator.errors import BadRequest
 from emulator.refusals import Facts, refusal
 
 
-@refusal(
-    BadRequest,
-    "Invalid snapshot",
-    "docs: Snapshots",
-    "The snapshot is invalid",
-    "Save it again: `extcli snapshot save FILE`.",
-)
+@refusal(BadRequest, "Invalid snapshot", "docs: Snapshots", "The snapshot is invalid",
+         "Save it again: `extcli snapshot save FILE`.")  # fmt: skip
 def invalid(line: int, problem: str) -> Facts:
     """`line` counts from 1; 0 in a record by itself."""
     detail = f"line {line}: {problem}" if line else problem

@@ -11,11 +11,8 @@ _RULE: Final = "gaps: Purchases"
 _RECEIPT: Final = (BadRequest, "Invalid receipt", _RULE)
 
 
-@refusal(
-    *_RECEIPT,
-    "The receipt is malformed",
-    "Post a receipt as the platform makes it: `extcli bits purchase SKU` makes one.",
-)
+@refusal(*_RECEIPT, "The receipt is malformed",
+         "Post a receipt as the platform makes it: `extcli bits purchase SKU` makes one.")  # fmt: skip
 def malformed_receipt(*, problem: str) -> Facts:
     return Facts(f"transactionReceipt: {problem}", problem, "a receipt as the platform makes it")
 

@@ -11,95 +11,53 @@ _UNACCEPTABLE: Final = "unacceptable vote"
 _DEFINE: Final = "Define the poll first: `extcli vote define {poll}`."
 
 
-@refusal(
-    BadRequest,
-    "Invalid poll id",
-    rule="W8",
-    title="The poll id has the wrong form",
-    next_step="Choose another id, such as `lunch` or `global-lunch`.",
-)
+@refusal(BadRequest, "Invalid poll id", "W8", "The poll id has the wrong form",
+         "Choose another id, such as `lunch` or `global-lunch`.")  # fmt: skip
 def invalid_poll_id(*, id: str) -> Facts:
     needed = "1 to 64 letters, digits, '$', '-' and '_', and not just 'global-'"
     return Facts(f"id: must be {needed}", f'id "{id}"', needed)
 
 
-@refusal(
-    BadRequest,
-    "Value out of bounds",
-    rule="P2",
-    title="The value is out of bounds",
-    next_step="Send an integer from {lowest} to {highest}.",
-)
+@refusal(BadRequest, "Value out of bounds", "P2", "The value is out of bounds",
+         "Send an integer from {lowest} to {highest}.")  # fmt: skip
 def value_out_of_bounds(*, value: int, lowest: int, highest: int) -> Facts:
     return Facts(f"value: {value} is not within {lowest} to {highest}", f"value {value}", f"{lowest} to {highest}")
 
 
-@refusal(
-    BadRequest,
-    _UNACCEPTABLE,
-    rule="P4",
-    title="The number of votes is out of range",
-    next_step="Send a count from 1 to {highest}.",
-)
+@refusal(BadRequest, _UNACCEPTABLE, "P4", "The number of votes is out of range", "Send a count from 1 to {highest}.")
 def count_out_of_range(*, count: int, highest: int) -> Facts:
     return Facts(f"count: {count} is not within 1 to {highest}", f"count {count}", f"1 to {highest}")
 
 
-@refusal(
-    BadRequest,
-    "poll is closed",
-    rule="P4",
-    title="The poll is closed",
-    next_step="Look at its times with `extcli vote config {poll}`, or open it: `extcli vote reopen {poll}`.",
-)
+@refusal(BadRequest, "poll is closed", "P4", "The poll is closed",
+         "Look at its times with `extcli vote config {poll}`, or open it: `extcli vote reopen {poll}`.")  # fmt: skip
 def poll_closed(*, poll: str) -> Facts:
     detail = "the poll has not started, has ended or is disabled; GET vote_config shows which"
     return Facts(detail, f"poll {poll}, which has not started, has ended or is disabled", "an open poll")
 
 
-@refusal(
-    BadRequest,
-    _UNACCEPTABLE,
-    rule="P4",
-    title="The vote exceeds what the poll allows a user",
-    next_step="Vote less often, or raise the limits: `extcli vote edit {poll}`.",
-)
+@refusal(BadRequest, _UNACCEPTABLE, "P4", "The vote exceeds what the poll allows a user",
+         "Vote less often, or raise the limits: `extcli vote edit {poll}`.")  # fmt: skip
 def over_allowance(*, poll: str) -> Facts:
     detail = "the vote would exceed the poll's votes per user, votes per option or options per user"
     return Facts(detail, f"a user without that many votes left in {poll}", "votes within the limits of the definition")
 
 
-@refusal(
-    BadRequest,
-    _UNACCEPTABLE,
-    rule="P4",
-    title="Only users who share their identity may vote",
-    next_step="Use a token with user_id, or allow all users: `extcli vote edit {poll}`.",
-)
+@refusal(BadRequest, _UNACCEPTABLE, "P4", "Only users who share their identity may vote",
+         "Use a token with user_id, or allow all users: `extcli vote edit {poll}`.")  # fmt: skip
 def unknown_voter(*, poll: str) -> Facts:
     detail = "only users who share their identity may vote in this poll"
     return Facts(detail, f"a token without user_id, for poll {poll}", "a token with user_id")
 
 
-@refusal(
-    Conflict,
-    "Poll changed",
-    rule="P4",
-    title="Another edit of the poll came first",
-    next_step="Read the definition again with `extcli vote config {poll}`, and repeat the edit.",
-)
+@refusal(Conflict, "Poll changed", "P4", "Another edit of the poll came first",
+         "Read the definition again with `extcli vote config {poll}`, and repeat the edit.")  # fmt: skip
 def poll_changed(*, poll: str, members: str) -> Facts:
     detail = f"expected: the definition has changed since it was read: {members}"
     return Facts(detail, f"another definition than the present one: {members}", "the present definition")
 
 
-@refusal(
-    Conflict,
-    "Poll changed",
-    rule="P4",
-    title="The poll has a definition already",
-    next_step="Edit it: `extcli vote edit {poll}`.",
-)
+@refusal(Conflict, "Poll changed", "P4", "The poll has a definition already", "Edit it: `extcli vote edit {poll}`.")
 def already_defined(*, poll: str) -> Facts:
     detail = f"expected: the poll {poll} has a definition; edit that one"
     return Facts(detail, f"no definition, for poll {poll}", "the present definition")
@@ -110,12 +68,7 @@ def no_definition(*, poll: str) -> Facts:
     return Facts(f"the poll {poll} has no definition", f"poll {poll}, not defined", "a defined poll")
 
 
-@refusal(
-    NotFound,
-    "Not Found",
-    rule="P4",
-    title="There is no such poll",
-    next_step="Define the poll, or vote in it, first: `extcli vote define {poll}`.",
-)
+@refusal(NotFound, "Not Found", "P4", "There is no such poll",
+         "Define the poll, or vote in it, first: `extcli vote define {poll}`.")  # fmt: skip
 def no_poll(*, poll: str) -> Facts:
     return Facts(f"there is no poll {poll}", f"poll {poll}", "an existing poll")

@@ -6,13 +6,8 @@ from emulator.errors import Forbidden
 from emulator.refusals import Facts, refusal
 
 
-@refusal(
-    Forbidden,
-    "Forbidden",
-    "docs: Waits",
-    "This does not work with several workers",
-    "Start `extcli serve --workers 1`.",
-)
+@refusal(Forbidden, "Forbidden", "docs: Waits", "This does not work with several workers",
+         "Start `extcli serve --workers 1`.")  # fmt: skip
 def several_workers() -> Facts:
     detail = "since, pin, broadcast and sockets do not work with --workers over 1, "
     detail += "because each process knows its own only"
