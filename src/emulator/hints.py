@@ -102,11 +102,10 @@ def hint(text: str) -> None:
 class Hints:
     """The hints of one service. It keeps the names that it has met; `names_of` confirms one before it is suggested."""
 
-    is_on = True
-    """Whether this service gives hints."""
-
-    def __init__(self, names_of: NamesOf, registered: Callable[[], Iterable[str]]) -> None:
+    def __init__(self, names_of: NamesOf, registered: Callable[[], Iterable[str]], *, is_on: bool = True) -> None:
         """`registered` returns the client ids of the extensions file; none without a file."""
+        self.is_on = is_on
+        """Whether this service gives hints. If not, each method does nothing."""
         self._names_of = names_of
         self._registered = registered
         self._groups: BoundedCache[Key, dict[str, str]] = BoundedCache(_GROUPS)
@@ -121,17 +120,17 @@ class Hints:
 
     async def absent(self, key: Key) -> None:
         """Give a hint if nothing is stored under this key, but under a similar one."""
-        if near := await self._near(key, is_new=False):
+        if self.is_on and (near := await self._near(key, is_new=False)):
             hint(f"there is no {_WHAT[key.kind]} {key.name}; did you mean {near}?")
 
     async def begun(self, key: Key) -> None:
         """Give a hint if this is the first that is stored under this key, and there is a similar one."""
-        if near := await self._near(key, is_new=True):
+        if self.is_on and (near := await self._near(key, is_new=True)):
             hint(f"{key.name} is a new {_WHAT[key.kind]}; did you mean {near}?")
 
     def know(self, key: Key) -> None:
         """Keep a name that is in use from now on, if others of its kind, extension and channel are kept."""
-        known = self._groups.get(key._replace(name="", user=""))
+        known = self._groups.get(key._replace(name="", user="")) if self.is_on else None
         if known is not None:
             _keep(known, key.name)
 
@@ -154,7 +153,7 @@ class Hints:
 
     def event(self, event: str, others: Callable[[], Iterable[str]], what: str) -> None:
         """Give a hint if `others` lack an event, but have a similar one. `what` comes before its name."""
-        known = dict.fromkeys(others())
+        known = dict.fromkeys(others() if self.is_on else (event,))
         if event not in known and (near := nearest(event, known)):
             hint(f"{what} {event}; did you mean {near}?")
 
@@ -163,6 +162,8 @@ class Hints:
 
         If extensions are registered, all others are unknown. Else those are that have brought fewer tokens.
         """
+        if not self.is_on:
+            return ""
         registered = self._registered()
         if registered:
             near = "" if client_id in registered else nearest(client_id, registered)
@@ -182,52 +183,24 @@ class Hints:
 
     def met(self, client_id: str) -> None:
         """Count a token of a client id."""
-        self._clients[client_id] = (self._clients.get(client_id) or 0) + 1
+        if self.is_on:
+            self._clients[client_id] = (self._clients.get(client_id) or 0) + 1
 
     def other_channel(self, caller: Caller, channel_id: str) -> None:
         """Give a hint if a caller names a channel that is not the token's: roles that are bound to one ignore that."""
-        if channel_id != (caller.channel_id or ""):
+        if self.is_on and channel_id != (caller.channel_id or ""):
             own = caller.channel_id or "which has none"
             others = " and ".join(role for role in Role if role in EXTENSION_WRITERS)
             where = f"the role {caller.role} acts in the channel of its token, {own}"
             hint(f"channel_id={channel_id} is ignored: {where}; only the roles {others} may name another")
 
 
-class NoHints(Hints):
-    """Gives none."""
-
-    is_on = False
-
-    def __init__(self) -> None:
-        async def none(_: Key) -> Iterable[str]:
-            return ()
-
-        super().__init__(none, tuple)
-
-    async def absent(self, key: Key) -> None:
-        """Do nothing."""
-
-    async def begun(self, key: Key) -> None:
-        """Do nothing."""
-
-    def know(self, key: Key) -> None:
-        """Do nothing."""
-
-    def event(self, event: str, others: Callable[[], Iterable[str]], what: str) -> None:
-        """Do nothing."""
-
-    def client(self, client_id: str) -> str:
-        """Return no hint."""
-        return ""
-
-    def met(self, client_id: str) -> None:
-        """Do nothing."""
-
-    def other_channel(self, caller: Caller, channel_id: str) -> None:
-        """Do nothing."""
+async def _no_names(_: Key) -> Iterable[str]:
+    return ()
 
 
-NO_HINTS: Final = NoHints()
+NO_HINTS: Final = Hints(_no_names, tuple, is_on=False)
+"""Gives none."""
 
 
 def _spelling_of(name: str) -> str:
