@@ -312,6 +312,7 @@ class Service:
             self._directory.forget,
             self.tokens.forget,
             self.scheduler.clear,
+            self.gateway.watch_pages,
             updates.forget,
             self.changes.forget,
             self.journal.clear,

@@ -10,7 +10,7 @@ import pytest
 from emulator.engines.engine import Engine
 from emulator.errors import EngineError
 from engines.contract_dump import dumped, fill_all, load
-from engines.shorthand import Open, cast, choice_of, key, write
+from engines.shorthand import Open, cast, choice_of, counts, key, write
 
 
 async def can_set_aside(engine: Engine) -> bool:
@@ -86,3 +86,13 @@ class AsideContract:
             assert await dumped(engine) == await dumped(copy)
             await copy.take_back()
             assert [key("old")] == [record[0] for record in await dumped(copy)]
+
+    async def test_a_refused_take_back_leaves_the_writes_beside_it(self, engine: Engine) -> None:
+        if not await can_set_aside(engine):
+            return
+        await cast(engine, "U1", "a")
+
+        _, refused = await asyncio.gather(cast(engine, "U2", "a"), engine.take_back(), return_exceptions=True)
+
+        assert isinstance(refused, EngineError)
+        assert await counts(engine) == [("a", 2)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import stat
@@ -107,4 +108,16 @@ async def test_no_rescued_copy_overwrites_another(tmp_path: Path) -> None:
     rescued = tmp_path / "data.db.rescued-2"
     assert ("earlier", 0o600) == (earlier.read_text(), stat.S_IMODE(rescued.stat().st_mode))
     async with opened(rescued) as engine:
+        assert await counts(engine) == [("a", 1)]
+
+
+async def test_a_folder_that_cannot_be_searched_now_is_no_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(file: str) -> os.stat_result:
+        raise PermissionError(13, "Permission denied", file)
+
+    async with opened(tmp_path / "data.db") as engine:
+        with monkeypatch.context() as patch:
+            patch.setattr("emulator.engines.sqlite.file_watch.os.stat", refuse)
+            await cast(engine, "U1", "a")
+
         assert await counts(engine) == [("a", 1)]

@@ -13,6 +13,7 @@ import pytest
 
 from emulator.engines import open_medium
 from emulator.engines.engine import Engine, Medium
+from emulator.engines.sqlite.files.verification import verify_file
 from emulator.errors import EngineError
 from engines.database_files import opened
 from engines.shorthand import NOW, cast, choice_of, counts, entries, key, read, write
@@ -154,3 +155,11 @@ async def test_a_fork_on_one_connection_is_atomic_beside_writers(engines: list[E
             assert await read(copy, key("left")) == await read(copy, key("right"))
 
     await asyncio.gather(write_pairs(), fork())
+
+
+async def test_one_namespace_tidies_nothing_that_another_has_yet_to_write(path: Path, medium: Medium) -> None:
+    async with medium.engine("a") as a, medium.engine("b") as b:
+        await asyncio.gather(cast(b, "U1", "x"), b.ballots.drop(key(), now=NOW), a.tidy())
+        await a.tidy()
+
+    assert [] == verify_file(str(path)).findings

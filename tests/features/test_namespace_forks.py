@@ -24,11 +24,11 @@ class Namespaces:
     """The namespaces of one service."""
 
     def __init__(self, live: LiveServer) -> None:
-        self._live = live
+        self.live = live
         self._http = Client(base_url=live.url)
 
     def at(self, name: str) -> RunningService:
-        return RunningService(f"{self._live.url}/_ns/{name}")
+        return RunningService(f"{self.live.url}/_ns/{name}")
 
     def post(self, path: str, **query: str) -> httpx.Response:
         return self._http.post(f"/_ns{path}", params=query)
@@ -231,6 +231,18 @@ def test_a_namespace_with_an_open_socket_is_not_idle(dropping):
     with linked_game(spaces.at("a")):
         drop_idle(0)
         assert ["a"] == list(spaces.details())
+
+
+def test_a_socket_is_use_until_it_is_closed(dropping):
+    spaces, drop_idle = dropping
+    with linked_game(spaces.at("a")):
+        spaces.live.service.namespaces._tenants["a"].used_at -= 7200
+        drop_idle(3600)
+    wait_until(lambda: 0 == spaces.details()["a"]["sockets"])
+
+    drop_idle(3600)
+
+    assert ["a"] == list(spaces.details())
 
 
 def test_namespaces_are_dropped_by_the_service_itself_if_so_configured():

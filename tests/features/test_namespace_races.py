@@ -12,7 +12,7 @@ import pytest
 
 from emulator.config.settings import Limits, Settings
 from emulator.engines.base import NEVER, CastRequest, Key
-from emulator.errors import Conflict, NotFound
+from emulator.errors import Conflict, EngineError, NotFound
 from emulator.namespaces.registry import Registry
 from emulator.observability.logs import _Origin
 from emulator.opening import open_app
@@ -132,6 +132,19 @@ async def test_a_namespace_cannot_be_a_copy_of_itself(namespaces: Registry):
         await namespaces.create("a", "a")
 
     assert 1 == await votes(namespaces, "a")
+
+
+async def test_a_copy_that_storage_fails_to_begin_is_not_in_use(namespaces: Registry):
+    async def fail() -> list[str]:
+        raise EngineError("planted")
+
+    storage = namespaces._storage
+    namespaces._storage = storage._replace(names=fail)
+
+    assert ["EngineError"] == await outcomes(namespaces.create("b", "a"))
+
+    namespaces._storage = storage
+    assert not await namespaces.exists("b")
 
 
 def test_a_namespace_that_is_not_open_can_be_dropped_at_the_limit():

@@ -10,12 +10,14 @@ from typing import Any
 import httpx
 import pytest
 
+from emulator.clock import MINUTE
 from emulator.config.environment import STRICT
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings, read_settings
 from emulator.errors import ConfigurationError
 from emulator.parity.rules import ENDPOINT
 from features.test_parity_twin import REQUESTS, SEED, converse, run
+from production.test_production_pages import credential, status_of
 from support.journal import entry_of
 from support.parity_twin import twins
 from support.pusher_client import PusherClient, pusher_channel
@@ -122,3 +124,14 @@ def test_settings_that_cannot_be_strict_are_named(production: bool, text: str, t
         read_settings(
             production=production, strict=True, data="sqlite://", extensions=tmp_path / "e.toml" if production else None
         )
+
+
+def test_the_subscription_of_a_page_ends_with_its_token_after_a_reset_too(strict: LiveServer):
+    auth = credential(exp=real_seconds() + 120)
+    with PusherClient(strict) as page:
+        assert 200 == status_of(page, auth=auth)
+        strict.reset()
+
+        strict.advance(3 * MINUTE)
+
+        assert 401 == page.reply()["data"]["status"]

@@ -306,6 +306,33 @@ def test_a_retired_secret_closes_its_pages(strict):
     strict.run(replace(EXTENSIONS))
 
 
+def test_the_token_of_a_connection_is_verified_at_each_subscription(strict):
+    token = quote(authorization("viewer", key=PREVIOUS_SECRET)["Authorization"])
+
+    async def replace(extensions: dict[str, Extension]) -> None:
+        strict.service.replace_extensions(extensions)
+
+    with PusherClient(strict, f"{QUERY}&token={token}") as page:
+        strict.run(replace({**EXTENSIONS, CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}))
+
+        assert 401 == status_of(page, HERE)
+    strict.run(replace(EXTENSIONS))
+
+
+def test_a_pin_token_of_a_connection_opens_nothing_after_its_link_was_revoked(strict):
+    broadcaster = authorization("broadcaster")
+    with strict.bearer("") as client:
+        issued = client.post("pin", json={"identifier": CLIENT_ID}, headers={"Authorization": ""}).json()
+        client.post("validate_pin", json={"pin": issued["pin"]}, headers=broadcaster).raise_for_status()
+        token = quote(f"{CLIENT_ID} {issued['token']}")
+        with PusherClient(strict, f"{QUERY}&token={token}") as page:
+            assert 200 == status_of(page, HERE)
+            client.delete("pin", headers=broadcaster).raise_for_status()
+            assert 401 == page.reply()["data"]["status"]
+
+            assert 401 == status_of(page, HERE)
+
+
 def test_a_pin_token_opens_its_channel_until_the_link_is_revoked(strict):
     broadcaster = authorization("broadcaster")
     with strict.bearer("") as client, PusherClient(strict) as page:

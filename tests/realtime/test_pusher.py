@@ -5,6 +5,7 @@ Malformed messages are in `rules/test_pusher_frames.py`.
 
 from __future__ import annotations
 
+import gc
 import json
 import random
 import re
@@ -19,7 +20,8 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from emulator.config.settings import Limits, Settings
-from support.process import server_process
+from emulator.realtime.pusher import PusherConnection
+from support.process import server_process, wait_until
 from support.pusher_client import KEY, QUERY, PusherClient, decode_frame, pusher_channel, subscribed_page
 from support.resources import assert_released, resources
 from support.service import CHANNEL, Client, LiveServer, RunningService, live_server
@@ -321,3 +323,12 @@ def test_a_stopping_service_closes_its_pages_with_1001(number):
 
             assert [1001, 1001] == [page.close_code(), idle.close_code()]
         assert 0 == served.process.wait(TIMEOUT)
+
+
+def test_a_refused_subscription_keeps_nothing_of_its_connection(live: LiveServer):
+    for _ in range(3):
+        with PusherClient(live) as page:
+            page.send("pusher:subscribe", {"channel": "private-x"})
+            assert "pusher:subscription_error" == page.reply()["event"]
+
+    wait_until(lambda: not any(type(each) is PusherConnection for each in gc.get_objects()))

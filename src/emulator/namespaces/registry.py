@@ -147,7 +147,8 @@ class Registry:
             since = int(now - self._started_at if tenant is None else now - tenant.opened_at)
             return Details(name, await self._storage.size(name), since, since, 0)
         front = tenant.front
-        return Details(name, await front.size(), int(now - tenant.opened_at), int(now - tenant.used_at), front.sockets)
+        idle = 0 if tenant.is_busy else int(now - tenant.used_at)
+        return Details(name, await front.size(), int(now - tenant.opened_at), idle, front.sockets)
 
     def find(self, name: str) -> Front | None:
         """Return the service of a namespace that is open."""
@@ -265,6 +266,8 @@ class Registry:
                     raise
         finally:
             target.is_filling = False
+            if target.front is None and self._tenants.get(name) is target:  # storage failed before it was opened
+                self._tenants.pop(name)
 
     async def drop(self, name: str) -> None:
         """Delete a namespace with its data, clock and connections. The next use creates a new one.
@@ -328,6 +331,9 @@ class Registry:
 
         One that is only in storage was last used before the start of this process, unless others use it, too.
         """
+        for tenant in self._tenants.values():
+            if tenant.is_busy:  # a socket may be open for days, and be closed for a second
+                tenant.used_at = monotonic()
         idle = {name: tenant.used_at for name, tenant in self._tenants.items() if tenant.front and not tenant.is_busy}
         if self._storage.is_alone:
             try:

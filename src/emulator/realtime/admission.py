@@ -100,6 +100,7 @@ class Admission:
 
     def remove(self, peer: AnyPeer) -> None:
         """Stop counting a closed connection."""
+        peer.connection.on_bytes = None  # it refers to the peer, which refers to the connection
         if client_id := self._peers.pop(peer, ""):
             self._games.release(client_id)
         self._unauthenticated.remove(peer)

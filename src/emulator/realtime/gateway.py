@@ -23,7 +23,7 @@ from emulator.realtime.dispatch import MessageDispatcher
 from emulator.realtime.faulty import disturb_handshake
 from emulator.realtime.hub import SOCKET, Hub
 from emulator.realtime.page_access import PageAccess
-from emulator.realtime.pusher import PusherConnection, identified
+from emulator.realtime.pusher import PusherConnection
 from emulator.realtime.session import Session
 from emulator.wire.query import query_of
 
@@ -65,11 +65,11 @@ class Gateway:
         self._pages = pages
         self._checking: set[asyncio.Future[None]] = set()
 
-    async def open(self, path: str, query: str, connection: Connection) -> AnyPeer:
+    def open(self, path: str, query: str, connection: Connection) -> AnyPeer:
         """Return the peer of a connection: a page at `/app/<key>`, else a game (ruling X1). Raises `ServiceError`."""
         try:
             self._rate_limits.check_address(connection.address)
-            peer = await self._peer(path, query, connection)
+            peer = self._peer(path, query, connection)
             self.admission.add(peer)
             self.hub.changes.note(Key(SOCKET, "", ""), "connected")
             connection.mark = self.hub.changes.mark
@@ -78,14 +78,14 @@ class Gateway:
             raise
         return peer
 
-    async def _peer(self, path: str, query: str, connection: Connection) -> AnyPeer:
+    def _peer(self, path: str, query: str, connection: Connection) -> AnyPeer:
         if not _PUSHER_PATH.fullmatch(path):
             return Session(connection, client_id_of(path), self, self.limits.topics)
         parameters = query_of(query.encode())
         version = parameters.get("protocol", "")
         protocol = int(version) if version.isdecimal() and len(version) < 4 else None
-        own = await identified(self._pages, parameters.get("token", ""), connection.address)
-        return PusherConnection(connection, self.hub, self._pages, protocol, self.limits.topics, self.remove, own)
+        token = parameters.get("token", "")
+        return PusherConnection(connection, self.hub, self._pages, protocol, self.limits.topics, self.remove, token)
 
     async def disturb(self, path: str) -> None:
         """Apply the fault of a handshake, if one is due. Raises `ServiceError`, also for a path without a socket."""
@@ -118,6 +118,11 @@ class Gateway:
                 checking = asyncio.ensure_future(page.recheck(of.owner, of.channel or ""))
                 self._checking.add(checking)
                 checking.add_done_callback(self._checking.discard)
+
+    def watch_pages(self) -> None:
+        """End the subscriptions of pages when their tokens expire, after the timers were cleared."""
+        for page in self.admission.pages:
+            page.watch()
 
     async def keep_alive(self) -> None:
         """Ping all connections every `PING_EVERY` seconds, in batches so that requests are not delayed."""

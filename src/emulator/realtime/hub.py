@@ -93,11 +93,12 @@ class Hub:
         self._step = _SHORT_STEP
         self._stepped_at = 0.0
         self._in_channel: dict[tuple[str, str | None], dict[Key, None]] = {}
-        """The topics that have subscribers, by kind and channel."""
+        """The topics that have subscribers, by kind and channel. Those of one user, of which there may be thousands,
+        are left out."""
 
     def subscribe(self, topic: Key, subscriber: Subscriber) -> None:
         """Add a subscriber to a topic; adding it again has no effect."""
-        if topic not in self._subscribers:
+        if topic not in self._subscribers and not topic.user:
             self._in_channel.setdefault((topic.kind, topic.channel), {})[topic] = None
         self._subscribers.setdefault(topic, {})[subscriber] = None
         self.changes.wake(SOCKET)
@@ -124,7 +125,7 @@ class Hub:
         return topic in self._subscribers or topic._replace(name=ANY_NAME) in self._subscribers
 
     def all_topics(self, kind: str) -> list[Key]:
-        """Return the topics of this kind that have subscribers in this process."""
+        """Return the topics of this kind, but those of one user, that have subscribers in this process."""
         return [topic for (each, _), topics in self._in_channel.items() if each == kind for topic in topics]
 
     def has_topics(self, kind: str, channel: str | None) -> bool:
@@ -132,7 +133,7 @@ class Hub:
         return (kind, channel) in self._in_channel
 
     def topics(self, kind: str, channel: str | None) -> list[Key]:
-        """Return the topics of one kind in a channel that have subscribers in this process."""
+        """Return the topics of one kind in a channel, but those of one user, that have subscribers in this process."""
         return list(self._in_channel.get((kind, channel), ()))
 
     def count(self, matches: Callable[[Key], bool]) -> int:
@@ -195,6 +196,8 @@ class Hub:
             asyncio.get_running_loop().call_soon(self._send_some)
 
     def _forget(self, topic: Key) -> None:
+        if topic.user:
+            return
         place = (topic.kind, topic.channel)
         del self._in_channel[place][topic]
         if not self._in_channel[place]:

@@ -88,4 +88,6 @@ class PageAccess:
         return caller.expires_at + self._leeway
 
 
-EXPIRED: Final[ServiceError] = Unauthorized("AuthError", "token expired: subscribe again with a new one in data.auth")
+def expired() -> ServiceError:
+    """Return the error of a subscription whose token has expired. A new one each time: a raised error keeps frames."""
+    return Unauthorized("AuthError", "token expired: subscribe again with a new one in data.auth")

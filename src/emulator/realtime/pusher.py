@@ -17,7 +17,7 @@ from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError
 from emulator.observability.request_context import RequestContext
 from emulator.realtime.connection import Connection
 from emulator.realtime.hub import Hub
-from emulator.realtime.page_access import EXPIRED, PageAccess, Subscription, pusher_topic
+from emulator.realtime.page_access import PageAccess, Subscription, expired, pusher_topic
 from emulator.realtime.recording import close_entry, frame_entry
 from emulator.refusals import storage_failed
 
@@ -29,6 +29,9 @@ PROTOCOLS: Final = (5, 6, 7)
 _MAX_CHANNEL_LENGTH: Final = 200
 _SECRETS: Final = frozenset({"auth"})
 """Members of a message that the journal hides."""
+
+
+_SUBSCRIBE: Final = "pusher:subscribe"
 
 
 class _SubscriptionError(Struct):
@@ -45,9 +48,6 @@ class _Frame(Struct, omit_defaults=True):
     event: str
     channel: str = ""
     data: Any = None
-
-
-_PRIVATE: Final = Forbidden("AuthError", "only public channels are supported")
 
 
 def broadcast_frame(topic: Key, event: str, message: str) -> bytes:
@@ -74,8 +74,8 @@ class PusherConnection:
     _protocol: int | None
     _max_channels: int
     _on_close: Callable[[PusherConnection], None]
-    _own: Subscription | ServiceError
-    """The bearer of `?token=`, for subscriptions without a credential of their own; an error if it is invalid."""
+    _credential: str = field(repr=False)
+    """That of `?token=`, for subscriptions without one of their own. Each verifies it again: it may have ended."""
     number: int = 0
     """Its number among the connections of the service. Set by `Admission.add`, like `opened_at`."""
     opened_at: int = 0
@@ -119,7 +119,7 @@ class PusherConnection:
         event = ""
         try:
             event, data = _read(text)
-            if event == "pusher:subscribe":
+            if event == _SUBSCRIBE:
                 self._start_subscription(text, _channel(data), _credential(data))
                 return
             answer = self._act(event, data)
@@ -132,18 +132,22 @@ class PusherConnection:
         """End the subscriptions whose token has expired."""
         for channel, subscription in list(self._subscriptions.items()):
             if self._access.has_expired(subscription):
-                self._end(channel, EXPIRED)
-        self._watch()
+                self._end(channel, expired())
+        self.watch()
 
     async def recheck(self, client_id: str, channel_id: str) -> None:
         """Verify the tokens of links of a channel again; end the subscriptions of those that are no longer valid."""
         for channel, subscription in list(self._subscriptions.items()):
             caller = subscription.caller
             if caller and caller.grant.link and (caller.client_id, caller.channel_id) == (client_id, channel_id):
-                bearer = await identified(self._access, subscription.credential, self.connection.address)
+                bearer = await _identified(self._access, subscription.credential, self.connection.address)
                 if isinstance(bearer, ServiceError) and self._subscriptions.get(channel) is subscription:
                     self._end(channel, bearer)
-        self._watch()
+        self.watch()
+
+    def watch(self) -> None:
+        """End each subscription when its token expires."""
+        self._access.watch(self, self._subscriptions.values(), self.end_expired)
 
     def going_away(self) -> None:
         """Close (1001); the page reconnects."""
@@ -163,7 +167,7 @@ class PusherConnection:
         self._closed = True
         for channel in list(self._subscriptions):
             self._forget(channel)
-        self._watch()
+        self.watch()
         self._on_close(self)
 
     @property
@@ -200,22 +204,25 @@ class PusherConnection:
             return _frame("pusher:pong", "", {})
         if event == "pusher:unsubscribe":
             self._forget(_channel(data))
-            self._watch()
+            self.watch()
         elif event != "pusher:pong":
             raise BadRequest("Bad frame", f"event: unknown event {event[:60]!r}; to send an event, use REST")
         return b""
 
     def _start_subscription(self, text: bytes | None, channel: str, credential: str) -> None:
         """Subscribe; with a credential, as soon as it is verified."""
-        is_private = channel.startswith(("private-", "presence-"))
-        if is_private or not credential:
-            self._finish_subscription(text, channel, _PRIVATE if is_private else self._own)
+        if channel.startswith(("private-", "presence-")):
+            self._finish_subscription(text, channel, Forbidden("AuthError", "only public channels are supported"))
+            return
+        credential = credential or self._credential
+        if not credential:
+            self._finish_subscription(text, channel, Subscription())
             return
         self.connection.pause()
         self._verifying = asyncio.get_running_loop().create_task(self._verify(text, channel, credential))
 
     async def _verify(self, text: bytes | None, channel: str, credential: str) -> None:
-        bearer = await identified(self._access, credential, self.connection.address)
+        bearer = await _identified(self._access, credential, self.connection.address)
         self._verifying = None
         if self._closed:
             return
@@ -227,22 +234,25 @@ class PusherConnection:
             self.connection.resume()
 
     def _finish_subscription(self, text: bytes | None, channel: str, bearer: Subscription | ServiceError) -> None:
-        event = "pusher:subscribe"
+        if isinstance(bearer, ServiceError):  # raised here, it would keep the connection until garbage is collected
+            self._refuse_subscription(text, channel, bearer)
+            return
         try:
             self._subscribe(channel, bearer)
-        except BadRequest as error:
-            self._answer(event, text, _error(4300, error.detail), error)
         except ServiceError as error:
-            self._answer(event, text, _subscription_error(channel, error), error)
+            self._refuse_subscription(text, channel, error)
         else:
-            self._answer(event, text, _frame("pusher_internal:subscription_succeeded", channel, {}))
+            self._answer(_SUBSCRIBE, text, _frame("pusher_internal:subscription_succeeded", channel, {}))
 
-    def _subscribe(self, channel: str, bearer: Subscription | ServiceError) -> None:
+    def _refuse_subscription(self, text: bytes | None, channel: str, error: ServiceError) -> None:
+        is_malformed = isinstance(error, BadRequest)
+        answer = _error(4300, error.detail) if is_malformed else _subscription_error(channel, error)
+        self._answer(_SUBSCRIBE, text, answer, error)
+
+    def _subscribe(self, channel: str, bearer: Subscription) -> None:
         """Subscribe, in place of an earlier subscription to the channel. Raises `ServiceError`."""
-        if isinstance(bearer, ServiceError):
-            raise bearer
         if self._access.has_expired(bearer):
-            raise EXPIRED
+            raise expired()
         topic = topic_of(channel)
         subscription = self._access.subscription(topic, bearer.caller, bearer.credential)
         if len(self._subscriptions) >= self._max_channels and channel not in self._subscriptions:
@@ -253,7 +263,7 @@ class PusherConnection:
             self._hub.subscribe(each, self)
         if topic is not None:
             self._hub.note_subscription(topic)
-        self._watch()
+        self.watch()
 
     def _end(self, channel: str, error: ServiceError) -> None:
         """End a subscription, and send the reason to the page."""
@@ -265,14 +275,9 @@ class PusherConnection:
         for topic in subscription.topics if subscription else ():
             self._hub.unsubscribe(topic, self)
 
-    def _watch(self) -> None:
-        self._access.watch(self, self._subscriptions.values(), self.end_expired)
 
-
-async def identified(access: PageAccess, credential: str, address: str) -> Subscription | ServiceError:
-    """Return the bearer of a credential, or the error if it is invalid. Without one, there is no caller."""
-    if not credential:
-        return Subscription()
+async def _identified(access: PageAccess, credential: str, address: str) -> Subscription | ServiceError:
+    """Return the bearer of a credential, or the error if it is invalid."""
     try:
         return Subscription((), await access.verify(credential, address), credential)
     except EngineError:

@@ -24,9 +24,15 @@ class LongLived:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
+        self._exempt = 0
+        """How many were open at the latest exemption, or fewer: some have been dropped since."""
         gc.freeze()  # nearly all objects of the start live as long as the process
         registry.on_opened = self._note_opened
 
     def _note_opened(self) -> None:
-        if len(self._registry) >= _MANY:
+        count = len(self._registry)
+        self._exempt = min(self._exempt, count)
+        if count >= self._exempt + _MANY:
+            gc.collect()  # what is garbage now would never be freed
             gc.freeze()
+            self._exempt = count

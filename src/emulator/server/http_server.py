@@ -73,6 +73,8 @@ class Server(uvicorn.Server):
         serving, stopped = asyncio.ensure_future(super().main_loop()), asyncio.ensure_future(self._stopped.wait())
         try:
             await asyncio.wait((serving, stopped), return_when=asyncio.FIRST_COMPLETED)
+            if serving.done():
+                await serving  # raises what stopped it
         finally:
             serving.cancel()
             stopped.cancel()

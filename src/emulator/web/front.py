@@ -117,8 +117,8 @@ class Front:
 
     async def open_peer(self, path: str, query: str, connection: Connection) -> Peer:
         gateway = self._service.gateway
-        await gateway.disturb(path)
-        return await gateway.open(path, query, connection)
+        await gateway.disturb(path)  # a drop of the namespace ends it
+        return gateway.open(path, query, connection)
 
     def refused(self, error: ServiceError) -> None:
         """Count a request rejected before dispatch, such as a malformed one."""

@@ -161,6 +161,7 @@ class SqliteEngine:
         self._namespace.set_aside()
 
     def _take_back(self) -> None:
+        self._namespace.check_aside()
         self._forget()
         self._namespace.take_back()
 

@@ -148,7 +148,8 @@ class BallotCache(Tables):
         self.tombstone(ballot.id, key)
 
     def tombstone(self, id: int, key: Key) -> None:
-        """Remove a ballot; `tidy` deletes its casts and counts."""
+        """Remove a ballot; `tidy`, which another namespace of the file may call, deletes its casts and counts."""
+        self.marks.flush()  # while the ballot is not listed as removed: no row may be written after it was tidied
         ballot = self._ballots.pop(key)
         if ballot is not None:
             self._changed.pop(ballot, None)

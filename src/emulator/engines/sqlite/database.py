@@ -65,6 +65,7 @@ class Database:
                 await self.messages.open()
                 await self.checkpoints.open()
         except BaseException:
+            await self.messages.close()
             self.group_commit.close()
             raise
         self.group_commit.add_caches([self.numbers])

@@ -52,8 +52,10 @@ class FileWatch:
         for file, opened in self._opened.items():
             try:
                 found = _identity(file)
-            except OSError:
+            except (FileNotFoundError, NotADirectoryError):
                 return f"{file} was deleted or moved"
+            except OSError:  # the folder may not be read now; the open file still can
+                continue
             if found != opened:
                 return f"{file} was replaced by another file"
         return None

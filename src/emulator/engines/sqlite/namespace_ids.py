@@ -162,12 +162,15 @@ class NamespaceIds:
         self._id = None
 
     def take_back(self) -> None:
-        """Give the namespace the id that `set_aside` kept. Raises `EngineError` if there is none."""
-        if self._stored(self._aside) is None:
-            raise EngineError("nothing is set aside; another process may have opened the namespace")
+        """Give the namespace the id that `set_aside` kept."""
         self._bury(self._namespace)
         self._rename(self._aside, self._namespace)
         self._id = None
+
+    def check_aside(self) -> None:
+        """Raise `EngineError` if nothing is set aside."""
+        if not self.has_aside():
+            raise EngineError("nothing is set aside; another process may have opened the namespace")
 
     def has_aside(self) -> bool:
         return self._stored(self._aside) is not None
@@ -189,16 +192,16 @@ class NamespaceIds:
         return id
 
     def show_hidden(self, id: int) -> None:
-        """Give the namespace the id that `begin_hidden` returned, instead of its own. `tidy` deletes the old rows.
-
-        Raises `EngineError` if another load or opening of the namespace has removed it.
-        """
-        if self._stored(self._hidden) != id:
-            raise EngineError("another process opened or loaded the same namespace meanwhile; nothing was replaced")
+        """Give the namespace the id that `begin_hidden` returned, instead of its own. `tidy` deletes the old rows."""
         self._bury(self._namespace)
         self._group_commit.connection.execute("DELETE FROM spaces WHERE namespace = ?", (self._hidden,))
         self._store(id)
         self._id = None
+
+    def check_hidden(self, id: int) -> None:
+        """Raise `EngineError` if another load or opening of the namespace has removed what `begin_hidden` began."""
+        if self._stored(self._hidden) != id:
+            raise EngineError("another process opened or loaded the same namespace meanwhile; nothing was replaced")
 
     def drop_hidden(self, id: int) -> None:
         """Remove what was written under the id that `begin_hidden` returned."""

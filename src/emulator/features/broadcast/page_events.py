@@ -81,8 +81,7 @@ class PageEvents:
             topic = pusher_topic(of.owner, of.channel or "")
             return [topic] if self._hub.has_subscribers(topic) else []
         # A page may subscribe under any client id, so only real ones count.
-        topics = (topic for topic in self._hub.topics(PAGE, of.channel) if not topic.user)  # not those of whispers
-        return [topic for topic in topics if self._admits(topic.owner)]
+        return [topic for topic in self._hub.topics(PAGE, of.channel) if self._admits(topic.owner)]
 
     def _warn(self, client_id: str, event: str, error: BadRequest) -> None:
         if (client_id, event) not in self._warned and len(self._warned) < _MAX_WARNINGS:

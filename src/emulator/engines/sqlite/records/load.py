@@ -343,6 +343,7 @@ class Load(Tables):
             raise
 
     def _switch(self, space: int) -> None:
+        self._namespace.check_hidden(space)  # an error after the first row would roll back the writes of others
         self._forget_namespace()
         self._namespace.show_hidden(space)
 
