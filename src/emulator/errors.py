@@ -55,16 +55,6 @@ class BadRequest(ServiceError, status=400, title="Bad Request"):
     """The input is malformed or breaks a rule."""
 
 
-def invalid_parameter(name: str, problem: str) -> BadRequest:
-    """Return the error for a parameter of a query."""
-    return BadRequest(f"Malformed {name} parameter", f"{name}: {problem}")
-
-
-def invalid_member(name: str, problem: str) -> BadRequest:
-    """Return the error for a member of a body. `name` may be a path such as `options[2]`."""
-    return BadRequest("Invalid body", f"{name}: {problem}")
-
-
 class Unauthorized(ServiceError, status=401, title="Unauthorized"):
     """The credential is missing, malformed, expired or not yet valid."""
 

@@ -1,6 +1,6 @@
 """Declares refusals: each says in one place what a client reads, and what `extcli explain` adds.
 
-A refusal is a function in `refusals.py` of a folder. Its keyword parameters are what the text depends on. It returns
+A refusal is a function in `refusals.py` of a folder. Its parameters are what the text depends on. It returns
 the detail, what the caller held and what was needed; the decorator has what never varies. Calling it makes the error:
 `raise no_question(question=id)`.
 """
@@ -66,10 +66,11 @@ def refusal(
         @wraps(facts)
         def refuse(*args: P.args, **kwargs: P.kwargs) -> ServiceError:
             found = facts(*args, **kwargs)
-            made = error(reason.format_map(kwargs), found.detail)
+            values = {**dict(zip(facts.__code__.co_varnames, args, strict=False)), **kwargs}
+            made = error(reason.format_map(values), found.detail)
             made.others = tuple(found.others)
             made.retry_after = made.retry_after if found.retry_after is None else found.retry_after
-            step = next_step.format_map({name: quote(str(value)) for name, value in kwargs.items()})
+            step = next_step.format_map({name: quote(str(value)) for name, value in values.items()})
             made.refused = Refused(code, rule, title, found.held, found.needed, step)
             return made
 

@@ -154,7 +154,10 @@ def test_a_user_may_have_an_opaque_id_with_and_without_a_shared_one(
 def test_an_opaque_id_starts_with_u_or_a_and_names_one_user(stranger: Client, body: dict[str, Any]):
     answer = authtoken(stranger, app_id="x", **body)
 
-    assert (400, "opaque_user_id: must start with U or A, and name one user") == (
+    assert (
+        400,
+        f"opaque_user_id: {body['opaque_user_id']!r} is not an id that starts with U or A, and names one user",
+    ) == (
         answer.status_code,
         answer.json()["info"],
     )

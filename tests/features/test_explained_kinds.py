@@ -83,7 +83,7 @@ KINDS: dict[str, tuple[Call, int, str, str, str]] = {
     "an unvalidated token": (unvalidated, 401, "T2", "PIN is not validated", "a broadcaster has validated"),
     # PINs
     "a wrong PIN": (call("POST", "validate_pin", {"pin": "AAAAAA"}, "broadcaster"), 400, "T3", "a PIN", "five minutes"),
-    "no client id": (call("POST", "/v1/e/pin", {"identifier": ""}), 400, "T2", "no client id", "a client id"),
+    "no client id": (call("POST", "/v1/e/pin", {"identifier": ""}), 400, "T2", "identifier", "the client id"),
     "another token": (
         call("POST", "/v1/e/unauthed/validate_pin", {"identifier": CLIENT_ID, "jwt": jwt.encode({}, SECRET)}),
         401, "T5", "another token", "the token of POST pin",

@@ -74,7 +74,7 @@ def test_exactly_one_of_pin_and_digest_is_given(stranger: Client, body: dict[str
     refused = stranger.post("/_emulator/pins/expire", json={"client_id": CLIENT_ID, **body})
 
     assert 400 == refused.status_code
-    assert "pin, digest: give one of them" in refused.text
+    assert "pin, digest: must be one of the two" in refused.text
 
 
 def test_expiring_a_pin_is_noted_as_a_change(live: LiveServer, broadcaster: Client, stranger: Client):

@@ -263,12 +263,12 @@ REFUSED = {
     ),
     "an invalid definition": (
         {"polls": [{"id": "lunch", "options": ["A", "B" * 129], "votes": {"U1": 200}}]},
-        ["polls[0].options[1]: 129 bytes; the limit is 128"],
+        ["polls[0].options[1]: has 129 bytes; the limit is 128"],
     ),
     "names of several words": (
         {"polls": [{"id": "lunch", "total_votes_per_user": 0}, {"id": "dinner", "user_data": "x" * 1_025}]},
         ["polls[0].total_votes_per_user: 0 is not within 1 to 1024",
-         "polls[1].user_data: 1027 bytes of JSON; the limit is 1024"],
+         "polls[1].user_data: has 1027 bytes of JSON; the limit is 1024"],
     ),
     "an invalid vote": (
         {"polls": [{"id": "lunch", "votes": {"U1": 0, "a b": 100}}]},

@@ -93,7 +93,7 @@ CASES: list[tuple[str, str, Callable[[Line], None], str]] = [
     ("entry", "poll", fields(choice="07"), "choice: '07' is not within -99 to 99"),
     ("entry", "poll", fields(note="soon", whole=True), "note: expected an object, got a string"),
     ("entry", "poll", fields(times=2000), "times: 2000 is not within 1 to 1024"),
-    ("ballot", "poll", members("definition", prompt="x" * 300), "definition: prompt: 300 bytes; the limit is 256"),
+    ("ballot", "poll", members("definition", prompt="x" * 300), "definition: prompt: has 300 bytes; the limit is 256"),
     ("ballot", "poll", members("definition", prompt=7), "definition.prompt: expected a string, got an integer"),
     ("ballot", "poll", members("definition", id="other"), "definition: id: 'other' is not the id of the poll"),
     ("ballot", "poll", members("definition", totalVotesPerUser=7), "per_voter: 1 is not 7, as in the definition"),

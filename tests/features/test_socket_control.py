@@ -149,14 +149,14 @@ def test_all_sockets_are_closed_with_4000_by_default(live: LiveServer, act, numb
 @pytest.mark.parametrize(
     ("body", "detail"),
     [
-        ({"code": 1005}, "code: 1005 may not be sent; use 1000 to 1003, 1007 to 1014 or 3000 to 4999"),
+        ({"code": 1005}, "code: 1005 is not within 1000 to 1003, 1007 to 1014 or 3000 to 4999"),
         ({"code": 1006}, "code: 1006"),
         ({"code": 1015}, "code: 1015"),
         ({"code": 2999}, "code: 2999"),
         ({"code": 5000}, "code: 5000"),
         ({"reason": "ä" * 62}, "reason: has 124 bytes; the limit is 123"),
-        ({"all": True}, "socket, all: give the number of one socket"),
-        ({"socket": None}, "socket, all: give the number of one socket"),
+        ({"all": True}, "socket, all: must be the number of one socket"),
+        ({"socket": None}, "socket, all: must be the number of one socket"),
     ],
 )
 def test_a_malformed_close_closes_nothing(stranger: Client, number: int, game: SocketClient, body, detail: str):

@@ -38,7 +38,7 @@ class Page(NamedTuple):
         try:
             channel, name = msgspec.json.decode(bytes.fromhex(self.cursor), type=tuple[str, str])
         except (ValueError, msgspec.MsgspecError):
-            raise invalid_cursor(cursor=self.cursor) from None
+            raise invalid_cursor(self.cursor) from None
         return group._replace(name=name, channel=channel)
 
     def next(self, found: Sequence[Listed]) -> str:
@@ -52,5 +52,5 @@ class Page(NamedTuple):
 def checked_page(limit: int, cursor: str) -> Page:
     """Return a page of 1 to 1,000 things; raises `BadRequest` for another `limit`."""
     if not 1 <= limit <= MAX_PAGE:
-        raise invalid_parameter(field="limit", value=limit, needed=f"within 1 to {MAX_PAGE}")
+        raise invalid_parameter("limit", limit, f"within 1 to {MAX_PAGE}")
     return Page(limit, cursor)

@@ -15,7 +15,7 @@ from litestar.types import HTTPScope, Receive, Scope, Send
 from msgspec import Struct
 
 from emulator.config.settings import Limits
-from emulator.errors import EngineError, ServiceError, invalid_member
+from emulator.errors import EngineError, ServiceError
 from emulator.journal import Entry
 from emulator.namespaces.registry import Listing, Registry, checked
 from emulator.observability.request_context import PRODUCTION, bind_context, context_of, label_of, namespace
@@ -28,6 +28,7 @@ from emulator.web.front import HotPath, preflight_reply
 from emulator.web.request import AsgiRequest
 from emulator.web.response import JSON, Reply, error_reply
 from emulator.wire import json_codec
+from emulator.wire.refusals import invalid_member
 
 _PREFIX: Final = "/_ns"
 _ABSENT_IN_PRODUCTION: Final = ((PRODUCTION, ENDPOINT.encode()),)
@@ -155,9 +156,8 @@ class Namespaces:
         name, source = _name_in(scope), _source_in(scope)
         if wanted.drop:
             if wanted.name or wanted.source:
-                raise invalid_member(
-                    "drop", "must be absent if name or from is given: a call creates or drops a namespace"
-                )
+                problem = "must be absent if name or from is given: a call creates or drops a namespace"
+                raise invalid_member("drop", wanted.drop, "no drop, or neither name nor from", problem)
             await self._registry.drop(_agreed("drop", wanted.drop, name, "name in the path"))
             return {}
         name = _agreed("name", wanted.name, name, "name in the path")
@@ -199,7 +199,7 @@ async def _wanted(scope: HTTPScope, receive: Receive) -> Wanted:
 def _agreed(member: str, given: str, other: str, other_name: str) -> str:
     """Return what the body or another place says. Raises `BadRequest` if they differ."""
     if given and other and given != other:
-        raise invalid_member(member, f"{given[:64]!r} is not the {other_name}, {other[:64]!r}; leave out one of them")
+        raise invalid_member(member, given, f"the {other_name}, {other[:64]!r}; leave out one of them")
     return given or other
 
 

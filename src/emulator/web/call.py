@@ -77,7 +77,7 @@ class Call:
         if not text:
             return default
         if not _INTEGER.fullmatch(text):
-            raise invalid_parameter(field=name, value=text, needed="an integer")
+            raise invalid_parameter(name, text, "an integer")
         return int(text)
 
     @property

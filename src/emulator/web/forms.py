@@ -62,4 +62,4 @@ def _parsed(name: str, text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
-        raise invalid_member(field=name, value=text, needed="JSON; a text has double quotes") from None
+        raise invalid_member(name, text, "JSON; a text has double quotes") from None

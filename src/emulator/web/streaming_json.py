@@ -97,7 +97,7 @@ class StreamReader:
         if not self._is_complete or self._rest:
             raise _malformed("it is incomplete")
         if not self._is_long_found:
-            raise missing_member(field=self._long)
+            raise missing_member(self._long)
 
     def _feed(self, piece: bytes) -> Iterator[Strings]:
         data, at, is_bulk_tried = self._rest + piece, 0, False
@@ -133,7 +133,7 @@ class StreamReader:
         if self._takes_item and len(self._rest) > self._longest * _BYTES_PER_CHARACTER + 2:
             field = f"{self._place()}[{self._at}]"
             if self._rest.startswith(b'"'):
-                raise too_long(field=field, unit="characters", limit=self._longest)
+                raise too_long(field, unit="characters", limit=self._longest)
             raise wrong_shape(field=field, needed="a string")
         if len(self._rest) > _MAX_SMALL:
             raise self._too_much()
@@ -222,7 +222,7 @@ class StreamReader:
         )
 
     def _too_much(self) -> ServiceError:
-        return too_long(field=f"the body besides `{self._long}`", unit="bytes", limit=_MAX_SMALL)
+        return too_long(f"the body besides `{self._long}`", unit="bytes", limit=_MAX_SMALL)
 
 
 def _leading_strings(data: bytes, at: int) -> tuple[int, list[str]]:
@@ -264,7 +264,7 @@ def _decoded(text: bytes) -> Any:
 
 
 def _malformed(problem: str) -> ServiceError:
-    return malformed_json(problem=problem)
+    return malformed_json(problem)
 
 
 async def _pieces(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -289,7 +289,7 @@ async def _unwrapped(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         async for chunk in chunks:
             first += chunk
             if len(first) > _MAX_WRAPPED:
-                raise too_long(field="a body inside a JSON string", unit="bytes", limit=_MAX_WRAPPED)
+                raise too_long("a body inside a JSON string", unit="bytes", limit=_MAX_WRAPPED)
         first = json_codec.decode(first, str).encode()
     yield first
     async for chunk in chunks:

@@ -137,7 +137,7 @@ def misshapen(error: msgspec.ValidationError, inside: str = "") -> ServiceError:
     found, problem = _problem(error)
     field = ".".join(filter(None, (inside, found)))
     if problem == _IS_MISSING:
-        return missing_member(field=field)
+        return missing_member(field)
     needed, _, held = problem.removeprefix("expected ").partition(", got ")
     return wrong_shape(field=field, problem=problem, held=held, needed=needed)
 

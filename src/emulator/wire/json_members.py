@@ -43,11 +43,11 @@ async def members_of(raw: bytes, *, most: int) -> dict[str, msgspec.Raw] | None:
         if not is_last or members or text[start:end].strip():
             members.update(_member(text[start:end]))
         if is_last and text[end:] != b"}":
-            raise malformed_json(problem="malformed end")
+            raise malformed_json("malformed end")
         if is_last or len(members) > most:
             return members
         start = end + 1
-    raise malformed_json(problem="it is incomplete")
+    raise malformed_json("it is incomplete")
 
 
 def _member_ends(text: bytes) -> Iterator[int | None]:
@@ -85,5 +85,5 @@ def _member(text: bytes) -> dict[str, msgspec.Raw]:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         member = {}
     if len(member) != 1:
-        raise malformed_json(problem="malformed member")
+        raise malformed_json("malformed member")
     return member

@@ -12,15 +12,16 @@ from emulator.refusals import OF_INPUT, Facts, refusal
 
 _PARAMETER: Final = "Malformed {field} parameter"
 _BODY: Final = "Invalid body"
-_LONGEST_SHOWN: Final = 40
+_LONGEST_SHOWN: Final = 80
 
 
 def _shown(value: object) -> str:
     return repr(value[:_LONGEST_SHOWN]) if isinstance(value, str) else str(value)
 
 
-def _not_allowed(field: str, value: object, needed: str) -> Facts:
-    return Facts(f"{field}: {_shown(value)} is not {needed}", f"{field} {_shown(value)}", needed)
+def _not_allowed(field: str, value: object, needed: str, problem: str) -> Facts:
+    shown = _shown(value)
+    return Facts(f"{field}: {problem or f'{shown} is not {needed}'}", f"{field} {shown}", needed)
 
 
 def _missing(field: str, needed: str) -> Facts:
@@ -29,7 +30,7 @@ def _missing(field: str, needed: str) -> Facts:
 
 @refusal(BadRequest, "Malformed json body", "W2", "The body is not valid JSON",
          "Send valid JSON, whatever the content type; check it with `python -m json.tool`.")  # fmt: skip
-def malformed_json(*, problem: str, what: str = "the body") -> Facts:
+def malformed_json(problem: str, what: str = "the body") -> Facts:
     return Facts(f"{what} is not valid JSON: {problem}", problem, "JSON in UTF-8, without NaN and Infinity")
 
 
@@ -41,35 +42,35 @@ def too_deep(*, reason: str, what: str = "the body") -> Facts:
 
 @refusal(BadRequest, _BODY, OF_INPUT, "The body has the wrong shape",
          "Compare the body with the API viewer, at /schema/docs of the service.")  # fmt: skip
-def wrong_shape(*, field: str = "", problem: str = "", held: str = "", needed: str) -> Facts:
+def wrong_shape(field: str = "", *, problem: str = "", held: str = "", needed: str) -> Facts:
     problem = problem or f"must be {needed}"
     return Facts(f"{field}: {problem}" if field else problem, held or "another value", needed)
 
 
 @refusal(BadRequest, _BODY, OF_INPUT, "A member of the body is invalid", "Give {field} another value.")
-def invalid_member(*, field: str, value: object, needed: str) -> Facts:
-    """`field` may be a path such as `options[2]`."""
-    return _not_allowed(field, value, needed)
+def invalid_member(field: str, value: object, needed: str, problem: str = "") -> Facts:
+    """`field` may be a path such as `options[2]`; `problem` replaces that the value is not what is needed."""
+    return _not_allowed(field, value, needed, problem)
 
 
 @refusal(BadRequest, _BODY, OF_INPUT, "A member of the body is missing", "Add {field} to the body.")
-def missing_member(*, field: str, needed: str = "") -> Facts:
+def missing_member(field: str, needed: str = "") -> Facts:
     return _missing(field, needed)
 
 
 @refusal(BadRequest, _PARAMETER, OF_INPUT, "A query parameter is invalid", "Give {field} another value.")
-def invalid_parameter(*, field: str, value: object, needed: str) -> Facts:
-    return _not_allowed(field, value, needed)
+def invalid_parameter(field: str, value: object, needed: str, problem: str = "") -> Facts:
+    return _not_allowed(field, value, needed, problem)
 
 
 @refusal(BadRequest, _PARAMETER, OF_INPUT, "A query parameter is missing", "Add {field} to the query.")
-def missing_parameter(*, field: str, needed: str) -> Facts:
+def missing_parameter(field: str, needed: str) -> Facts:
     return _missing(field, needed)
 
 
 @refusal(BadRequest, "Malformed cursor parameter", "gaps: Polls and stores", "The cursor is not one of this listing",
          "Begin with cursor 0, then send `next` of the page before.")  # fmt: skip
-def invalid_cursor(*, cursor: str) -> Facts:
+def invalid_cursor(cursor: str) -> Facts:
     detail = "cursor: use '0', or `next` of an earlier page"
     return Facts(detail, f"cursor {_shown(cursor)}", "0, or next of an earlier page")
 
@@ -82,7 +83,7 @@ def invalid_text(*, reason: str, field: str, size: int, longest: int) -> Facts:
 
 
 @refusal(BadRequest, _BODY, OF_INPUT, "A value is too long", "Send at most {limit} {unit} in {field}.")
-def too_long(*, field: str, size: int = 0, unit: str, limit: int) -> Facts:
+def too_long(field: str, *, size: int = 0, unit: str, limit: int) -> Facts:
     """`size` is 0 if only the limit is known to be exceeded."""
     held = f"{size} {unit}" if size else f"more than {limit} {unit}"
     rest = f"; the limit is {limit}" if size else ""

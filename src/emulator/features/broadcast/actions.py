@@ -8,9 +8,9 @@ from msgspec import UNSET, Struct
 
 from emulator.callers import CHANNEL_WRITERS
 from emulator.engines.base import Key
-from emulator.errors import BadRequest
 from emulator.features.broadcast.service import Broadcasts
 from emulator.realtime.action import Done, Message, action, feed
+from emulator.wire.refusals import missing_member
 
 
 class BroadcastBody(Struct):
@@ -45,7 +45,7 @@ async def broadcast(broadcasts: Broadcasts, message: Message) -> Done:
 async def broadcast_topics(broadcasts: Broadcasts, message: Message) -> tuple[Key, ...]:
     event = message.body(EventBody).topic_id
     if not event:
-        raise BadRequest("Invalid body", "data.topic_id is missing: name an event, or '*' for all")
+        raise missing_member("data.topic_id", "name an event, or '*' for all")
     return broadcasts.topics(message.caller, message.channel, event)
 
 

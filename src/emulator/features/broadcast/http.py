@@ -9,12 +9,12 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from emulator.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, Role, role_error
-from emulator.errors import BadRequest, invalid_parameter
 from emulator.features.broadcast.rules import BROADCAST
 from emulator.features.broadcast.service import Broadcasts
 from emulator.web.call import MAX_ID_LENGTH, Call
 from emulator.web.endpoint import Endpoint, Nothing, Parameter, endpoint
 from emulator.wire import json_codec
+from emulator.wire.refusals import invalid_parameter, missing_member
 from emulator.wire.text import checked_text
 
 _QUERY: Final = (
@@ -93,13 +93,13 @@ def _body(call: Call) -> MessageBody:
         try:
             fields["data"] = msgspec.json.decode(call.text("data"))
         except (msgspec.MsgspecError, RecursionError):
-            raise invalid_parameter("data", "is not valid JSON") from None
+            raise invalid_parameter("data", call.text("data"), "valid JSON") from None
     return json_codec.convert(fields, MessageBody, inside="query")
 
 
 def _required(body: MessageBody) -> Any:
     if body.data is UNSET:
-        raise BadRequest("Invalid body", "data is missing")
+        raise missing_member("data")
     return body.data
 
 

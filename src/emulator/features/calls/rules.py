@@ -10,8 +10,8 @@ import msgspec
 from msgspec import Struct
 
 from emulator.callers import Role
-from emulator.errors import invalid_member
 from emulator.wire import json_codec
+from emulator.wire.refusals import invalid_member, missing_member, wrong_shape
 
 SERVICE: Final = "/v1/e/"
 MAX_ANSWER: Final = 1024 * 1024
@@ -39,17 +39,14 @@ class CallBody(Struct):
 def checked(body: CallBody) -> CallBody:
     """Return a valid call. Raises `BadRequest` naming the field."""
     if not body.path.startswith(SERVICE):
-        raise invalid_member(
-            "path", f"{body.path[:60]!r} does not start with {SERVICE}, as all paths of the service API do"
-        )
+        raise invalid_member("path", body.path, f"a path of the service API, which starts with {SERVICE}")
     if not body.client_id:
-        raise invalid_member("client_id", "must not be empty")
+        raise missing_member("client_id")
     for name in ("client_id", "user_id", "channel_id", "opaque_user_id"):
         text: str = getattr(body, name)
         if len(text) > _MAX_ID_LENGTH or not text.isprintable() or (name == "client_id" and " " in text):
-            raise invalid_member(
-                name, f"must be at most {_MAX_ID_LENGTH} printable characters, without spaces in client_id"
-            )
+            needed = f"at most {_MAX_ID_LENGTH} printable characters, without spaces in client_id"
+            raise wrong_shape(name, needed=needed)
     return body
 
 

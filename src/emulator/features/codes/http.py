@@ -7,7 +7,6 @@ from typing import Final
 from msgspec import UNSET, Struct, UnsetType
 
 from emulator.callers import ANYONE, EXTENSION_WRITERS
-from emulator.errors import invalid_member
 from emulator.features.codes.grants import Marked
 from emulator.features.codes.rules import MAX_CODE_LENGTH, GrantBody, NamesBody, PollGrantBody
 from emulator.features.codes.service import CodeSets
@@ -15,9 +14,10 @@ from emulator.web.call import Call
 from emulator.web.endpoint import Header, Nothing, Parameter, WithHeaders, endpoint, id_of
 from emulator.web.streaming_json import StreamReader
 from emulator.wire import json_codec
+from emulator.wire.refusals import wrong_shape
 
 _MAX_USER_LENGTH: Final = 256
-_USER_RULE: Final = f"must be a string of 1 to {_MAX_USER_LENGTH} printable characters"
+_USER_RULE: Final = f"a string of 1 to {_MAX_USER_LENGTH} printable characters"
 _POLL: Final = id_of("poll")
 _MARKED: Final = Header(
     "Extcli-Marked", "The number of users who may redeem more codes than before the call.", "integer"
@@ -189,7 +189,7 @@ async def redeem_code(code_sets: CodeSets, call: Call) -> RedeemedCode:
     body = call.body(RedeemBody)
     named = [prize for prize in (body.prize, body.all_prizes, body.index) if prize is not UNSET]
     if len(set(named)) != 1:
-        raise invalid_member("prize", "must be the index of one set")
+        raise wrong_shape("prize", needed="the index of one set")
     redemption = await code_sets.redeem(call.caller, named[0])
     return RedeemedCode(list(redemption.all_codes), UNSET if redemption.code is None else redemption.code)
 
@@ -202,7 +202,7 @@ def _checked_users(users: list[object], at: int) -> list[str]:
     """Return the user ids, of which the first is `users[at]`; raises `BadRequest` naming an invalid one."""
     for position, user in enumerate(users, at):
         if not isinstance(user, str) or not 1 <= len(user) <= _MAX_USER_LENGTH or not user.isprintable():
-            raise invalid_member(f"users[{position}]", _USER_RULE)
+            raise wrong_shape(f"users[{position}]", needed=_USER_RULE)
     return [user for user in users if isinstance(user, str)]
 
 

@@ -19,9 +19,9 @@ from emulator.engines.records import (
     RosterRecord,
     SpentRecord,
 )
-from emulator.errors import invalid_member
 from emulator.features.codes.refusals import malformed_sets, no_set
 from emulator.stored import Stored, anything, decoded, decodes, wrong
+from emulator.wire.refusals import invalid_member
 
 MAX_SETS: Final = 10
 MAX_CODE_LENGTH: Final = 63
@@ -174,10 +174,10 @@ def grants_key(client_id: str) -> Key:
 def prizes_by_set(body: GrantBody, sets: Mapping[int, CodeSet]) -> dict[str, tuple[int, int]]:
     """Return the codes granted and the limit by set id. Raises `BadRequest` for a wrong limit or prize."""
     if not body.prizes or len(body.prizes) > _MAX_PRIZES:
-        raise invalid_member("prizes", f"must list 1 to {_MAX_PRIZES} set indices")
+        raise invalid_member("prizes", len(body.prizes), f"1 to {_MAX_PRIZES} set indices")
     for position, limit in enumerate(body.prize_limits):
         if not 0 <= limit <= _MAX_LIMIT:
-            raise invalid_member(f"prize_limits[{position}]", f"{limit} is not within 0 to {_MAX_LIMIT}")
+            raise invalid_member(f"prize_limits[{position}]", limit, f"within 0 to {_MAX_LIMIT}")
     for position, prize in enumerate(body.prizes):
         if prize not in sets:
             raise no_set(position=position, index=prize, indices=sets)

@@ -9,8 +9,8 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from emulator.engines.base import NEVER, Expired, Key
-from emulator.errors import invalid_parameter
 from emulator.wire import json_codec
+from emulator.wire.refusals import invalid_cursor, invalid_parameter
 
 MAX_ROWS: Final = 200
 DEFAULT_ROWS: Final = 100
@@ -126,7 +126,7 @@ class Filter(NamedTuple):
 def checked_rows(limit: int) -> int:
     """Return the limit; raise `BadRequest` unless it is 1 to 200."""
     if not 1 <= limit <= MAX_ROWS:
-        raise invalid_parameter("limit", f"{limit} is not within 1 to {MAX_ROWS}")
+        raise invalid_parameter("limit", limit, f"within 1 to {MAX_ROWS}")
     return limit
 
 
@@ -147,7 +147,7 @@ def after(cursor: str) -> Key | None:
     try:
         return Key(*msgspec.json.decode(bytes.fromhex(cursor), type=tuple[str, str, str, str, str]))
     except (ValueError, msgspec.MsgspecError):
-        raise invalid_parameter("cursor", f"use {FIRST!r}, or `next` of an earlier page") from None
+        raise invalid_cursor(cursor) from None
 
 
 def latest_change(expires_at: int, lifetime: int) -> int:

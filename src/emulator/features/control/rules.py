@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from emulator.clock import END_OF_TIME, clamp_instant
 from emulator.engines.base import Expired
-from emulator.errors import invalid_member
+from emulator.wire.refusals import invalid_member
 
 SYSTEM = "system"
 """As the time to set: the system's."""
@@ -55,11 +55,12 @@ def target_of(move: ClockMove, now: int) -> int | None:
     Raises `BadRequest` for a negative `advance`, or outside the years 1970 to 9999.
     """
     if move.advance is not None and move.advance < 0:
-        raise invalid_member("advance", "must be 0 or more ms; use set to move the clock back")
+        raise invalid_member("advance", move.advance, "0 or more ms; use set to move the clock back")
     chosen = None if move.set in (None, SYSTEM) else instant_of(move.set)
     target = (now if chosen is None else chosen) + (move.advance or 0)
     if target != clamp_instant(target):
-        raise invalid_member("set, advance", f"the clock would be at {target} ms; it must be 0 to {END_OF_TIME - 1}")
+        needed = f"within 0 to {END_OF_TIME - 1} ms"
+        raise invalid_member("set, advance", target, needed, f"the clock would be at {target} ms, not {needed}")
     return chosen
 
 
@@ -85,5 +86,4 @@ def instant_of(given: int | str) -> int:
             instant = instant.replace(tzinfo=UTC)
         return round(instant.timestamp() * 1_000)
     except (ValueError, OverflowError):
-        detail = f"{given[:40]!r} is not Unix ms, a time such as 2030-01-31T18:00:00Z, or system"
-        raise invalid_member("set", detail) from None
+        raise invalid_member("set", given, "Unix ms, a time such as 2030-01-31T18:00:00Z, or system") from None

@@ -10,12 +10,13 @@ from dataclasses import KW_ONLY, dataclass, field
 from msgspec import Struct
 
 from emulator.clock import SECOND, Clock
-from emulator.errors import EngineError, invalid_parameter
+from emulator.errors import EngineError
 from emulator.features.control import refusals
 from emulator.features.control.rules import ClockRecord
 from emulator.features.control.service import Control
 from emulator.ids import NewId, token_id
 from emulator.observability.audit import audit
+from emulator.wire.refusals import invalid_parameter
 
 MAX_SECONDS = 600
 
@@ -62,7 +63,7 @@ class Undo:
         cannot keep the data; then nothing is deleted.
         """
         if not 0 <= seconds <= MAX_SECONDS:
-            raise invalid_parameter("undo", f"{seconds} is not within 0 to {MAX_SECONDS} seconds")
+            raise invalid_parameter("undo", seconds, f"within 0 to {MAX_SECONDS} seconds")
         if seconds and not self.can_keep:
             raise refusals.no_undo()
         async with self._changing:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct
-
-PARAMETER: Final = "Malformed … parameter"
-"""Stands for the reasons of all malformed query parameters."""
 
 
 class Refusal(Struct, frozen=True):
@@ -29,7 +26,7 @@ class Case(NamedTuple):
     """One kind of refusal. Texts may contain `{field}` and other values of `rules.values_of`."""
 
     reasons: tuple[str, ...]
-    """`ServiceError.reason`, or `PARAMETER`."""
+    """`ServiceError.reason`."""
     detail: str
     """A regular expression that is found in the detail. Its named groups are values for the texts."""
     rule: str

@@ -8,10 +8,6 @@ from emulator.features.explanations.cases import cases
 
 DATA: Final = (
     *cases(
-        "Invalid event",
-        rows=((r"", "X8", "The event's name has the wrong form", "Choose a shorter name of printable characters."),),
-    ),
-    *cases(
         "Message too large",
         rows=(
             (r"", "X3", "The socket message is too large", "Send less, or raise --max-frame of `extcli serve`.",

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from emulator.features.explanations.cases import PARAMETER, Case, Refusal
+from emulator.features.explanations.cases import Case, Refusal
 from emulator.features.explanations.data_cases import DATA
 from emulator.features.explanations.facts import facts_of
 from emulator.features.explanations.input_cases import INPUT
@@ -29,7 +29,7 @@ def explain(refusal: Refusal) -> Explanation | None:
     """Return why a request was refused, without the text of the rule; `None` for an unknown kind of refusal."""
     if refusal.status >= _FIRST_CLOSE_CODE:
         return next(_explained((*CLOSES, OTHER_CLOSE), refusal))
-    return next(_explained(_CASES.get(_reason_key(refusal.reason), ()), refusal), None)
+    return next(_explained(_CASES.get(refusal.reason, ()), refusal), None)
 
 
 def what_was_sent(refusal: Refusal) -> str:
@@ -98,11 +98,6 @@ def _short_body(refusal: Refusal, field: str) -> str:
     """Return the body if the refusal is about all of it and it is short; else an empty text."""
     body = refusal.body.decode(errors="replace")
     return f"the body {body}" if body and not field and len(body) <= _SHORT else ""
-
-
-def _reason_key(reason: str) -> str:
-    """Return the reason by which cases are found: one for the malformed parameters of all names."""
-    return PARAMETER if re.fullmatch(r"Malformed \S+ parameter", reason) else reason
 
 
 _CASES: Final[dict[str, list[Case]]] = {}

@@ -7,8 +7,8 @@ import re
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace as with_fields
 
-from emulator.errors import NotFound
 from emulator.features.explanations import texts
+from emulator.features.explanations.refusals import no_entry, no_rule
 from emulator.features.explanations.subjects import rules_about
 from emulator.features.explanations.texts import Explanation, Rule
 from emulator.journal import DELIVERY, Entry, Journal
@@ -100,9 +100,9 @@ class Explanations:
         if closed := _with_text(explain_close(id)):
             return Explained(texts.find(closed.rule) or UNSET, explanation=closed)
         if re.fullmatch("[A-Za-z]{1,2}[0-9]{1,3}", id):
-            raise _no_rule(id)
+            raise no_rule(rule=id, hint=_hint(id))
         place = "the journal" if self._journal.is_on else "a service with --journal 0, or with --workers over 1,"
-        raise NotFound("Not Found", f"{place} has no entry of {id[:64]!r}{_hint(id)}")
+        raise no_entry(place=place, id=id[:64], hint=_hint(id))
 
     def explain_latest(self) -> Explained:
         """Explain the latest refusal that is not of a probe; the answer is empty if the journal has none."""
@@ -116,7 +116,7 @@ class Explanations:
         """Return a rule; raises `NotFound` with the names of similar ones."""
         rule = texts.find(name)
         if rule is None:
-            raise _no_rule(name)
+            raise no_rule(rule=name[:64], hint=_hint(name))
         return Explained(rule=rule)
 
     def _explained(self, entry: Entry) -> Explained:
@@ -155,10 +155,6 @@ def verdict_of(header: str) -> Verdict | None:
 def _with_text(found: Explanation | None) -> Explanation | None:
     rule = texts.find(found.rule) if found else None
     return with_fields(found, text=rule.text) if found and rule else found
-
-
-def _no_rule(name: str) -> NotFound:
-    return NotFound("Not Found", f"there is no rule {name[:64]!r}{_hint(name)}")
 
 
 def _hint(name: str) -> str:

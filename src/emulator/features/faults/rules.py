@@ -11,8 +11,9 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from emulator.callers import Role
-from emulator.errors import BadRequest, invalid_member
+from emulator.errors import ServiceError
 from emulator.faults import BROADCAST, CLOSE, CONNECT, DELAY, MESSAGE, REQUEST, STATUS, TRUNCATE, Subject
+from emulator.wire.refusals import invalid_member, missing_member, too_long
 
 MAX_FAULTS: Final = 100
 MAX_DELAY: Final = 600_000
@@ -158,15 +159,15 @@ def checked(fault: Fault, known: Known) -> Pattern:
 def pattern_of(match: str, known: Known) -> Pattern:
     """Return the pattern of a `match`. Raises `BadRequest` for one that nothing can match."""
     if len(match) > _LONGEST:
-        raise invalid_member("match", f"has {len(match)} characters; the limit is {_LONGEST}")
+        raise too_long("match", size=len(match), unit="characters", limit=_LONGEST)
     words = match.split()
     if not words:
-        raise invalid_member("match", "must not be empty; use 'POST /v1/e/vote', 'SOCKET set state' or 'BROADCAST *'")
+        raise missing_member("match", "a pattern such as 'POST /v1/e/vote', 'SOCKET set state' or 'BROADCAST *'")
     if words[0] == _SOCKET:
         return _socket_pattern(match, words[1:], known)
     if words[0] == _BROADCAST:
         if len(words) < 2:
-            raise invalid_member("match", "must name an event after BROADCAST, or '*'")
+            raise invalid_member("match", match, "BROADCAST and an event, or '*'")
         return Pattern(BROADCAST, match.split(None, 1)[1].strip())
     return _request_pattern(match, words, known)
 
@@ -176,7 +177,7 @@ def _socket_pattern(match: str, words: list[str], known: Known) -> Pattern:
         return Pattern(CONNECT, ANY)
     action, target = (*words, ANY)[:2] if words else ("", "")
     if not action or len(words) > 2:
-        raise invalid_member("match", f"{match[:80]!r} is not 'SOCKET <action> <target>' or 'SOCKET connect'")
+        raise invalid_member("match", match, "'SOCKET <action> <target>' or 'SOCKET connect'")
     pattern = Pattern(MESSAGE, action, target)
     if action in _EVERY_TARGET:
         return pattern
@@ -188,63 +189,67 @@ def _socket_pattern(match: str, words: list[str], known: Known) -> Pattern:
 
 def _request_pattern(match: str, words: list[str], known: Known) -> Pattern:
     if len(words) != 2:
-        raise invalid_member("match", f"{match[:80]!r} is not a method and a path, SOCKET … or BROADCAST …")
+        raise invalid_member("match", match, "a method and a path, SOCKET … or BROADCAST …")
     method, path = words[0].upper(), words[1]
     pattern = Pattern(REQUEST, method, path if path.endswith(ANY) else known.normalize(path))
     if not any(pattern.matches(Subject(REQUEST, *each)) for each in known.endpoints):
         if path.startswith("/_emulator"):
-            raise invalid_member("match", f"{match[:80]!r}: faults never act on the control API and the dashboard")
+            needed = (
+                "a path below /v1/e/, SOCKET … or BROADCAST …: faults never act on the control API and the dashboard"
+            )
+            raise invalid_member("match", match, needed)
         raise _unknown(match, "an endpoint", [" ".join(each) for each in known.endpoints])
     return pattern
 
 
-def _unknown(match: str, what: str, names: Iterable[str]) -> BadRequest:
+def _unknown(match: str, what: str, names: Iterable[str]) -> ServiceError:
     from difflib import get_close_matches
 
     found = get_close_matches(match, sorted(names), n=3, cutoff=0.5)
     hint = f"; did you mean {' or '.join(found)}?" if found else ""
-    return invalid_member("match", f"{match[:80]!r} is not {what} of the service{hint}")
+    return invalid_member("match", match, f"{what} of the service{hint}")
 
 
 def _check_effect(fault: Fault, pattern: Pattern) -> None:
     effects = EFFECTS[pattern.kind]
     if fault.effect not in ALL_EFFECTS:
-        raise invalid_member("effect", f"{fault.effect[:40]!r} is not one of {', '.join(ALL_EFFECTS)}")
+        raise invalid_member("effect", fault.effect, f"one of {', '.join(ALL_EFFECTS)}")
     if fault.effect not in effects:
-        detail = f"{fault.effect!r} is not one of {', '.join(effects)}, the effects on {_NAMES[pattern.kind]}"
-        raise invalid_member("effect", f"{detail} such as {fault.match[:80]!r}")
+        needed = f"one of {', '.join(effects)}, the effects on {_NAMES[pattern.kind]} such as {fault.match[:80]!r}"
+        raise invalid_member("effect", fault.effect, needed)
     taken = _PARAMETERS.get(fault.effect, ())
     for effect, names in _PARAMETERS.items():
         for name in names:
             if name not in taken and getattr(fault, name) is not None:
-                raise invalid_member(name, f"must be absent with the effect {fault.effect!r}; it belongs to {effect!r}")
+                problem = f"must be absent with the effect {fault.effect!r}; it belongs to {effect!r}"
+                raise invalid_member(name, getattr(fault, name), f"no {name}, or the effect {effect}", problem)
     if fault.effect == DELAY and fault.delay is None:
-        raise invalid_member("delay", f"is missing: the effect 'delay' needs 0 to {MAX_DELAY} ms")
+        raise missing_member("delay", f"the effect 'delay' needs 0 to {MAX_DELAY} ms")
     if fault.delay_max is not None and fault.delay_max < (fault.delay or 0):
-        raise invalid_member("delay_max", f"{fault.delay_max} is below {fault.delay}, the delay")
+        raise invalid_member("delay_max", fault.delay_max, f"{fault.delay} or more, the delay")
 
 
 def _check_members(fault: Fault, kind: str) -> None:
     if fault.id and not _ID.fullmatch(fault.id):
-        raise invalid_member("id", f"{fault.id[:80]!r} must be 1 to 64 letters, digits, '-' and '_'")
+        raise invalid_member("id", fault.id, "1 to 64 letters, digits, '-' and '_'")
     for name in CONDITIONS[BROADCAST]:
         value: str = getattr(fault, name)
         if value and name not in CONDITIONS[kind]:
-            detail = f"must be absent with {fault.match[:80]!r}; {_NAMES[kind]} have only the conditions "
-            raise invalid_member(name, f"{detail}{', '.join(CONDITIONS[kind])}")
+            only = f"{_NAMES[kind]} have only the conditions {', '.join(CONDITIONS[kind])}"
+            raise invalid_member(name, value, only, f"must be absent with {fault.match[:80]!r}; {only}")
         if len(value) > _LONGEST:
-            raise invalid_member(name, f"has {len(value)} characters; the limit is {_LONGEST}")
+            raise too_long(name, size=len(value), unit="characters", limit=_LONGEST)
     if fault.role and fault.role not in set(Role):
-        raise invalid_member("role", f"{fault.role[:40]!r} is not one of {', '.join(Role)}")
+        raise invalid_member("role", fault.role, f"one of {', '.join(Role)}")
     for name, (low, high) in _RANGES.items():
         number: int | None = getattr(fault, name)
         if number is not None and not low <= number <= high:
-            raise invalid_member(name, f"{number} is not within {low} to {high}")
+            raise invalid_member(name, number, f"within {low} to {high}")
     if fault.share is not None and not 0 < fault.share <= 1:
-        raise invalid_member("share", f"{fault.share} must be over 0, and at most 1")
+        raise invalid_member("share", fault.share, "over 0, and at most 1")
     if fault.code is not None and not any(low <= fault.code <= high for low, high in _ALLOWED["close_codes"]):
         ranges = ", ".join(f"{low} to {high}" for low, high in _ALLOWED["close_codes"])
-        raise invalid_member("code", f"{fault.code} may not be sent; use {ranges}")
+        raise invalid_member("code", fault.code, f"within {ranges}")
 
 
 ALL_EFFECTS: Final = tuple(dict.fromkeys(effect for effects in EFFECTS.values() for effect in effects))

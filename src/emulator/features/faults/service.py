@@ -16,7 +16,8 @@ from emulator.faults import DELAY, Held, Hit, Subject
 from emulator.features.faults import refusals, rules
 from emulator.features.faults.rules import Fault, Known, Pattern
 from emulator.observability.audit import audit
-from emulator.wire.json_codec import error_text
+from emulator.wire.json_codec import misshapen
+from emulator.wire.refusals import invalid_member
 
 """The reason of the refusal if several processes may serve the same data."""
 
@@ -121,7 +122,7 @@ class FaultPlan:
         try:
             faults = convert({"faults": documents}, FaultList).faults
         except ValidationError as error:
-            raise BadRequest("Invalid body", error_text(error)) from None
+            raise misshapen(error) from None
         patterns = self._checked(faults)
         if (count := len(self._armed.keys() | {fault.id for fault in faults})) > rules.MAX_FAULTS:
             raise refusals.too_many_faults(count=count, limit=rules.MAX_FAULTS)
@@ -238,7 +239,7 @@ class FaultPlan:
                 error.detail = f"faults[{position}].{error.detail}"
                 raise
             if fault.id in ids:
-                raise BadRequest("Invalid body", f"faults[{position}].id: {fault.id!r} is not unique")
+                raise invalid_member(f"faults[{position}].id", fault.id, "unique")
             ids |= {fault.id} if fault.id else set()
         return patterns
 

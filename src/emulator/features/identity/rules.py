@@ -10,8 +10,8 @@ from msgspec import Struct
 from emulator.callers import opaque_id_of
 from emulator.clock import MINUTE
 from emulator.engines.records import DocumentRecord
-from emulator.errors import BadRequest, invalid_member
 from emulator.stored import VALUE, Stored, text_of
+from emulator.wire.refusals import invalid_member, wrong_shape
 
 TOKEN_LIFETIME = 30 * MINUTE
 """Lifetime of a sandbox token in ms; the published SDK refreshes it every 25 minutes."""
@@ -55,7 +55,7 @@ def identities_of(body: AuthtokenBody, anonymous_id: Callable[[], str]) -> list[
     opaque_id = id_text(body.opaque_user_id)
     if opaque_id:
         if not opaque_id.startswith(("U", "A")) or len(named) > 1:
-            raise invalid_member("opaque_user_id", "must start with U or A, and name one user")
+            raise invalid_member("opaque_user_id", opaque_id, "an id that starts with U or A, and names one user")
         return [Identity(named[0] if named else None, opaque_id)]
     return [Identity(user_id, opaque_id_of(user_id)) for user_id in named] or [Identity(None, anonymous_id())]
 
@@ -64,7 +64,10 @@ def id_text(value: str | int | None) -> str:
     """Return an id as text, empty for `None`. Raises `BadRequest` unless it is at most 256 printable characters."""
     text = "" if value is None else str(value)
     if len(text) > _MAX_ID_LENGTH or not text.isprintable():
-        raise BadRequest("Invalid body", f"an id has at most {_MAX_ID_LENGTH} printable characters")
+        raise wrong_shape(
+            problem=f"an id has at most {_MAX_ID_LENGTH} printable characters",
+            needed=f"ids of at most {_MAX_ID_LENGTH} printable characters",
+        )
     return text
 
 

@@ -12,7 +12,6 @@ from emulator.auth.tokens import Tokens
 from emulator.callers import Caller
 from emulator.clock import Clock
 from emulator.config.extensions import Extensions
-from emulator.errors import invalid_parameter
 from emulator.features.identity.directory import Directory
 from emulator.features.identity.rules import TOKEN_LIFETIME, AuthtokenBody, id_text, identities_of
 from emulator.hints import Hints
@@ -20,6 +19,7 @@ from emulator.ids import anonymous_id
 from emulator.limits.connection_limit import hidden_address
 from emulator.limits.pages import FIRST
 from emulator.parity.service import excuse
+from emulator.wire.refusals import invalid_cursor
 
 PAGE = 1_000
 """User ids in one page of `user_ids`."""
@@ -125,4 +125,4 @@ def _after(cursor: str) -> str:
     try:
         return bytes.fromhex(cursor).decode()
     except ValueError:
-        raise invalid_parameter("cursor", f"use {FIRST!r}, or `next` of an earlier page") from None
+        raise invalid_cursor(cursor) from None

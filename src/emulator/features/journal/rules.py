@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from emulator.callers import Role
-from emulator.errors import invalid_parameter
 from emulator.journal import DELIVERY, FRAME, REQUEST, Entry
+from emulator.wire.refusals import invalid_parameter
 
 DEFAULT_LIMIT: Final = 100
 MAX_LIMIT: Final = 1_000
@@ -46,7 +46,8 @@ class Page:
 def check_names(query: Mapping[str, str], *allowed: str) -> None:
     """Raise `BadRequest` for an unknown parameter: a misspelled filter would select everything."""
     if unknown := sorted(query.keys() - set(allowed)):
-        raise invalid_parameter(unknown[0], f"is unknown; use {', '.join(allowed)}")
+        known = ", ".join(allowed)
+        raise invalid_parameter(unknown[0], query[unknown[0]], f"one of {known}", f"is unknown; use {known}")
 
 
 def page_of(query: Mapping[str, str]) -> Page:
@@ -54,10 +55,10 @@ def page_of(query: Mapping[str, str]) -> Page:
     since, before = number_of(query, "since"), number_of(query, "before")
     limit = query.get("limit") or str(DEFAULT_LIMIT)
     if not _NUMBER.fullmatch(limit) or not 1 <= int(limit) <= MAX_LIMIT:
-        raise invalid_parameter("limit", f"{limit[:40]!r} is not within 1 to {MAX_LIMIT}")
+        raise invalid_parameter("limit", limit, f"within 1 to {MAX_LIMIT}")
     order = query.get("order") or (ORDERS[0] if since is None else ORDERS[1])
     if order not in ORDERS:
-        raise invalid_parameter("order", f"{order[:40]!r} is not one of {', '.join(ORDERS)}")
+        raise invalid_parameter("order", order, f"one of {', '.join(ORDERS)}")
     return Page(since, before, int(limit), order == ORDERS[0])
 
 
@@ -67,7 +68,7 @@ def number_of(query: Mapping[str, str], name: str) -> int | None:
     if not text:
         return None
     if not _NUMBER.fullmatch(text):
-        raise invalid_parameter(name, f"{text[:40]!r} is not a whole number of 0 or more")
+        raise invalid_parameter(name, text, "a whole number of 0 or more")
     return int(text)
 
 
@@ -81,7 +82,9 @@ def matches_of(query: Mapping[str, str]) -> Matches | None:
         checks.append(lambda entry: not entry.is_probe)
     for name in FILTERS:
         if len(query.get(name, "")) > _MAX_LENGTH:
-            raise invalid_parameter(name, f"has over {_MAX_LENGTH} characters")
+            raise invalid_parameter(
+                name, query[name], f"at most {_MAX_LENGTH} characters", f"has over {_MAX_LENGTH} characters"
+            )
     if not checks:
         return None
     return checks[0] if len(checks) == 1 else lambda entry: all(check(entry) for check in checks)
@@ -89,7 +92,7 @@ def matches_of(query: Mapping[str, str]) -> Matches | None:
 
 def _wants_probes(text: str) -> bool:
     if text not in ("", "true", "false"):
-        raise invalid_parameter("probes", f"{text[:40]!r} is not one of true, false")
+        raise invalid_parameter("probes", text, "one of true, false")
     return text == "true"
 
 
@@ -97,9 +100,7 @@ def _status(text: str) -> Matches:
     wanted = text.split(",")
     for each in wanted:
         if not _STATUS.fullmatch(each):
-            raise invalid_parameter(
-                "status", f"{each[:40]!r} is not a status such as 403, 4xx or none; join several with commas"
-            )
+            raise invalid_parameter("status", each, "a status such as 403, 4xx or none; join several with commas")
     classes = {int(each[0]) for each in wanted if each.endswith("xx")}
     single = {int(each) for each in wanted if each.isdigit()}
     selects_unanswered = "none" in wanted
@@ -124,7 +125,7 @@ def _method(text: str) -> Matches:
 def _role(text: str) -> Matches:
     wanted = set(text.split(","))
     if unknown := sorted(wanted - set(Role)):
-        raise invalid_parameter("role", f"{unknown[0][:40]!r} is not one of {', '.join(Role)}")
+        raise invalid_parameter("role", unknown[0], f"one of {', '.join(Role)}")
     return lambda entry: entry.caller is not None and entry.caller.role in wanted
 
 
@@ -154,7 +155,7 @@ def _kind(text: str) -> Matches:
     wanted = text.split(",")
     for each in wanted:
         if each not in KINDS:
-            raise invalid_parameter("kind", f"{each[:40]!r} is not one of {', '.join(KINDS)}")
+            raise invalid_parameter("kind", each, f"one of {', '.join(KINDS)}")
     return lambda entry: entry.kind in wanted
 
 

@@ -13,9 +13,9 @@ from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from emulator.callers import Caller, Role, opaque_id_of
-from emulator.errors import invalid_parameter
 from emulator.features.journal.commands import words_of
 from emulator.journal import FRAME, HIDDEN, REQUEST, Entry
+from emulator.wire.refusals import invalid_parameter
 
 DEFAULT_URL: Final = "http://127.0.0.1:8282"
 SERVICE: Final = "/v1/e/"
@@ -28,10 +28,10 @@ def snippet_of(entry: Entry, form: str, url: str) -> str:
     """
     make = FORMS.get(form)
     if make is None:
-        raise invalid_parameter("as", f"{form[:40]!r} is not one of {', '.join(FORMS)}")
+        raise invalid_parameter("as", form, f"one of {', '.join(FORMS)}")
     if entry.kind != REQUEST and not (entry.kind == FRAME and form == "extcli"):
-        other = " A frame can be written as extcli." if entry.kind == FRAME else ""
-        raise invalid_parameter("as", f"a {entry.kind} cannot be written as {form}.{other}")
+        needed = "extcli, the form of frames" if entry.kind == FRAME else f"a form of a {entry.kind}, which has none"
+        raise invalid_parameter("as", form, needed)
     notes = "".join(f"# {note}\n" for note in _notes(entry, form))
     return f"{notes}{make(entry, url or DEFAULT_URL)}\n"
 
@@ -85,7 +85,9 @@ def _extcli(entry: Entry, url: str) -> str:
 def _pytest(entry: Entry, url: str) -> str:
     caller = entry.caller
     if caller is None or not _path(entry).startswith(SERVICE):
-        raise invalid_parameter("as", f"only a request below {SERVICE} with a caller can be a test")
+        raise invalid_parameter(
+            "as", "pytest", f"a form of this entry; a test is of a request below {SERVICE} with a caller"
+        )
     name, query = entry.name.partition(" ")[2].removeprefix(SERVICE), dict(_query(entry))
     arguments = [repr(_method(entry)), repr(name)]
     if entry.request:
@@ -192,11 +194,13 @@ def _frame_words(entry: Entry) -> list[str]:
     """Return the command that sends such a frame. Raises `BadRequest` for one that is no request."""
     frame = _json(entry.request)
     if not isinstance(frame, dict) or not isinstance(frame.get("action"), str):
-        raise invalid_parameter("as", "the frame is no request")
+        raise invalid_parameter("as", "extcli", "a form of this frame, which is no request")
     params, data = frame.get("params"), frame.get("data")
     target = params.get("target") if isinstance(params, dict) else None
     words = [frame["action"], *([target] if isinstance(target, str) else [])]
     options = ["--data", json.dumps(data)] if data is not None else []
     if any(each.startswith("-") for each in words):
-        raise invalid_parameter("as", "the action or target of the frame begins with '-', as options of commands do")
+        raise invalid_parameter(
+            "as", "extcli", "a form of this frame, whose action or target begins with '-', as options do"
+        )
     return ["socket", "send", *words, *options]

@@ -6,11 +6,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from emulator.errors import invalid_parameter
 from emulator.parity.service import Parity
 from emulator.parity.tally import Seen
 from emulator.web.call import Call
 from emulator.web.endpoint import Audience, Parameter, endpoint
+from emulator.wire.refusals import invalid_parameter
 
 NAMESPACE, SERVICE = "namespace", "service"
 _OF: Final = Parameter(
@@ -35,7 +35,7 @@ async def read_parity(parity: Parity, call: Call) -> Verdicts:
     """
     of = call.text("of") or NAMESPACE
     if of not in (NAMESPACE, SERVICE):
-        raise invalid_parameter("of", f"{of[:40]!r} is not {NAMESPACE} or {SERVICE}")
+        raise invalid_parameter("of", of, f"{NAMESPACE} or {SERVICE}")
     return Verdicts((parity.total if of == SERVICE else parity.tally).seen)
 
 

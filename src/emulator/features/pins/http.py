@@ -7,11 +7,11 @@ from typing import Final
 from msgspec import Struct
 
 from emulator.callers import CHANNEL_WRITERS, Role
-from emulator.errors import invalid_member
 from emulator.features.pins.rules import checked_client_id
 from emulator.features.pins.service import Pins
 from emulator.web.call import Call
 from emulator.web.endpoint import CHANNEL, Audience, Nothing, endpoint
+from emulator.wire.refusals import missing_member, wrong_shape
 
 _BROADCASTER: Final = frozenset({Role.BROADCASTER})
 _SECRETS: Final = frozenset({"pin", "token", "jwt"})
@@ -114,10 +114,7 @@ async def check_pin_token(pins: Pins, call: Call) -> Nothing:
     """
     client_id, token = _client_id(call), call.body(TokenBody).jwt
     if not token:
-        raise invalid_member(
-            "jwt",
-            "the token of POST pin is missing; a pin is not accepted in its place",
-        )
+        raise missing_member("jwt", "the token of POST pin; a pin is not accepted in its place")
     await pins.check_validated(client_id, token)
     return Nothing()
 
@@ -140,7 +137,7 @@ async def expire_pin(pins: Pins, call: Call) -> Nothing:
     """Make one PIN expire now, without moving the clock. Links that were made with it stay."""
     body = call.body(Expiry)
     if bool(body.pin) == bool(body.digest):
-        raise invalid_member("pin, digest", "give one of them")
+        raise wrong_shape("pin, digest", needed="one of the two")
     await pins.expire(body.client_id, pin=body.pin, digest=body.digest)
     return Nothing()
 

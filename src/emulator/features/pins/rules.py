@@ -12,8 +12,8 @@ from emulator.callers import Caller, Grant, Role, opaque_id_of
 from emulator.clock import DAY, MINUTE
 from emulator.engines.base import Key
 from emulator.engines.records import DocumentRecord
-from emulator.errors import invalid_member
 from emulator.stored import Stored, decodes
+from emulator.wire.refusals import invalid_member, missing_member
 
 PIN: Final = "pin"
 """The kind of the keys of PINs."""
@@ -110,12 +110,10 @@ class Authenticated(Struct):
 def checked_client_id(client_id: str, field: str) -> str:
     """Return the client id; raise `BadRequest` naming `field` if it is missing or malformed."""
     if not client_id:
-        raise invalid_member(field, "the client id is missing")
+        raise missing_member(field, "the client id of your extension")
     if len(client_id) > _MAX_CLIENT_ID_LENGTH or not client_id.isprintable() or " " in client_id or '"' in client_id:
-        raise invalid_member(
-            field,
-            f"a client id has at most {_MAX_CLIENT_ID_LENGTH} printable characters, no spaces and no quotes",
-        )
+        needed = f"a client id of at most {_MAX_CLIENT_ID_LENGTH} printable characters, without spaces and quotes"
+        raise invalid_member(field, client_id, needed)
     return client_id
 
 

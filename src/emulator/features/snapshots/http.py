@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from emulator.errors import invalid_parameter
 from emulator.features.snapshots.service import Loaded, Snapshots
 from emulator.web.call import Call
 from emulator.web.endpoint import Audience, Parameter, Streamed, endpoint
+from emulator.wire.refusals import invalid_parameter
 
 _KEYS: Final = Parameter("keys", "`true` includes the signing key, links, PINs and PIN tokens.")
 
@@ -24,7 +24,7 @@ async def save_snapshot(snapshots: Snapshots, call: Call) -> Streamed:
     """Save all data and the clock as one JSON document with one record per line."""
     keys = call.text("keys") or "false"
     if keys not in ("true", "false"):
-        raise invalid_parameter("keys", f"{keys[:40]!r} must be true or false")
+        raise invalid_parameter("keys", keys, "true or false")
     return Streamed(snapshots.save(keys=keys == "true"))
 
 

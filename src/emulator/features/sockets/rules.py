@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from emulator.engines.base import Key
-from emulator.errors import invalid_member
+from emulator.wire.refusals import invalid_member, too_long, wrong_shape
 
 PAGE: Final = "page"
 """The target that counts pages; the kind of a page's connection."""
@@ -65,13 +65,12 @@ def topic_name(topic: Key) -> str:
 def check_selection(selection: Selection) -> None:
     """Raise `BadRequest` unless the selection names one connection or all."""
     if (selection.socket is None) == (not selection.all):
-        raise invalid_member("socket, all", 'give the number of one socket, or {"all": true}')
+        raise wrong_shape("socket, all", needed='the number of one socket, or {"all": true}')
 
 
 def check_closing(closing: Closing) -> None:
     """Raise `BadRequest` for a close code that may not be sent, and for a reason that a frame cannot hold."""
     if closing.code not in _STANDARD_CODES and not 3000 <= closing.code <= 4999:
-        detail = f"{closing.code} may not be sent; use 1000 to 1003, 1007 to 1014 or 3000 to 4999"
-        raise invalid_member("code", detail)
+        raise invalid_member("code", closing.code, "within 1000 to 1003, 1007 to 1014 or 3000 to 4999")
     if (size := len(closing.reason.encode())) > MAX_REASON:
-        raise invalid_member("reason", f"has {size} bytes; the limit is {MAX_REASON}")
+        raise too_long("reason", size=size, unit="bytes", limit=MAX_REASON)

@@ -14,7 +14,7 @@ from msgspec import Struct
 from emulator.callers import Caller
 from emulator.changes import Changes
 from emulator.engines.base import Key
-from emulator.errors import NotFound, invalid_parameter
+from emulator.errors import NotFound
 from emulator.features.sockets.rules import (
     GAME,
     PAGE,
@@ -28,6 +28,7 @@ from emulator.features.sockets.rules import (
 from emulator.limits.pages import FIRST, Page
 from emulator.observability.audit import audit
 from emulator.realtime.hub import SOCKET
+from emulator.wire.refusals import invalid_cursor
 
 
 class Connection(Protocol):
@@ -241,5 +242,5 @@ def _record(peer: Peer, kind: str, where: tuple[str, str], role: str, user_id: s
 def _number_of(cursor: str) -> int:
     """Return the number of the last connection of the page before. Raises `BadRequest`."""
     if not cursor.isascii() or not (cursor or FIRST).isdecimal() or len(cursor) > 18:
-        raise invalid_parameter("cursor", f"use {FIRST!r}, or `next` of an earlier page")
+        raise invalid_cursor(cursor)
     return int(cursor or FIRST)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from emulator.engines.base import Key
-from emulator.errors import invalid_parameter
 from emulator.features.sockets.rules import KINDS, PAGE
 from emulator.realtime.hub import ANY_NAME, Hub
+from emulator.wire.refusals import invalid_parameter
 
 CONNECTED: Final = "connected"
 _NAMED: Final = ("poll", "event")
@@ -36,7 +36,7 @@ class Subscribers:
         kind = KINDS.get(target if target in _NAMED else id)
         if kind is None or (target in _NAMED and not name):
             known = ", ".join(f"{each}:NAME" if each in _NAMED else each for each in (CONNECTED, *KINDS))
-            raise invalid_parameter("id", f"{id[:40]!r} is not one of {known}")
+            raise invalid_parameter("id", id, f"one of {known}")
 
         def matches(topic: Key) -> bool:
             here = topic.channel == channel or (not topic.channel and kind not in _IN_CHANNEL)

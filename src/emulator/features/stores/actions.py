@@ -9,7 +9,6 @@ from msgspec import UNSET, Struct, UnsetType
 
 from emulator.callers import Caller, role_error
 from emulator.engines.base import Key
-from emulator.errors import BadRequest, invalid_member
 from emulator.features.stores.rules import (
     ALL_CONFIG,
     CHANNEL_CONFIG,
@@ -20,6 +19,7 @@ from emulator.features.stores.rules import (
 )
 from emulator.features.stores.service import Stores
 from emulator.realtime.action import Message, action, feed
+from emulator.wire.refusals import invalid_member, missing_member
 
 _STATES = {"channel": CHANNEL_STATE, "extension": EXTENSION_STATE}
 _CONFIGS = {"channel": CHANNEL_CONFIG, "extension": EXTENSION_CONFIG}
@@ -150,7 +150,7 @@ def _target_id(message: Message) -> str:
 def _store(stores: dict[str, Store], store_id: str, member: str, *others: str) -> Store:
     if store_id not in stores:
         known = ", ".join((*stores, *others))
-        raise invalid_member(f"data.{member}", f"{store_id[:40]!r} is not one of {known}")
+        raise invalid_member(f"data.{member}", store_id, f"one of {known}")
     return stores[store_id]
 
 
@@ -162,7 +162,7 @@ def _writable(store: Store, caller: Caller) -> Store:
 
 def _required(value: Any | UnsetType, member: str) -> Any:
     if value is UNSET:
-        raise BadRequest("Invalid body", f"data.{member} is missing")
+        raise missing_member(f"data.{member}")
     return value
 
 

@@ -14,10 +14,11 @@ from emulator.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller,
 from emulator.clock import DAY
 from emulator.engines.base import Key
 from emulator.engines.records import DocumentRecord
-from emulator.errors import BadRequest, ServiceError
+from emulator.errors import ServiceError
 from emulator.features.stores.refusals import no_store, store_changed, store_too_large, too_many_users
 from emulator.stored import VALUE, Stored, decoded, wrong
 from emulator.wire import json_codec
+from emulator.wire.refusals import wrong_shape
 
 MAX_BYTES = 64 * 1024
 """The limit of a store's compact JSON after a write (ruling S4)."""
@@ -151,7 +152,7 @@ def encode_document(
 ) -> bytes:
     """Return the compact JSON of a store's new content; raise `BadRequest` if it is no object or too large."""
     if not isinstance(document, dict):
-        raise BadRequest("Invalid body", f"{name} must be a JSON object")
+        raise wrong_shape(needed="a JSON object", problem=f"{name} must be a JSON object")
     text = json_codec.encode(document)
     if len(text) > max_bytes:
         raise too_large(member=name, size=len(text), limit=max_bytes)

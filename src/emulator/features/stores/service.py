@@ -14,7 +14,6 @@ from emulator.changes import Changes
 from emulator.clock import Clock
 from emulator.config.settings import Settings
 from emulator.engines.base import Documents, Key
-from emulator.errors import BadRequest
 from emulator.features.stores.patches import apply_patch
 from emulator.features.stores.refusals import (
     no_user,
@@ -40,10 +39,12 @@ from emulator.parity.lapses import Lapses
 from emulator.realtime.publisher import Publisher
 from emulator.wire import json_codec
 from emulator.wire.json_members import members_of
+from emulator.wire.refusals import wrong_shape
 
 Patch = dict[str, Any] | list[Any] | msgspec.Raw
 """Undecoded if it comes from a large map."""
 _EMPTY = b"{}"
+_PATCH = "an array of operations or an object to merge"
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 """Leaves the members of a store undecoded."""
 _AT_ONCE = 16
@@ -160,7 +161,7 @@ class Stores:
         """Apply a JSON Patch or a merge patch to the caller's record, and return the new record."""
         key = self._key(store, caller, channel)
         if not isinstance(patch, dict | list):
-            raise BadRequest("Invalid body", "a patch must be an array of operations or an object to merge")
+            raise wrong_shape(needed=_PATCH, problem=f"a patch must be {_PATCH}")
         written = await self._write(store, [key], lambda found: {key: _patched(store, found.get(key, _EMPTY), patch)})
         _audit("stores patched", store, caller)
         return written[key]
@@ -246,7 +247,7 @@ class Stores:
     async def _patches(self, store: Store, caller: Caller, channel: str | None, body: Any) -> dict[Key, Patch]:
         """Return the patch of each record that the body changes. Raises `BadRequest` for two patches of one user."""
         if not isinstance(body, dict | list):
-            raise BadRequest("Invalid body", "the body must be an array of operations or an object to merge")
+            raise wrong_shape(needed=_PATCH, problem=f"the body must be {_PATCH}")
         if isinstance(body, list) or not is_map_of_patches(store, caller, body):
             return {self._key(store, caller, channel): body}
         ids = unique_ids(list(body))

@@ -11,10 +11,10 @@ from msgspec import Struct
 
 from emulator.callers import CHANNEL_WRITERS
 from emulator.engines.base import Key
-from emulator.errors import BadRequest
 from emulator.features.transactions.rules import Transaction
 from emulator.features.transactions.service import TARGET, Transactions
 from emulator.realtime.action import Done, Message, action, feed
+from emulator.wire.refusals import missing_member
 
 
 class SkuBody(Struct):
@@ -63,7 +63,7 @@ async def transaction_topics(transactions: Transactions, message: Message) -> tu
 def _sku(message: Message) -> str:
     sku = message.body(SkuBody).sku
     if not sku:
-        raise BadRequest("Invalid body", "data.sku is missing: name a product, or '*' for all")
+        raise missing_member("data.sku", "name a product, or '*' for all")
     return sku
 
 

@@ -36,6 +36,7 @@ from emulator.parity.rules import OTHER_POSTER, RECEIPT
 from emulator.parity.service import note
 from emulator.realtime.publisher import Publisher
 from emulator.wire import json_codec
+from emulator.wire.refusals import wrong_shape
 
 ANY: Final = "*"
 TARGET: Final = "twitchPurchaseBits"
@@ -144,7 +145,7 @@ class Transactions:
         The id is the platform's or this service's.
         """
         if not (transaction_id or (sku and user_id)):
-            raise BadRequest("Invalid body", "data must contain transaction_id or muxy_id, or sku and user_id")
+            raise wrong_shape("data", needed="an object with transaction_id or muxy_id, or with sku and user_id")
         buyers = [] if transaction_id else await self._users.aliases(caller.client_id, [user_id])
         async for key, each in self._outstanding(caller, required_channel(channel, "a purchase")):
             is_users = any(each.sku == sku and each.user_id in ids for ids in buyers)

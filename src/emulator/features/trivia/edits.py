@@ -8,7 +8,6 @@ from typing import Final
 import msgspec
 from msgspec import UNSET
 
-from emulator.errors import invalid_member
 from emulator.features.trivia.refusals import (
     no_state,
     no_winner,
@@ -27,6 +26,7 @@ from emulator.features.trivia.rules import (
     question_of,
     sort_order,
 )
+from emulator.wire.refusals import invalid_member, too_long
 from emulator.wire.text import checked_text
 
 MAX_QUESTIONS: Final = 64
@@ -115,6 +115,6 @@ def _check(body: Option, where: str) -> None:
     for name, longest in _MAX_LENGTHS.items():
         text = getattr(body, name)
         if text is not UNSET and len(text) > longest:
-            raise invalid_member(f"{where}{name}", f"has {len(text)} characters; the limit is {longest}")
+            raise too_long(f"{where}{name}", size=len(text), unit="characters", limit=longest)
     if not -_MAX_ORDER <= sort_order(body) <= _MAX_ORDER:
-        raise invalid_member(f"{where}order", f"must be within -{_MAX_ORDER} to {_MAX_ORDER}")
+        raise invalid_member(f"{where}order", sort_order(body), f"within -{_MAX_ORDER} to {_MAX_ORDER}")

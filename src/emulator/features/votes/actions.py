@@ -8,12 +8,12 @@ from msgspec import UNSET, Struct, UnsetType
 
 from emulator.callers import CHANNEL_WRITERS, is_global, required_channel
 from emulator.engines.base import Key
-from emulator.errors import invalid_member
 from emulator.features.votes.definitions import PollConfig
 from emulator.features.votes.results import PollResults
 from emulator.features.votes.service import Polls
 from emulator.realtime.action import Done, Message, action, feed
 from emulator.wire import json_codec
+from emulator.wire.refusals import missing_member
 
 
 class CreateBody(Struct):
@@ -86,7 +86,7 @@ async def poll_topic(polls: Polls, message: Message) -> tuple[Key, ...]:
     body = message.body(PollTopicBody)
     poll_id = body.topic_id or body.poll_id
     if not poll_id:
-        raise invalid_member("data.topic_id", "must name a poll, or be '*' for all polls of the channel")
+        raise missing_member("data.topic_id", "name a poll, or '*' for all polls of the channel")
     return (await polls.topic(message.caller, _channel(message, poll_id), poll_id),)
 
 

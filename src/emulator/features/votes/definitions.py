@@ -11,9 +11,9 @@ from msgspec import UNSET, Struct, UnsetType, field
 from emulator.callers import GLOBAL, is_global
 from emulator.clock import END_OF_TIME, SECOND
 from emulator.engines.base import NEVER, Terms
-from emulator.errors import invalid_member
 from emulator.features.votes.refusals import already_defined, poll_changed
 from emulator.wire import json_codec
+from emulator.wire.refusals import invalid_member, too_long
 
 _MAX_PROMPT_BYTES = 256
 _MAX_OPTION_BYTES = 128
@@ -73,16 +73,17 @@ def checked_definition(poll_id: str, config: PollConfig, *, now: int) -> Definit
     options = _checked_options(config.options)
     _check_size("prompt", config.prompt, _MAX_PROMPT_BYTES)
     if (size := len(json_codec.encode(config.user_data))) > _MAX_USER_DATA_BYTES:
-        raise invalid_member("userData", f"{size} bytes of JSON; the limit is {_MAX_USER_DATA_BYTES}")
+        raise too_long("userData", size=size, unit="bytes of JSON", limit=_MAX_USER_DATA_BYTES)
     if config.global_ and not is_global(poll_id):
-        raise invalid_member("global", f"the id of a global poll must start with {GLOBAL!r}")
+        needed = f"an id that starts with {GLOBAL!r}"
+        raise invalid_member("global", "true", needed, f"the id of a global poll must start with {GLOBAL!r}")
     _check_within("distinctOptionsPerUser", config.distinct_options_per_user, _MAX_DISTINCT_OPTIONS)
     _check_within("totalVotesPerUser", config.total_votes_per_user, MAX_VOTES)
     _check_within("votesPerOption", config.votes_per_option, MAX_VOTES)
     starts_at = _unix_seconds("startsAt", config.starts_at, "startsIn", config.starts_in, now)
     ends_at = _unix_seconds("endsAt", config.ends_at, "endsIn", config.ends_in, now)
     if starts_at and ends_at and starts_at > ends_at:
-        raise invalid_member("startsAt", "must not be after endsAt")
+        raise invalid_member("startsAt", starts_at, f"at or before endsAt, {ends_at}")
     return Definition(
         id=poll_id,
         prompt=config.prompt,
@@ -167,11 +168,9 @@ def _unix_seconds(name: str, absolute: int, relative_name: str, relative: int, n
     if absolute == _NOW and name == "endsAt":
         return seconds
     if not 0 <= absolute <= _LAST_SECOND:
-        raise invalid_member(name, f"{absolute} is not within 0 to {_LAST_SECOND} Unix seconds")
+        raise invalid_member(name, absolute, f"within 0 to {_LAST_SECOND} Unix seconds")
     if not 0 <= relative < _LAST_SECOND - seconds:
-        raise invalid_member(
-            relative_name, f"{relative} is not within 0 to {_LAST_SECOND - seconds - 1} seconds from now"
-        )
+        raise invalid_member(relative_name, relative, f"within 0 to {_LAST_SECOND - seconds - 1} seconds from now")
     return absolute or (-(-now // SECOND) + relative if relative else 0)
 
 
@@ -180,7 +179,12 @@ def _checked_options(options: list[str] | UnsetType) -> list[str]:
     if options is UNSET:
         return []
     if not 1 <= len(options) <= _MAX_OPTIONS:
-        raise invalid_member("options", f"{len(options)} given; a poll has 1 to {_MAX_OPTIONS}, or leave the field out")
+        raise invalid_member(
+            "options",
+            f"{len(options)} options",
+            f"1 to {_MAX_OPTIONS} options; leave the field out for none",
+            f"{len(options)} given; a poll has 1 to {_MAX_OPTIONS}, or leave the field out",
+        )
     for index, option in enumerate(options):
         _check_size(f"options[{index}]", option, _MAX_OPTION_BYTES)
     return options
@@ -188,10 +192,10 @@ def _checked_options(options: list[str] | UnsetType) -> list[str]:
 
 def _check_within(name: str, value: int, most: int) -> None:
     if not 1 <= value <= most:
-        raise invalid_member(name, f"{value} is not within 1 to {most}")
+        raise invalid_member(name, value, f"within 1 to {most}")
 
 
 def _check_size(name: str, text: str, limit: int) -> None:
     size = len(text.encode())
     if size > limit:
-        raise invalid_member(name, f"{size} bytes; the limit is {limit}")
+        raise too_long(name, size=size, unit="bytes", limit=limit)

@@ -7,7 +7,6 @@ from typing import Any, Final
 from msgspec import Struct
 
 from emulator.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS
-from emulator.errors import invalid_parameter
 from emulator.features.votes.definitions import Definition, PollConfig
 from emulator.features.votes.listing import PollList
 from emulator.features.votes.rules import Poll
@@ -16,6 +15,7 @@ from emulator.features.votes.stored import Vote
 from emulator.web.call import Call
 from emulator.web.endpoint import CHANNEL, PAGE, Nothing, Parameter, Streamed, endpoint, id_of
 from emulator.wire.json_codec import stream_array
+from emulator.wire.refusals import invalid_parameter
 
 _POLL = id_of("poll")
 _SINCE = Parameter("since", "Only votes received at or after this Unix time in ms.", "integer")
@@ -78,7 +78,7 @@ async def read_vote_log(polls: Polls, call: Call) -> Streamed:
     """Read every voter's latest vote, oldest first. The response is streamed."""
     since, limit = call.integer("since", 0), call.integer("limit", -1)
     if call.text("limit") and limit < 0:
-        raise invalid_parameter("limit", "must be 0 or more")
+        raise invalid_parameter("limit", limit, "0 or more")
     pages = await polls.log(call.caller, call.channel, call.id, since=since, limit=None if limit < 0 else limit)
     return Streamed(stream_array(b'{"result":[', pages, b"]}"))
 

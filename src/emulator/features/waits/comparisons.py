@@ -8,8 +8,8 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from emulator.errors import invalid_parameter
 from emulator.wire import json_codec
+from emulator.wire.refusals import invalid_parameter
 
 MISSING: Final = object()
 """Stands for a value that is not there."""
@@ -85,14 +85,14 @@ def comparison(name: str, text: str, *, lowest: int | None = 0) -> Comparison:
     """
     match = _NUMBER.fullmatch(text)
     if match is None:
-        raise invalid_parameter(
-            name, f"{text[:40]!r} is neither a number, for at least that, nor = and a number, for exactly"
-        )
+        needed = "a number, for at least that, or = and a number, for exactly"
+        raise invalid_parameter(name, text, needed)
     number = int(match["number"])
     if lowest is not None and number < lowest:
-        raise invalid_parameter(name, f"{number} is below {lowest}")
+        raise invalid_parameter(name, number, f"{lowest} or more")
     if match["exactly"]:
         return Exactly(number)
     if number == lowest:
-        raise invalid_parameter(name, f"at least {number} is always true; ={number} means exactly {number}")
+        problem = f"at least {number} is always true; ={number} means exactly {number}"
+        raise invalid_parameter(name, number, f"a higher number; ={number} means exactly {number}", problem)
     return AtLeast(number)

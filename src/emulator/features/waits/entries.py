@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from emulator.errors import invalid_parameter
+from emulator.features.waits.refusals import mark_unusable
 from emulator.journal import Entry, Journal, no_journal
 
 ANY: Final = "*"
@@ -27,8 +27,9 @@ class EntryCount:
         if not journal.is_on:
             raise no_journal()
         if since is not None and since > journal.mark:
-            detail = f"{since} is after the latest entry, {journal.mark}; numbers begin anew with the service"
-            raise invalid_parameter("since", detail)
+            raise mark_unusable(
+                since=since, problem=f"is after the latest entry, {journal.mark}; numbers begin anew with the service"
+            )
         self._journal = journal
         self._matches = select(query)
         self._id = id

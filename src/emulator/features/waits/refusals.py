@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.errors import Forbidden
+from emulator.errors import BadRequest, Forbidden
 from emulator.refusals import Facts, refusal
 
 
@@ -12,3 +12,14 @@ def several_workers() -> Facts:
     detail = "since, pin, broadcast and sockets do not work with --workers over 1, "
     detail += "because each process knows its own only"
     return Facts(detail, "several workers", "one worker")
+
+
+@refusal(
+    BadRequest,
+    "Malformed since parameter",
+    "docs: Waits",
+    "The mark cannot be used",
+    "Take a new mark just before the wait: `extcli wait mark`.",
+)
+def mark_unusable(*, since: int, problem: str) -> Facts:
+    return Facts(f"since: {since} {problem}", f"since {since}", "a mark of this run of the service")

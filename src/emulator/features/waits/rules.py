@@ -13,8 +13,8 @@ from emulator.callers import GLOBAL
 from emulator.changes import KEPT
 from emulator.clock import MINUTE
 from emulator.engines.base import Key
-from emulator.errors import invalid_parameter
 from emulator.features.waits.comparisons import MISSING, AtLeast, Comparison, Equal, Exactly, Present, comparison
+from emulator.wire.refusals import invalid_parameter, missing_parameter
 from emulator.wire.text import checked_text
 
 MAX_TIMEOUT: Final = MINUTE
@@ -110,16 +110,16 @@ def condition_of(query: Mapping[str, str]) -> Condition:
     name = query.get("for", "")
     subject = SUBJECTS.get(name)
     if subject is None:
-        raise invalid_parameter("for", f"{name[:40]!r} is not one of {', '.join(SUBJECTS)}")
+        raise invalid_parameter("for", name, f"one of {', '.join(SUBJECTS)}")
     _check_names(query, name, subject.parameters)
     id = query.get("id") or subject.id
     if not id:
-        raise invalid_parameter("id", f"is missing: {'issued, used or revoked' if name == 'pin' else 'the name'}")
+        raise missing_parameter("id", "issued, used or revoked" if name == "pin" else "the name")
     if name == "pin" and id not in PIN_EVENTS:
-        raise invalid_parameter("id", f"{id[:40]!r} is not one of {', '.join(PIN_EVENTS)}")
+        raise invalid_parameter("id", id, f"one of {', '.join(PIN_EVENTS)}")
     client_id = query.get("client_id", "")
     if subject.needs_client and not client_id:
-        raise invalid_parameter("client_id", "is missing: the extension that the condition is about")
+        raise missing_parameter("client_id", "the extension that the condition is about")
     for text in ("id", "client_id", "channel_id", "user"):
         if query.get(text):
             checked_text(query[text], _MAX_LENGTH, reason=f"Malformed {text} parameter", name=text)
@@ -134,15 +134,15 @@ def _check_countable(checks: Iterable[Check]) -> None:
     """Refuse a count that the record of changes cannot reach."""
     for check in checks:
         if isinstance(check.wanted, AtLeast | Exactly) and check.measure != "sum" and check.wanted.number > KEPT:
-            raise invalid_parameter(
-                "count", f"{check.wanted.number} is over {KEPT}, the changes that the service keeps"
-            )
+            raise invalid_parameter("count", check.wanted.number, f"at most {KEPT}, the changes that the service keeps")
 
 
 def _check_names(query: Mapping[str, str], subject: str, parameters: frozenset[str]) -> None:
     """Refuse a parameter with no meaning: a misspelled one would change the condition."""
     if unknown := sorted(query.keys() - parameters - COMMON):
-        raise invalid_parameter(unknown[0], f"{subject} has no such parameter; it has {', '.join(sorted(parameters))}")
+        known = ", ".join(sorted(parameters))
+        problem = f"{subject} has no such parameter; it has {known}"
+        raise invalid_parameter(unknown[0], query[unknown[0]], f"one of {known}", problem)
 
 
 def _since(query: Mapping[str, str], subject: str) -> int | None:
@@ -150,11 +150,10 @@ def _since(query: Mapping[str, str], subject: str) -> int | None:
     if not text:
         return None
     if subject == "sockets":
-        raise invalid_parameter("since", "sockets counts open connections, whenever they opened")
+        problem = "sockets counts open connections, whenever they opened"
+        raise invalid_parameter("since", text, "no since: sockets counts what is open now", problem)
     if not re.fullmatch("[0-9]{1,15}", text):
-        raise invalid_parameter(
-            "since", f"{text[:40]!r} is not a mark: the number in the header X-Emulator-Mark of an answer"
-        )
+        raise invalid_parameter("since", text, "a mark: the number in the header X-Emulator-Mark of an answer")
     return int(text)
 
 
@@ -173,7 +172,7 @@ def _checks(subject: str, query: Mapping[str, str], since: int | None) -> Iterat
     if query.get("value"):
         yield from _values(query["value"])
     if query.get("score") and not query.get("key"):
-        raise invalid_parameter("key", "is missing: the answer that score is about")
+        raise missing_parameter("key", "the answer that score is about")
     if query.get("key"):
         key = query["key"]
         yield Check(f"score of {key}", comparison("score", query.get("score") or "1"), "part", key)
@@ -188,7 +187,7 @@ def _values(text: str) -> Iterator[Check]:
     for part in text.split(","):
         value, separator, number = part.partition("=")
         if not separator or not re.fullmatch(r"-?[0-9]{1,2}", value):
-            raise invalid_parameter("value", f"{part[:40]!r} is not VALUE=COUNT, such as 0=2, or 0==2 for exactly two")
+            raise invalid_parameter("value", part, "VALUE=COUNT, such as 0=2, or 0==2 for exactly two")
         value = str(int(value))
         yield Check(f"value {value}", comparison("value", number), "part", value)
 
@@ -198,7 +197,7 @@ def timeout_of(text: str) -> int:
     if not text:
         return DEFAULT_TIMEOUT
     if not re.fullmatch("[0-9]{1,9}", text) or int(text) > MAX_TIMEOUT:
-        raise invalid_parameter("timeout", f"{text[:40]!r} is not 0 to {MAX_TIMEOUT} ms")
+        raise invalid_parameter("timeout", text, f"0 to {MAX_TIMEOUT} ms")
     return int(text)
 
 
@@ -239,7 +238,7 @@ def at_pointer(document: Any, pointer: str) -> Any:
 
 def _pointer(text: str) -> str:
     if text and not text.startswith("/"):
-        raise invalid_parameter("path", f"{text[:40]!r} is not a JSON pointer, such as /score or /teams/0/name")
+        raise invalid_parameter("path", text, "a JSON pointer, such as /score or /teams/0/name")
     return checked_text(text, _MAX_LENGTH, reason="Malformed path parameter", name="path") if text else ""
 
 
@@ -247,4 +246,4 @@ def _json(name: str, text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        raise invalid_parameter(name, f"{text[:40]!r} is not JSON; a text has double quotes") from None
+        raise invalid_parameter(name, text, "JSON; a text has double quotes") from None

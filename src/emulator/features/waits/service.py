@@ -13,9 +13,9 @@ from msgspec import Struct
 from emulator.callers import Caller, Role
 from emulator.changes import Change, Changes
 from emulator.clock import SECOND, monotonic
-from emulator.errors import NotFound, invalid_parameter
+from emulator.errors import NotFound
 from emulator.features.waits.entries import EntryCount, Select
-from emulator.features.waits.refusals import several_workers
+from emulator.features.waits.refusals import mark_unusable, several_workers
 from emulator.features.waits.rules import (
     FILTERS,
     RECORDED,
@@ -155,10 +155,10 @@ class Waits:
         if since is None:
             return
         if since > self._changes.mark:
-            detail = f"{since} is after the latest mark, {self._changes.mark}; marks begin anew with the service"
-            raise invalid_parameter("since", detail)
+            problem = f"is after the latest mark, {self._changes.mark}; marks begin anew with the service"
+            raise mark_unusable(since=since, problem=problem)
         if not self._changes.keeps_since(since, condition.kind):
-            raise invalid_parameter("since", f"{since} is too old; take a mark shortly before")
+            raise mark_unusable(since=since, problem="is too old; take a mark shortly before")
 
     async def _found(self, condition: Condition) -> dict[str, Any]:
         """Return what the checks of a condition find now."""
