@@ -45,6 +45,7 @@ VOLATILE = [
     (re.compile(r"Used last: .*"), "Used last: <namespaces>"),  # by real time
     # Of an entry, as commands print it: also counts what they ask the service before.
     (re.compile(r'(\(number |^\{"number": |\{"entries": \[\{"number": |\}, \{"number": )[0-9]+'), r"\g<1>0"),
+    (re.compile(r'("mark": )[0-9]+'), r"\g<1>0"),  # of the journal, as commands print it; the same
     (re.compile(r"\?v=[0-9a-f]+"), "?v=<hash>"),  # of the content of a file of the dashboard
     (re.compile(r'("(?:seconds|slowest|lag_ms|uptime_ms|idle_ms|age_ms|age|idle)" ?: ?)[0-9.e-]+'), r"\g<1>0"),
 ]
