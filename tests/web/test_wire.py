@@ -167,6 +167,14 @@ def test_a_malformed_body_is_400(viewer, path: str, body: bytes):
     assert (400, "Malformed json body") == (answer.status_code, answer.json()["reason"])
 
 
+@pytest.mark.parametrize("path", ["viewer_state", "accumulate"])
+def test_a_number_out_of_range_is_no_malformed_json(viewer, path: str):
+    answer = viewer().post(path, content=b'{"a": 1e999}')
+
+    assert (400, "Invalid body") == (answer.status_code, answer.json()["reason"])
+    assert "[...]: number out of range" == answer.json()["info"]
+
+
 @pytest.mark.parametrize("text", [b"\xff", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80"])
 @pytest.mark.parametrize("path", ["viewer_state", "accumulate", "rank"])
 @pytest.mark.ruling("W2")

@@ -71,6 +71,8 @@ def decode_any(raw: bytes) -> Any:
     """Decode a body of any JSON. A string that contains an object or array is decoded a second time."""
     try:
         value = _any.decode(raw)
+    except msgspec.ValidationError as error:  # a number out of range
+        raise misshapen(error) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _unreadable(error) from None
     return _unwrapped(value) if isinstance(value, str) else value
