@@ -19,7 +19,7 @@ MISTAKES = {
     # the content of the file, and a part of the error message after the file's name
     "nothing": ("", "extensions: has no table"),
     "no table": ('[extension.my-ext]\nsecrets = ["{SECRET}"]', "extensions: has no table"),
-    "a key of many parts": (f"{'a.' * 20_000}a = 1", "is not TOML: a line has more than 100 dots"),
+    "a key of many parts": (f"{'a.' * 20_000}a = 1", "is not TOML: a key has more than 100 parts"),
     "a file of megabytes": ("#" * (1 << 20) + "\n", "cannot be read: it is larger than 1,048,576 bytes"),
     "an empty table": ("[extensions]", "extensions: has no table"),
     "a list of extensions": ('extensions = ["my-ext"]', "extensions: has no table"),
@@ -179,6 +179,21 @@ def test_secrets_come_from_the_file_other_files_and_the_environment(tmp_path: Pa
 
     assert Extension("my-ext", (b"first", b"second", b"third", b"fourth"), "12345") == extensions["my-ext"]
     assert Extension("12345", (b"first",)) == extensions["12345"]
+
+
+def test_dots_outside_of_keys_are_allowed(tmp_path: Path):
+    (tmp_path / "secret").write_text("Zmlyc3Q=")
+    name = f"{'./' * 101}secret"
+    file = written(tmp_path, f'[extensions.my-ext]\nsecret_files = ["{name}"]  # {"." * 200}')
+
+    assert {"my-ext": Extension("my-ext", (b"first",))} == read_extensions(file)
+
+
+def test_a_number_of_too_many_digits_is_refused(tmp_path: Path):
+    file = written(tmp_path, f'[extensions.my-ext]\nsecrets = ["Zmlyc3Q="]\nowner_user_id = 0x{"f" * 5000}')
+
+    with pytest.raises(ConfigurationError, match="is not TOML: a number has too many digits"):
+        read_extensions(file)
 
 
 def test_a_device_is_no_file_of_extensions():

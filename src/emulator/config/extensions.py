@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-import errno
 import os
-import stat
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -15,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from emulator.errors import ConfigurationError
+from extcli.reading import toml_text, user_files
 
 
 @dataclass(frozen=True)
@@ -49,10 +47,6 @@ class Extensions:
         return self._admits_any or client_id in self.current
 
 
-_LARGEST = 1 << 20
-"""Bytes of the file."""
-_LARGEST_SECRET = 64 << 10
-_MOST_DOTS = 100
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECRET_KEYS = ("secrets", "secret_files", "secret_env")
 _KEYS = (*_SECRET_KEYS, "owner_user_id", "tokens_not_before")
@@ -61,7 +55,7 @@ _KEYS = (*_SECRET_KEYS, "owner_user_id", "tokens_not_before")
 def read_extensions(path: Path, environ: Mapping[str, str] = os.environ) -> dict[str, Extension]:
     """Read the file; return extensions by client id. Raises `ConfigurationError`, one line without secrets."""
     try:
-        document = tomllib.loads(_checked_keys(_text(path, _LARGEST)))
+        document = toml_text.decoded(_text(path, user_files.CONFIGURATION))
     except OSError as error:
         raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from None
     except ValueError as error:  # invalid TOML or UTF-8, or an integer too long for Python
@@ -123,30 +117,14 @@ def _strings(where: str, table: dict[str, Any], key: str) -> list[str]:
 
 def _read(where: str, file: Path) -> str:
     try:
-        return _text(file, _LARGEST_SECRET).strip()
+        return _text(file, user_files.SECRET).strip()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not text"
         raise ConfigurationError(f"{where}: {str(file)!r} cannot be read: {reason}") from None
 
 
 def _text(path: Path, largest: int) -> str:
-    """Return the text of a regular file or a pipe. Raises `OSError`, also for more bytes, and `UnicodeDecodeError`."""
-    mode = path.stat().st_mode
-    if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode) or stat.S_ISDIR(mode)):
-        raise OSError(errno.EINVAL, "it is not a regular file")
-    with path.open("rb") as file:
-        data = file.read(largest + 1)
-    if len(data) > largest:
-        raise OSError(errno.EFBIG, f"it is larger than {largest:,} bytes")
-    return data.decode()
-
-
-def _checked_keys(text: str) -> str:
-    """Return the text. Raises `ValueError` for a dotted key for which `tomllib` would take seconds and gigabytes."""
-    for line in text.splitlines():
-        if line.count(".") > _MOST_DOTS and not line.lstrip().startswith("#"):
-            raise ValueError(f"a line has more than {_MOST_DOTS} dots")
-    return text
+    return user_files.content(path, largest, pipes=True).decode()
 
 
 def _decode(where: str, text: str) -> bytes:
