@@ -142,8 +142,11 @@ def test_a_cursor_that_is_not_unicode_is_one_error(extcli, answering):
     assert "cannot build this request" in result.stderr
 
 
-def test_a_deep_stream_is_one_error(extcli, answering):
-    result = extcli("vote", "logs", "--url", answering(http_response("200 OK", "[" * 100_000)), env=SIGNED)
+@pytest.mark.parametrize(
+    "body", ["[" * 100_000, f'{{"result": [{"9" * 5_000}]}}', '{"result": [1e99999999999999999999]}']
+)
+def test_a_stream_that_cannot_be_parsed_is_one_error(extcli, answering, body):
+    result = extcli("vote", "logs", "--url", answering(http_response("200 OK", body)), env=SIGNED)
 
     assert 5 == result.exit_code
     assert "returned an unexpected answer" in result.stderr

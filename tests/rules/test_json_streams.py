@@ -30,6 +30,35 @@ def test_deep_nesting_is_refused_before_it_takes_memory(text: bytes, size: int):
         list(streams.items(pieces, "result.item", "a test"))
 
 
+NUMBER = b"1" * 4_301
+
+
+@pytest.mark.parametrize("size", [1, 4_300, 4_301, 1_000_000])
+@pytest.mark.parametrize("text", [b"[" + NUMBER + b"]", b"[-" + NUMBER + b"]", b"[1e" + NUMBER[:20] + b"]"])
+def test_a_number_that_python_cannot_convert_is_refused(text: bytes, size: int):
+    pieces = (text[at : at + size] for at in range(0, len(text), size))
+
+    with pytest.raises(ValueError, match=r"a number of over 4,300 digits|not JSON"):
+        list(streams.items(pieces, "item", "a test"))
+
+
+@pytest.mark.parametrize("size", [1, 4_300, 1_000_000])
+def test_digits_in_a_text_are_no_number(size: int):
+    text = json.dumps(["1" * 5_000, int("1" * 4_300), "1" * 5_000]).encode()
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+
+    assert json.loads(text) == list(streams.items(pieces, "item", "a test"))
+
+
+def test_a_text_that_does_not_end_is_read_once():
+    """Looking for its end again after each quote takes hours."""
+    text = b'["' + b'\\"' * 500_000
+    pieces = (text[at : at + 4096] for at in range(0, len(text), 4096))
+
+    with pytest.raises(ValueError, match="not JSON"):
+        list(streams.items(pieces, "item", "a test"))
+
+
 def test_many_items_are_not_deep():
     text = json.dumps({"result": [{"a": [1, {}], "b": "["}] * 5_000}).encode()
 

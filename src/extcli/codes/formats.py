@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,12 +12,12 @@ from typing import IO, Any
 
 from extcli import bounded_json
 from extcli.errors import UsageError
+from extcli.reading.streams import parseable
 
 _CHUNK = 1 << 18
 _MAX_LINE = 1 << 20
 _BATCH = 5_000
 _BOM = b"\xef\xbb\xbf"
-_LONG_NUMBER = re.compile(rb"[0-9]{4301}")
 
 
 class FileFormat(StrEnum):
@@ -129,7 +128,8 @@ def read_json_array(stream: IO[bytes], name: str, text_of: TextOf) -> Iterator[B
 
     depth, position, items = 0, 0, list[Any]()
     try:
-        for event, value in ijson.basic_parse(ijson.from_iter(_without_long_numbers(stream))):
+        pieces = parseable(iter(lambda: stream.read(_CHUNK), b""))
+        for event, value in ijson.basic_parse(ijson.from_iter(pieces)):
             if event == "string" and depth == 1:
                 items.append(value.strip())
             elif event in ("end_array", "end_map"):
@@ -151,23 +151,10 @@ def read_json_array(stream: IO[bytes], name: str, text_of: TextOf) -> Iterator[B
             if len(items) >= _BATCH:
                 yield Batch(range(position + 1, position + 1 + len(items)), items)
                 position, items = position + len(items), []
-    except (ijson.JSONError, ValueError):  # also a number of over 4,300 digits
+    except (ijson.JSONError, ValueError, ArithmeticError):  # also a number of over 4,300 digits
         # The parser's own message quotes the entries around the error.
         raise UsageError(f"{name} is not JSON", why=f"after item {position + len(items)}") from None
     yield Batch(range(position + 1, position + 1 + len(items)), items)
-
-
-def _without_long_numbers(stream: IO[bytes]) -> Iterator[bytes]:
-    """Yield the pieces of a JSON text. Raises `ValueError` for over 4,300 digits in a row.
-
-    Python refuses to convert them, and an error inside ijson's compiled parser may end the process.
-    """
-    before = b""
-    while piece := stream.read(_CHUNK):
-        if _LONG_NUMBER.search(before + piece):
-            raise ValueError("a number of over 4,300 digits")
-        before = piece[-4_300:]
-        yield piece
 
 
 def read_json_lines(stream: IO[bytes], name: str, text_of: TextOf) -> Iterator[Batch]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 from typing import Any
 
 from extcli.bounded_json import DEEPEST
@@ -13,8 +14,13 @@ LARGEST_ITEM = 16 << 20
 """Bytes of one line or item. The largest record of an extension service is far smaller."""
 
 _TEXT = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
-_OTHERS = re.compile(rb"[^\[\]{}]++")
-_PAIR = re.compile(rb"\[\]|\{\}")
+_COMPLETE = re.compile(rb'(?:[^"]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
+_STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
+"""Brackets to 1 and -1, as signed bytes."""
+_OTHERS = bytes(set(range(256)) - set(b"[{]}"))
+_DIGITS = b"0123456789"
+_MOST_DIGITS = 4_300
+_LONG_NUMBER = re.compile(rb"(?<![0-9])[0-9]{%d}" % (_MOST_DIGITS + 1))
 
 LARGEST_WHOLE = 256 << 20
 """Bytes of a streamed answer, or of all pages of a list, that are held in memory for a table or a query."""
@@ -54,7 +60,7 @@ def items(pieces: Iterable[bytes], at: str, source: str) -> Iterator[Any]:
             item = next(found)
         except StopIteration:
             return
-        except ijson.JSONError as error:
+        except (ijson.JSONError, ArithmeticError) as error:  # also an exponent of 20 digits
             raise ValueError("not JSON") from error
         counted.size = 0
         yield item
@@ -70,45 +76,50 @@ def limited(pieces: Iterable[bytes], source: str) -> Iterator[bytes]:
         yield piece
 
 
+def parseable(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the pieces of a JSON text. Raises `ValueError` before ijson sees what it cannot parse safely.
+
+    Its memory grows with the square of the depth, and an error inside its compiled parser may end the process: Python
+    refuses to convert a number of over 4,300 digits.
+    """
+    before, depth, digits = b"", 0, 0
+    for piece in pieces:
+        text = before + piece
+        end = _end_of_complete(text)
+        rest = text[end:]
+        # A text that goes on in the next piece. Only its quote and the state of its end matter.
+        before = rest[:1] + b"\\" * ((len(rest) - len(rest.rstrip(b"\\"))) % 2)
+        structure = _TEXT.sub(b"", text[:end])
+        steps = memoryview(structure.translate(_STEPS, _OTHERS)).cast("b")
+        if max(accumulate(steps, initial=depth)) > DEEPEST:
+            raise ValueError("nested too deeply")
+        depth += sum(steps)
+        first = len(structure) - len(structure.lstrip(_DIGITS))
+        last = len(structure) - len(structure.rstrip(_DIGITS))
+        if digits + first > _MOST_DIGITS or _LONG_NUMBER.search(structure):
+            raise ValueError(f"a number of over {_MOST_DIGITS:,} digits")
+        digits = last + (digits if last == len(structure) else 0)
+        yield piece
+
+
+def _end_of_complete(text: bytes) -> int:
+    """Return where the last text begins if it is not closed, else the length."""
+    if b"\\" in text:
+        return _COMPLETE.match(text).end()  # type: ignore[union-attr]
+    return text.rindex(b'"') if text.count(b'"') % 2 else len(text)
+
+
 class _Counted:
     """Pieces of JSON, and how many bytes of them came since `size` was set to 0."""
 
     def __init__(self, pieces: Iterable[bytes], source: str) -> None:
         self._pieces = pieces
         self._source = source
-        self._depth = _Depth()
         self.size = 0
 
     def __iter__(self) -> Iterator[bytes]:
-        for piece in self._pieces:
+        for piece in parseable(self._pieces):
             self.size += len(piece)
             if self.size > LARGEST_ITEM:
                 raise TooLarge(f"an item of {self._source}", LARGEST_ITEM)
-            self._depth.check(piece)
             yield piece
-
-
-class _Depth:
-    """Finds out that JSON is nested too deeply before ijson does: its memory grows with the square of the depth."""
-
-    def __init__(self) -> None:
-        self._open = 0
-        """Arrays and objects that are open."""
-        self._text = b""
-        """The beginning of a text that goes on in the next piece."""
-
-    def check(self, piece: bytes) -> None:
-        """Read the next piece. Raises `ValueError`."""
-        structure = _TEXT.sub(b"", self._text + piece)
-        structure, quote, rest = structure.partition(b'"')
-        self._text = quote + rest
-        structure = _OTHERS.sub(b"", structure)
-        for _ in range(DEEPEST):
-            if not (flatter := _PAIR.sub(b"", structure)) or len(flatter) == len(structure):
-                structure = flatter
-                break
-            structure = flatter
-        opened = structure.count(b"[") + structure.count(b"{")
-        self._open += 2 * opened - len(structure)
-        if max(self._open, opened) > DEEPEST:
-            raise ValueError("nested too deeply")
