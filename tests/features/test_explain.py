@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import httpx
 import jwt
 import pytest
 
@@ -120,3 +121,26 @@ def test_the_answer_to_a_handshake_has_a_mark_in_the_sandbox_only(live: LiveServ
 
     assert marks[0].isdecimal()
     assert "" == marks[1]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [
+        ("POST", "/v1/e/vote", "auth.no_header"),
+        ("GET", "/v1/e/polls", "auth.no_header"),
+        ("GET", "/v1/e/nothing", "web.no_path"),
+        ("PUT", "/v1/e/vote", "web.wrong_method"),
+    ],
+)
+def test_a_refused_call_has_its_code_in_the_sandbox_only(
+    live: LiveServer, production: LiveServer, stranger: Client, method: str, path: str, code: str
+):
+    answer, there = (httpx.request(method, f"{service.url}{path}") for service in (live, production))
+
+    assert (code, None) == (answer.headers.get("x-emulator-code"), there.headers.get("x-emulator-code"))
+    (entry,) = stranger.get("/_emulator/journal", params={"id": id_of(answer)}).json()["entries"]
+    assert code == entry["code"]
+
+
+def test_an_answered_call_has_no_code(viewer):
+    assert "x-emulator-code" not in viewer().get("vote").headers

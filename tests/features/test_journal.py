@@ -40,6 +40,7 @@ def test_an_entry_has_the_request_its_caller_and_the_answer(live: LiveServer, vi
         },
         "reason": "",
         "detail": "",
+        "code": "",
         "rule": "",
         "next_step": "",
         "fault": "",

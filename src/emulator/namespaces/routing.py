@@ -139,7 +139,7 @@ class Namespaces:
             await reply(send)
 
     async def _refuse(self, scope: HTTPScope, send: Send, error: ServiceError, *, cors: bool = False) -> None:
-        reply = error_reply(error, cors=cors)
+        reply = error_reply(error, cors=cors, shows_code=True)
         self._default.record_answer(context_of(scope), scope["method"], scope["path"], reply, error)
         await reply(send)
 

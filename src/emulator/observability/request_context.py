@@ -20,6 +20,8 @@ MARK: Final = b"x-emulator-mark"
 PRODUCTION: Final = b"x-emulator-production"
 FAULT: Final = b"x-emulator-fault"
 HINT: Final = b"x-emulator-hint"
+CODE: Final = b"x-emulator-code"
+"""The header with the code of a declared refusal, such as `votes.poll_closed`. Only the sandbox sends it."""
 DEFAULT_NAMESPACE: Final = "default"
 """The namespace of the plain paths."""
 _VALID_ID: Final = re.compile(rb"[A-Za-z0-9._:+/=@-]{1,64}")

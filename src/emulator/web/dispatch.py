@@ -124,7 +124,7 @@ class Dispatcher:
         try:
             return await self.held.answer(lambda: self.answer(bound, request), receive)
         except ServiceError as error:  # `answer` raises none
-            reply = _error_reply(bound.endpoint, error)
+            reply = _error_reply(bound.endpoint, error, shows_code=self.parity.is_on)
             self._record(bound.endpoint, request, reply, monotonic() - started, error)
             return reply
 
@@ -139,7 +139,7 @@ class Dispatcher:
             reply = reply_of(await self._answer(bound, request), endpoint.allows_any_origin, endpoint.status)
         except Exception as exception:
             failure = answerable(exception, endpoint.title, self.recorder)
-            reply = _error_reply(endpoint, failure)
+            reply = _error_reply(endpoint, failure, shows_code=self.parity.is_on)
         seconds = monotonic() - started
         self.recorder.answered(method, path, reply.status, seconds)
         if context.production:
@@ -216,7 +216,7 @@ class Dispatcher:
         return Streamed(await with_first_chunk(chunks), answer.content_type)
 
 
-def _error_reply(endpoint: Endpoint[Any], error: ServiceError) -> Reply:
+def _error_reply(endpoint: Endpoint[Any], error: ServiceError, *, shows_code: bool) -> Reply:
     if endpoint.audience is Audience.PAGE:
         return error_page(error)
-    return error_reply(error, cors=endpoint.allows_any_origin)
+    return error_reply(error, cors=endpoint.allows_any_origin, shows_code=shows_code)

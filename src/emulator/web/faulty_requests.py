@@ -56,7 +56,7 @@ class FaultyRequests:
             await request.body(limit)
         error: FaultError = hit.error()
         context.route, context.production = bound.endpoint.path, ""
-        reply = error_reply(error, cors=True) if error.status else Reply(0, b"", cors=False)
+        reply = error_reply(error, cors=True, shows_code=True) if error.status else Reply(0, b"", cors=False)
         self._refused(bound.endpoint, request, reply, monotonic() - started, error)
         if isinstance(error, NoAnswer):
             if hit.effect == STALL:

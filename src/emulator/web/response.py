@@ -10,6 +10,7 @@ from typing import Any
 from litestar.types import Send
 
 from emulator.errors import ServiceError
+from emulator.observability.request_context import CODE
 from emulator.web.endpoint import Page, Special, Streamed, Text, WithHeaders
 from emulator.wire import json_codec
 
@@ -87,10 +88,11 @@ def reply_of(answer: object, cors: bool, status: int) -> Reply:
     return Reply(status, json_codec.encode(answer.value), cors, more=headers)
 
 
-def error_reply(error: ServiceError, *, cors: bool) -> Reply:
-    """Return an error as JSON, with `Retry-After` if a retry may help."""
+def error_reply(error: ServiceError, *, cors: bool, shows_code: bool = False) -> Reply:
+    """Return an error as JSON, with `Retry-After` if a retry may help, and in the sandbox with the refusal's code."""
     after = () if error.retry_after is None else ((b"retry-after", str(error.retry_after).encode()),)
-    return Reply(error.status, json_codec.error_body(error), cors, more=after)
+    code = ((CODE, error.refused.code.encode()),) if shows_code and error.refused else ()
+    return Reply(error.status, json_codec.error_body(error), cors, more=(*after, *code))
 
 
 def error_page(error: ServiceError) -> Reply:

@@ -91,8 +91,8 @@ def _response(reply: Reply) -> Response[Any]:
 def _failed(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
     """Answer errors raised before an endpoint: unknown path, wrong method, or a request that Litestar rejects."""
     path, failure = request.scope["path"], _as_service_error(request, error)
-    reply = error_reply(failure, cors=path.startswith("/v1/"))
     dispatcher: Dispatcher = request.scope["state"][DISPATCHER]
+    reply = error_reply(failure, cors=path.startswith("/v1/"), shows_code=dispatcher.parity.is_on)
     record_unrouted(dispatcher.journal, context_of(request.scope), request.method, path, reply, failure)
     return _response(reply)
 

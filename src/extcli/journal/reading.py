@@ -37,7 +37,7 @@ ENTRY: Final = {
     "delivered": int,
     "dropped": int,
     **dict.fromkeys(("reason", "detail", "rule", "production"), str),
-    **dict.fromkeys(("next_step?", "fault?", "hint?"), (str, None)),
+    **dict.fromkeys(("code?", "next_step?", "fault?", "hint?"), (str, None)),
 }
 """The shape of an entry. That of its caller is `_CALLER`, if it has one."""
 _PAGE: Final = {"entries": [ENTRY], "mark": int, "lost": int, "next": (int, None), "run": str}

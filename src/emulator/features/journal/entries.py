@@ -79,6 +79,8 @@ class JournalEntry(Struct):
     """The reason of a refusal, as in its body."""
     detail: str
     """Its explanation, as in its body."""
+    code: str
+    """The code of the refusal, as in `X-Emulator-Code`; empty if it has none."""
     rule: str
     """The ruling or section of the specification that it follows from; empty if it is no refusal."""
     next_step: str
@@ -117,6 +119,7 @@ def shown(entry: Entry, namespace: str, explanation: Explanation | None) -> Jour
         response=_content(entry.response, entry.response_size),
         reason=entry.reason,
         detail=entry.detail,
+        code=entry.refused.code if entry.refused else "",
         rule="" if explanation is None else explanation.rule,
         next_step="" if explanation is None else explanation.next_step,
         production=entry.production,
