@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 MARK = "x-emulator-mark"
 """The header by which an emulator in sandbox is known."""
@@ -190,10 +190,15 @@ class Answered(Protocol):
 
 
 def status_line(status: int) -> str:
-    """Return the status with its phrase: `403 Forbidden`."""
+    """Return the status with its phrase, as RFC 9110 has it and the service says it: `403 Forbidden`."""
     from http import HTTPStatus
 
-    return f"{status} {HTTPStatus(status).phrase}" if status in HTTPStatus.__members__.values() else str(status)
+    phrase = HTTPStatus(status).phrase if status in HTTPStatus.__members__.values() else ""
+    return f"{status} {_RENAMED.get(status, phrase)}".rstrip()
+
+
+_RENAMED: Final = {413: "Content Too Large", 422: "Unprocessable Content"}
+"""Phrases for which Python before 3.13 has older ones."""
 
 
 def reason_of(body: bytes) -> str:

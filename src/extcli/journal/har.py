@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl
 
 from extcli import __version__
+from extcli.errors import status_line
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _JSON = "application/json"
@@ -73,7 +73,7 @@ def _response(status: int, body: Mapping[str, Any]) -> Json:
         content["encoding"] = "base64"
     return {
         "status": status,
-        "statusText": HTTPStatus(status).phrase if status in HTTPStatus.__members__.values() else "",
+        "statusText": status_line(status)[4:],
         "httpVersion": "HTTP/1.1",
         "cookies": [],
         "headers": [],
