@@ -171,7 +171,7 @@ MISTAKES: Mapping[str, Mistake] = {
             "The token has expired by this service's clock, which was moved",
             "exp {exp_at}, and this service's clock is 8 days ahead of the system's",
             "exp after the time of this service's clock",
-            "Sign by this service's clock, as `extcli token mint` does: GET /_emulator/clock has its time in `now`. "
+            "Sign by this service's clock, as `extcli token mint` does: `extcli clock now` prints its time. "
             "Or set the clock back: `extcli clock set system`.",
         ),
         ("vote", "get"),

@@ -16,8 +16,8 @@ _CLAIM: Final = (Unauthorized, UNAUTHORIZED, "A2")
 _FORM: Final = "Authorization: <client id> <JWT>"
 _NEW: Final = "`extcli token sandbox` gets one, `extcli token mint` signs one with your secret"
 _BY_THIS_CLOCK: Final = (
-    "Sign by this service's clock, as `extcli token mint` does: `extcli clock` shows its time. Or set the clock back: "
-    "`extcli clock set system`."
+    "Sign by this service's clock, as `extcli token mint` does: `extcli clock now` prints its time. Or set the "
+    "clock back: `extcli clock set system`."
 )
 _SIGN: Final = "Sign it with a secret of this extension: set EXTCLI_SECRET, then `extcli token mint`."
 _REGISTER: Final = (
