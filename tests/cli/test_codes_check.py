@@ -143,19 +143,41 @@ def test_csv_of_several_columns_needs_a_column(check, file):
     assert "c.csv has 2 columns and needs --column\n" in result.stderr
 
 
-@pytest.mark.parametrize("content", ["code\nA\nB\n", "A\nB", "\ufeffCode\r\n\r\nA\r\nB\r\n", '"A"\n"B"\n'])
-def test_csv_of_one_column_needs_none(check, file, content):
+@pytest.mark.parametrize(
+    "content", ["code\nA\nB\n", "\n \nCode\nA\nB", "\ufeffCode\r\n\r\nA\r\nB\r\n", '"id"\n"A"\n"B"\n']
+)
+def test_csv_of_one_column_with_a_heading_needs_no_column(check, file, content):
     result = check("--set", f"A={file(content, 'c.csv')}", "-o", "json")
 
     assert (0, 2) == (result.exit_code, result.json[0]["codes"])
 
 
+@pytest.mark.parametrize("content", ["SECRET code\nA\nB\n", "SECRET\nB", "\nSECRET\n"])
+def test_csv_whose_first_line_may_be_a_heading_needs_a_column(check, file, content):
+    source = file(content, "c.csv")
+
+    result = check("--set", f"A={source}", "-v")
+
+    assert (2, "") == (result.exit_code, result.stdout)
+    assert "c.csv needs --column: its first line is no known heading" in result.stderr
+    assert "SECRET" not in result.stderr
+    assert 0 == check("--set", f"A={source}", "--column", "1").exit_code
+
+
 def test_a_later_line_with_more_columns_is_an_error(check, file):
-    source = file("A\nB,1\n", "c.csv")
+    source = file("\ncode\nB,1\n", "c.csv")
 
     result = check("--set", f"A={source}")
 
-    assert ["c.csv:2: has 2 columns: --column names the one to read"] == named(result)
+    assert ["c.csv:3: has 2 columns: --column names the one to read"] == named(result)
+
+
+def test_blank_lines_before_a_named_heading_are_skipped(check, file):
+    source = file("\n\nn,code\n1,A\n2,B\n", "c.csv")
+
+    result = check("--set", f"A={source}", "--column", "code", "-o", "json")
+
+    assert (0, 2) == (result.exit_code, result.json[0]["codes"])
 
 
 # Duplicates

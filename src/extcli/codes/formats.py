@@ -88,9 +88,18 @@ _HEADINGS = frozenset(("code", "codes", "user", "users", "user_id", "userid", "u
 
 
 def read_csv(stream: IO[bytes], name: str, column: str | None) -> Iterator[Batch]:
-    """Yield the cells of one column, named by its heading or by its number from 1. The only one needs no name."""
+    """Yield the cells of one column, named by its heading or by its number from 1.
+
+    The only column needs no name if it has a known heading. Blank lines are skipped.
+    """
     lines = chain.from_iterable(lines for _, lines in _blocks(stream, name))
-    first = next(lines, "")
+    blank, first = 0, ""
+    for first in lines:
+        if first.strip():
+            break
+        blank += 1
+    else:
+        first = ""
     delimiter = max(",;\t", key=first.count)
     reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
     try:
@@ -102,7 +111,7 @@ def read_csv(stream: IO[bytes], name: str, column: str | None) -> Iterator[Batch
         numbers, items = list[int](), list[Any]()
         before = reader.line_num
         for row in reader:
-            number, height = before + 1, reader.line_num - before
+            number, height = blank + before + 1, reader.line_num - before
             before = reader.line_num
             if not row:
                 continue
@@ -118,7 +127,7 @@ def read_csv(stream: IO[bytes], name: str, column: str | None) -> Iterator[Batch
                 numbers, items = [], []
         yield Batch(numbers, items)
     except csv.Error:
-        why = f"a quote at or before line {reader.line_num} is misplaced or not closed"
+        why = f"a quote at or before line {blank + reader.line_num} is misplaced or not closed"
         raise UsageError(f"{name} is not CSV", why=why) from None
 
 
@@ -170,14 +179,14 @@ def read_json_lines(stream: IO[bytes], name: str, text_of: TextOf) -> Iterator[B
 
 
 def _skip_heading(first: list[str], reader: Iterator[list[str]], name: str) -> None:
-    """Consume the heading of a file with one column, if it has one. Raises `UsageError` for several columns."""
+    """Consume the heading of a file with one column. Raises `UsageError` for several columns or no known heading."""
+    fix = "--column code if the first line has that heading; --column 1 if there is no heading"
     if len(first) > 1:
-        raise UsageError(
-            f"{name} has {len(first)} columns and needs --column",
-            fix="--column code if the first line has that heading; --column 1 if there is no heading",
-        )
-    if first and first[0].strip().casefold() in _HEADINGS:
-        next(reader)
+        raise UsageError(f"{name} has {len(first)} columns and needs --column", fix=fix)
+    if first and first[0].strip().casefold() not in _HEADINGS:
+        # An entry or a heading: to guess wrong would lose a code, or hand out a heading. The message does not quote it.
+        raise UsageError(f"{name} needs --column: its first line is no known heading, such as `code`", fix=fix)
+    next(reader, None)
 
 
 def _position_of(column: str, reader: Iterator[list[str]], name: str) -> int:
