@@ -88,6 +88,14 @@ def production_profile(environment: dict[str, str], live: LiveServer, monkeypatc
 
 
 @pytest.fixture
+def guarded() -> Iterator[dict[str, str]]:
+    """The variables of a service whose control API needs a token, because its address is not a name of loopback."""
+    token = "control-token-of-the-tests"
+    with live_server(Settings(control_token=token)) as live:
+        yield {"EXTCLI_URL": live.url.replace("127.0.0.1", "0.0.0.0"), "EXTCLI_CONTROL_TOKEN": token}
+
+
+@pytest.fixture
 def extcli(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     """Run a command in this process. With `tty`, standard input and standard error claim to be a terminal."""
 

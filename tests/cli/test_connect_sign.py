@@ -60,6 +60,12 @@ def test_the_token_follows_a_moved_clock(header: Header, live) -> None:
     assert [401, 200] == [signed_by_the_machine.status_code, signed_by_the_service.status_code]
 
 
+def test_a_service_beyond_loopback_tells_the_time_with_the_control_token(header: Header, guarded) -> None:
+    info = httpx.get(f"{guarded['EXTCLI_URL']}/v1/e/user_info", headers=header("viewer", "1001", "7", **guarded))
+
+    assert (200, "viewer") == (info.status_code, info.json()["role"])
+
+
 def test_the_code_has_the_client_id_and_the_channel(extcli) -> None:
     for client in INFOS:
         code = extcli("connect", client, "--sign", "--client-id", "other", "--channel", "777").stdout

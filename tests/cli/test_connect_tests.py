@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from support.program import PROGRAM
 from support.service import LiveServer
 
 ROOT = Path(__file__).parent.parent.parent
@@ -44,6 +45,31 @@ test('time moves', async () => {
 test('a text that is no duration is refused', async () => {
   await assert.rejects(extcli.advance('8 days'), /8 days is not a duration/);
   await assert.rejects(extcli.advance(8), /8 is not a duration/);
+  await assert.rejects(extcli.advance(''), /is not a duration/);
+});
+
+test('the clock is set to a point in time or a duration from now', async () => {
+  const noon = Date.parse('2026-12-24T12:00:00Z');
+  await extcli.clock.freeze(noon);
+  for (const at of [noon, new Date(noon), '2026-12-24T12:00:00Z', `${noon / 1000}`, `${noon}`, '0s']) {
+    await extcli.clock.set(at);
+    assert.equal(await extcli.clock.now(), noon);
+  }
+  await extcli.clock.set('2026-12-24 12:00');
+  assert.equal(await extcli.clock.now(), new Date(2026, 11, 24, 12).getTime());
+  await extcli.clock.set('2026-12-24');
+  await extcli.clock.set('+1d12h');
+  assert.equal(await extcli.clock.now(), new Date(2026, 11, 25, 12).getTime());
+  await extcli.clock.set('-12h');
+  assert.equal(await extcli.clock.now(), new Date(2026, 11, 25).getTime());
+});
+
+test('a text that is no point in time is refused', async () => {
+  for (const at of ['garbage', 'round 1', '', null, NaN, {}, '2026-13-40', new Date(NaN)]) {
+    await assert.rejects(extcli.clock.set(at), /is not a point in time/);
+    await assert.rejects(extcli.clock.freeze(at), /is not a point in time/);
+  }
+  await assert.rejects(extcli.clock.set('8 days'), /is not a point in time/);
 });
 
 test('a condition is met', async () => {
@@ -76,6 +102,38 @@ test('own code acts as a viewer', async () => {
 });
 """
 
+TESTCONTAINERS = """
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+export const Wait = { forHealthCheck: () => {} };
+export class GenericContainer {
+  withEnvironment(variables) { this.variables = variables; return this; }
+  withExposedPorts() { return this; }
+  withWaitStrategy() { return this; }
+  async start() {
+    const options = { env: { ...process.env, ...this.variables }, stdio: ['ignore', 'pipe', 'inherit'] };
+    const service = spawn('PROGRAM', ['serve', '--host', '0.0.0.0', '--port', '0', '--data', 'sqlite://'], options);
+    const [line] = await once(service.stdout, 'data');
+    const port = /:([0-9]+)/.exec(line)[1];
+    return { getHost: () => '0.0.0.0', getMappedPort: () => port, stop: () => (service.kill(), once(service, 'exit')) };
+  }
+}
+"""
+"""Stands for the package: it starts the service on this machine, with the variables of the container."""
+IN_CONTAINER = """
+import { container } from './service.mjs';
+const { namespace } = await import('./extcli.mjs');
+try {
+  const extcli = namespace();
+  await extcli.reset();
+  await extcli.drop();
+  console.log('done');
+} finally {
+  await container.stop();
+}
+"""
+
 needs_node = pytest.mark.skipif(not shutil.which("node"), reason="needs Node.js")
 
 
@@ -97,8 +155,34 @@ def test_the_module_for_node_does_what_its_tests_say(extcli, live: LiveServer, t
 
     result = run_node(tmp_path, "--test", EXTCLI_URL=live.url)
 
-    assert (0, True) == (result.returncode, "# pass 9" in result.stdout), result.stdout
+    assert (0, True) == (result.returncode, "# pass 11" in result.stdout), result.stdout
     assert before == live._http.get("/_ns").json()["namespaces"]
+
+
+@needs_node
+def test_at_exit_the_module_drops_its_namespace_of_a_service_with_a_token(extcli, guarded, tmp_path: Path):
+    (tmp_path / "extcli.mjs").write_text(extcli("connect", "node-test").stdout)
+    script = "import('./extcli.mjs').then(({ namespace }) => namespace('mine').reset())"
+
+    result = run_node(tmp_path, "-e", script, **guarded)
+
+    assert (0, "") == (result.returncode, result.stderr)
+    assert [] == extcli("ns", "list", "-o", "json", env=guarded).json["namespaces"]
+
+
+@needs_node
+def test_the_module_for_testcontainers_gives_the_tests_the_control_token(extcli, tmp_path: Path):
+    package = tmp_path / "node_modules" / "testcontainers"
+    package.mkdir(parents=True)
+    (package / "package.json").write_text('{"main": "index.mjs", "type": "module"}')
+    (package / "index.mjs").write_text(TESTCONTAINERS.replace("PROGRAM", str(PROGRAM)))
+    (tmp_path / "service.mjs").write_text(extcli("connect", "testcontainers").stdout)
+    (tmp_path / "extcli.mjs").write_text(extcli("connect", "node-test").stdout)
+    (tmp_path / "run.mjs").write_text(IN_CONTAINER)
+
+    result = run_node(tmp_path, "run.mjs")
+
+    assert (0, "done\n") == (result.returncode, result.stdout), result.stderr
 
 
 @needs_node

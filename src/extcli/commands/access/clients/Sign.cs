@@ -18,7 +18,11 @@ public static class Token
     {
         var emulator = Environment.GetEnvironmentVariable("EXTCLI_URL");
         if (string.IsNullOrEmpty(emulator)) return DateTimeOffset.UtcNow.ToUnixTimeSeconds();
-        using var answer = JsonDocument.Parse(await Http.GetStringAsync($"{emulator}/_emulator/clock"));
+        using var request = new HttpRequestMessage(HttpMethod.Get, $"{emulator}/_emulator/clock");
+        var token = Environment.GetEnvironmentVariable("EXTCLI_CONTROL_TOKEN"); // needed if it is in a container
+        request.Headers.Add("X-Emulator-Token", token ?? "");
+        using var response = (await Http.SendAsync(request)).EnsureSuccessStatusCode();
+        using var answer = JsonDocument.Parse(await response.Content.ReadAsStringAsync());
         return answer.RootElement.GetProperty("now").GetInt64() / 1000;
     }
 

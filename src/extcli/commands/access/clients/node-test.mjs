@@ -13,7 +13,9 @@ const clientId = env.EXTCLI_CLIENT_ID ?? 'CLIENT_ID';
 const channel = 'CHANNEL';
 const secret = env.EXTCLI_SECRET_FILE && Buffer.from(readFileSync(env.EXTCLI_SECRET_FILE, 'utf8').trim(), 'base64');
 const worker = env.VITEST_POOL_ID ?? env.JEST_WORKER_ID ?? env.TEST_PARALLEL_INDEX ?? 0;
-const open = new Set(), DROP = 'process.argv.slice(1).forEach((url) => fetch(url, { method: "DELETE" }))';
+const DROP = `const headers = { 'X-Emulator-Token': process.env.EXTCLI_CONTROL_TOKEN ?? '' };
+process.argv.slice(1).forEach((url) => fetch(url, { method: 'DELETE', headers }))`;
+const open = new Set();
 process.on('exit', () => open.size && spawnSync(process.execPath, ['-e', DROP, ...open]));
 
 const TOKEN_SECONDS = 900;
@@ -28,12 +30,23 @@ const snake = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCas
 const probe = () => ({ 'X-Request-Id': `probe-${randomUUID()}` }); // of the module itself: no listing shows it
 const given = (members) => Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined && value !== ''));
 const search = (query) => (Object.keys(given(query)).length ? `?${new URLSearchParams(given(query))}` : '');
-const instant = (at) => (typeof at === 'string' ? Date.parse(at) : Number(at)); // RFC 3339, Unix ms or a Date
 
 function inMs(by) {
   const ms = [...`${by}`.matchAll(/([\d.]+)(ms|[smhdw])|./g)].reduce((sum, [, count, unit]) => sum + count * UNITS[unit], 0);
-  if (!(ms >= 0)) throw new Error(`${by} is not a duration such as 1h30m or 8d`);
+  if (!by || !(ms >= 0)) throw new Error(`${by} is not a duration such as 1h30m or 8d`);
   return ms;
+}
+
+// Returns the Unix ms of RFC 3339, local time, a duration from now, Unix time as a text, Unix ms or a Date.
+async function instant(at, now) {
+  let ms = typeof at === 'number' || at instanceof Date ? Number(at) : NaN;
+  if (typeof at === 'string') {
+    if (/^[+-]?[\d.]+[a-z]/.test(at)) ms = (await now()) + (at[0] === '-' ? -1 : 1) * inMs(at.replace(/^[+-]/, ''));
+    else if (/^-?\d+(\.\d+)?$/.test(at)) ms = Math.abs(at) < 1e11 ? at * 1000 : Number(at);
+    else if (/^\d{4}-\d\d-\d\d/.test(at)) ms = Date.parse(at.length === 10 ? `${at}T00:00` : at); // a date alone would be in UTC
+  }
+  if (!Number.isFinite(ms)) throw new Error(`${at} is not a point in time such as 2026-11-22T18:00:00Z, 5m or Unix time`);
+  return Math.round(ms);
 }
 
 async function send(method, url, body, headers = {}) {
@@ -201,8 +214,8 @@ export function namespace(name = `${process.pid}-${worker}`) {
   const clock = {
     now: async () => (await control('GET', 'clock')).now,
     advance: (by) => move({ advance: inMs(by) }),
-    set: (to) => move({ set: instant(to) }),
-    freeze: (at) => move(at === undefined ? { freeze: true } : { freeze: true, set: instant(at) }),
+    set: async (to) => move({ set: await instant(to, clock.now) }),
+    freeze: async (at) => move(at === undefined ? { freeze: true } : { freeze: true, set: await instant(at, clock.now) }),
     unfreeze: () => move({ freeze: false }),
   };
   const faults = {

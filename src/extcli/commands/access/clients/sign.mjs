@@ -10,7 +10,8 @@ const channel = env.EXTCLI_CHANNEL ?? 'CHANNEL';
 // The time in Unix seconds: in tests the emulator's, whose clock may have been moved, else the machine's.
 export async function now() {
   if (!env.EXTCLI_URL) return Math.floor(Date.now() / 1000);
-  const answer = await fetch(`${env.EXTCLI_URL}/_emulator/clock`);
+  const headers = { 'X-Emulator-Token': env.EXTCLI_CONTROL_TOKEN ?? '' }; // needed if it is in a container
+  const answer = await fetch(`${env.EXTCLI_URL}/_emulator/clock`, { headers });
   if (!answer.ok) throw new Error(`${answer.url} answers ${answer.status}`);
   return Math.floor((await answer.json()).now / 1000);
 }
