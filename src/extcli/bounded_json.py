@@ -30,6 +30,15 @@ def decoded(text: bytes | str, *, strict: bool = False) -> Any:
     return value
 
 
+def members(text: bytes | str) -> dict[str, Any]:
+    """Return the members of a JSON object; none if the text is anything else, or too large to decode."""
+    try:
+        value = decoded(text)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
 def _separators(text: bytes | str) -> int:
     """Return at least the number of values. Characters within strings count, too."""
     return text.count(b",") + _brackets(text) if isinstance(text, bytes) else text.count(",") + _brackets(text)

@@ -15,6 +15,7 @@ from emulator.config.settings import Settings
 from extcli.completion import names
 from extcli.completion.shells import LINE, VARIABLE, candidates, complete
 from support import completion_table
+from support.cli_reference import commands
 from support.process import STOP_TIMEOUT
 from support.profile_files import write_profiles
 from support.program import PROGRAM, SECRET_BASE64, http_response
@@ -32,6 +33,12 @@ def test_the_table_of_commands_is_up_to_date():
     assert completion_table.page() == text, "run: make docs"
 
 
+def test_every_kind_of_the_table_belongs_to_a_command():
+    used = {key for name, command in commands() for each in command.params for key in completion_table.keys(name, each)}
+
+    assert set() == completion_table.KINDS.keys() - used
+
+
 def test_live_names_complete(extcli):
     extcli("vote", "cast", "lunch", "--value", "1")
     extcli("rank", "submit", "color", "--key", "blue")
@@ -41,7 +48,7 @@ def test_live_names_complete(extcli):
 
     assert ["lunch"] == completed("extcli vote get ")
     assert ["color"] == completed("extcli rank rm c")
-    assert ["ratings"] == completed("extcli accumulate get ")
+    assert ["ratings"] == completed("extcli accumulate get ") == completed("extcli accumulate add ")
     assert "blue" in completed("extcli ns rm b")
     assert [] == completed("extcli vote get x")
 

@@ -205,6 +205,8 @@ def test_a_negative_number_can_be_an_argument(extcli, form):
         (("rank", "submit", "color", "blue"), " (blue). Did you mean --key blue?"),
         (("fault", "add", "POST /v1/e/vote"), " (POST /v1/e/vote). Did you mean --match 'POST /v1/e/vote'?"),
         (("vote", "get", "lunch", "3"), " (3)"),
+        (("vote", "cast", "lunch", "-3"), ": -3 (Possible options: --value -3)"),
+        (("rank", "submit", "color", "-5"), ": -5 (Possible options: --key -5)"),
     ],
 )
 def test_a_value_without_its_option_gets_the_name_of_the_option(extcli, arguments: tuple[str, ...], suggestion: str):

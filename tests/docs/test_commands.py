@@ -295,6 +295,14 @@ def test_the_job_in_the_readme_is_the_first_of_the_example() -> None:
     assert [{**example, "jobs": first}] == shown
 
 
+def test_each_example_job_installs_its_packages_before_its_tests() -> None:
+    jobs = yaml.safe_load((ROOT / "examples" / "github-actions.yml").read_text())["jobs"]
+
+    for job in jobs.values():
+        steps = [step.get("run", "") for step in job["steps"]]
+        assert steps.index("npm ci") < next(at for at, each in enumerate(steps) if re.search("npm test|npx", each))
+
+
 def test_no_example_job_starts_a_service_that_it_does_not_stop() -> None:
     jobs = yaml.safe_load((ROOT / "examples" / "github-actions.yml").read_text())["jobs"]
     steps = {name: [step.get("run", "") for step in job["steps"]] for name, job in jobs.items()}

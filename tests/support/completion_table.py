@@ -24,7 +24,7 @@ KINDS = {
     "POLL": "polls",
     "rank ID": "rankings",
     "accumulate ID": "buffers",
-    "accumulate [ID] JSON|-|@FILE|KEY=JSON...": "buffers",
+    "accumulate [ID] JSON|-|@FILE|KEY=JSON": "buffers",
     "codes PRIZE": "sets",
     "codes I": "sets",
     "codes N": "sets",
@@ -81,11 +81,16 @@ def _line(name: str, summary: str, arguments: list[Any], options: list[Any], *, 
     return "\t".join([name, summary, " ".join(kinds), " ".join(written)]) + "\n"
 
 
+def keys(name: str, parameter: Any) -> tuple[str, ...]:
+    """Return the keys of `KINDS` for an argument or option of the command, the first that exists prevails."""
+    metavar = parameter.metavar or ""
+    return *parameter.opts, f"{name.partition(' ')[0]} {metavar}", metavar
+
+
 def _kind(name: str, parameter: Any) -> str:
     """Return the kind of the values of an argument or option."""
     kind, metavar = parameter.type_descriptor.annotation, parameter.metavar or ""
-    noun = name.partition(" ")[0]
-    for key in (*parameter.opts, f"{noun} {metavar}", metavar):
+    for key in keys(name, parameter):
         if key in KINDS and name not in NEW:
             return KINDS[key]
     if isinstance(kind, type) and issubclass(kind, StrEnum):

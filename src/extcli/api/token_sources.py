@@ -261,8 +261,4 @@ def _batch(users: Sequence[str]) -> list[str]:
 
 def _member(answer: Answer, name: str) -> Any:
     """Return a field of the answer, or `None` if it has none or is not an object."""
-    try:
-        document = bounded_json.decoded(answer.content)
-    except ValueError:
-        return None
-    return document.get(name) if isinstance(document, dict) else None
+    return bounded_json.members(answer.content).get(name)

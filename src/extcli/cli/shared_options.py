@@ -155,15 +155,14 @@ def _are_flags(letters: str, options: Mapping[str, Any]) -> bool:
 
 def _suggest(error: Any, typed: Sequence[str], options: Container[str]) -> None:
     """Add what was meant by a value without the name of its option, or by one that looks like an option."""
-    number = getattr(error, "option_name", "")
+    number, option = getattr(error, "option_name", ""), next((name for name in _UNNAMED if name in options), None)
     if number[1:2].isdigit():
         meant = next((arg for arg in typed if arg.startswith(number)), number)
-        error.possibilities = [f"--value {meant}"]
-    elif (extra := _EXTRA.fullmatch(error.message)) and extra[1] in typed:
+        error.possibilities = [f"{option} {meant}"] if option else []
+    elif option and (extra := _EXTRA.fullmatch(error.message)) and extra[1] in typed:
         import shlex
 
-        option = next((name for name in _UNNAMED if name in options), None)
-        error.message += f". Did you mean {option} {shlex.quote(extra[1])}?" if option else ""
+        error.message += f". Did you mean {option} {shlex.quote(extra[1])}?"
 
 
 class Group(TyperGroup):

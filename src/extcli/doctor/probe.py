@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import Enum, auto
-from typing import Any
 
 from extcli import bounded_json, clock
 from extcli.api.call import CONTROL, SERVICE
@@ -69,7 +68,7 @@ def probe(http: Http) -> Probe:
     try:
         answer = http.send("GET", f"{CONTROL}ready")
         after = clock.now()
-        document, date = _object(answer), _date(answer)
+        document, date = bounded_json.members(answer.content), _date(answer)
         if answer.status_code == 200 and document.get("status") == "ready" and "environment" in document:
             own_clock, refuses = _clock(http)
             return Probe(
@@ -98,7 +97,7 @@ def probe(http: Http) -> Probe:
 def _clock(http: Http) -> tuple[EmulatorClock | None, bool]:
     """Return the emulator's clock, and whether it refuses to show it to this host name."""
     answer = http.send("GET", f"{CONTROL}clock")
-    document = _object(answer)
+    document = bounded_json.members(answer.content)
     if answer.status_code != 200 or problem_of(document, {"now": int, "offset?": int}):
         return None, answer.status_code == 403
     return EmulatorClock(document["now"], int(document.get("offset", 0)), bool(document.get("frozen"))), False
@@ -115,11 +114,3 @@ def _date(answer: Answer) -> int | None:
         return int(parsedate_to_datetime(answer.headers["date"]).timestamp()) * 1_000
     except (KeyError, ValueError, OverflowError):
         return None
-
-
-def _object(answer: Answer) -> dict[str, Any]:
-    try:
-        document = bounded_json.decoded(answer.content)
-    except ValueError:
-        return {}
-    return document if isinstance(document, dict) else {}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from extcli import bounded_json, clock
-from extcli.api.http import Answer
 from extcli.cli.shared_options import command, noun_and_command
 from extcli.commands.checks.conditions import Condition, add_conditions
 from extcli.errors import CliError, ErrorAnswer, ExpectationFailed, TooLarge, Unreachable, is_from_service
@@ -66,7 +65,11 @@ def _problem(session: Session, deadline: float) -> tuple[str, str]:
     _limit_time(session, deadline)
     try:
         answer = session.control().probing().is_ready()
-        return ("", "") if _object(answer).get("status") == "ready" else ("unexpected answer", _NOT_OURS)
+        return (
+            ("", "")
+            if bounded_json.members(answer.content).get("status") == "ready"
+            else ("unexpected answer", _NOT_OURS)
+        )
     except ErrorAnswer as error:
         if error.status == 404:
             return _problem_of_deployment(session, deadline)
@@ -80,19 +83,11 @@ def _problem_of_deployment(session: Session, deadline: float) -> tuple[str, str]
     _limit_time(session, deadline)
     try:
         answer = session.anonymous_service().probing().read_user_info()
-        return ("", "") if _object(answer) else ("unexpected answer", _NOT_OURS)
+        return ("", "") if bounded_json.members(answer.content) else ("unexpected answer", _NOT_OURS)
     except ErrorAnswer as error:
         if error.status == 401 and is_from_service(error.body):
             return "", ""
         return error.why or error.what, _NOT_OURS
-
-
-def _object(answer: Answer) -> dict[str, Any]:
-    try:
-        document = bounded_json.decoded(answer.content)
-    except ValueError:
-        return {}
-    return document if isinstance(document, dict) else {}
 
 
 def _meet(session: Session, condition: Condition) -> None:
