@@ -186,3 +186,12 @@ def test_every_kind_of_refusal_is_explained(
     assert held in explanation["held"]
     assert needed in explanation["needed"]
     assert explanation["text"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"), [("/_emulator/faults/remove", {"ids": []}), ("accumulate", b'{"data":1e999}')]
+)
+def test_the_needed_of_a_malformed_body_is_no_complaint_about_it(live: LiveServer, path: str, body: object):
+    found = why(live, id_of(call("POST", path, body)(live)))
+
+    assert "what /schema/openapi.json of the service describes" == found["needed"]

@@ -244,9 +244,12 @@ class Conversation:
             index = self.talks.index(talk)
             self.report.step(f"{self.steps[-1]}\n{index} -> {olds}")
             if found := self._texts(olds, news, f"reply of connection {index}"):
-                talk.is_alike = False
                 self._differs = not self._compared(self._page_event if talk.is_page else place, found) or self._differs
-                self.report.counts["connections that were left, at a listed difference"] += not self._differs
+                # After another text of a refusal, both connections are in the same state.
+                talk.is_alike = not self._differs and list(map(_kind, olds)) == list(map(_kind, news))
+                self.report.counts["connections that were left, at a listed difference"] += not (
+                    self._differs or talk.is_alike
+                )
         return not self._differs
 
     @property

@@ -140,6 +140,8 @@ def misshapen(error: msgspec.ValidationError, inside: str = "") -> ServiceError:
     field = ".".join(filter(None, (inside, found)))
     if problem == _IS_MISSING:
         return missing_member(field)
+    if not problem.startswith("expected "):
+        return wrong_shape(field, problem=problem, needed="what /schema/openapi.json of the service describes")
     needed, _, held = problem.removeprefix("expected ").partition(", got ")
     return wrong_shape(field=field, problem=problem, held=held, needed=needed)
 
