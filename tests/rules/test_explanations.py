@@ -123,7 +123,12 @@ def test_every_recommended_command_exists():
             command = command.commands.get(words[0], command if words[0].startswith("-") else None)
         visible = [each for each in getattr(command, "params", ()) if not getattr(each, "hidden", False)]
         options = {name for each in visible for name in each.opts} | shared
-        if command is None or any(word != "--help" and word.startswith("--") and word not in options for word in words):
+        is_noun = hasattr(command, "commands") and not command.invoke_without_command
+        if (
+            is_noun
+            or command is None
+            or any(word != "--help" and word.startswith("--") and word not in options for word in words)
+        ):
             wrong.append(line)
 
     assert [] == wrong
