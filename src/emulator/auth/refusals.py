@@ -54,8 +54,8 @@ def long_header(*, limit: int) -> Facts:
 
 @refusal(*_TOKEN, "The token has expired", f"Send a new token: {_NEW}; `extcli token inspect` shows its times.")
 def expired(*, exp: int, now: int) -> Facts:
-    held = f"exp {_date(exp)}, {in_words(now - exp)} ago"
-    return Facts(f"token expired: exp {exp} is not after {now}", held, "exp in the future")
+    ago = in_words(now - exp)
+    return Facts(f"token expired: exp {exp} is not after {now}", f"exp {_date(exp)}, {ago} ago", "exp in the future")
 
 
 @refusal(*_TOKEN, "The token has expired by this service's clock, which was moved", _BY_THIS_CLOCK)
