@@ -16,7 +16,7 @@ def rejected(text: str) -> Request:
     """Check that a text is rejected with 400; return what could be read of it."""
     with pytest.raises(Unreadable) as error:
         read_request(text.encode(), max_data=65_536)
-    assert 400 == error.value.status
+    assert 400 == error.value.error.status
     return error.value.request
 
 
@@ -25,7 +25,7 @@ def meta(text: str) -> dict[str, Any]:
     try:
         reply = answer(read_request(text.encode(), max_data=65_536), {}, now=7)
     except Unreadable as error:
-        reply = refusal(error.request, error, now=7)
+        reply = refusal(error.request, error.error, now=7)
     return dict(json.loads(reply)["meta"])
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
 
 import emulator
 from emulator import errors
@@ -17,22 +16,10 @@ SAMPLE = "7"
 """Stands for a value that is known only when the service runs."""
 _DEPTH = 3
 """Calls that are followed back from a helper to those who name the reason."""
-_PAGES = "dashboard/"
-"""Pages for people, which the journal does not record."""
 _CLOSERS = {"close", "_close", "expel", "_expel", "fail"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Values = Mapping[str, list[str]]
-
-
-class Site(NamedTuple):
-    """A place that refuses something."""
-
-    place: str
-    """The file and line."""
-    status: int
-    reason: str
-    detail: str
 
 
 @cache
@@ -169,45 +156,19 @@ def _names_in(nodes: Iterable[ast.AST]) -> set[str]:
     return {each.id for node in nodes for each in ast.walk(node) if isinstance(each, ast.Name)}
 
 
-@cache
-def refusals() -> tuple[Site, ...]:
-    """Return every place that makes a `ServiceError` for a client, once for each sample of its texts."""
-    found: dict[Site, None] = {}
-    for kind, status in _kinds().items():
-        for file, function, call in _calls().get(kind, ()):
-            if file.startswith(_PAGES):
-                continue
-            place = f"{file}:{call.lineno}"
-            for reason, detail in _arguments(kind, function, call):
-                if not reason:  # caught where it is raised
-                    continue
-                found[Site(place, status, reason, detail)] = None
-    return tuple(found)
+def undeclared() -> list[str]:
+    """Return every place that makes a `ServiceError` with a text for a client, without a declared refusal.
 
-
-def _arguments(kind: str, function: Function | None, call: ast.Call) -> Iterator[tuple[str, str]]:
-    if call.args and isinstance(call.args[0], ast.Starred):
-        yield from _starred(call.args[0].value)
-        return
-    locals_of = [value for each in _names_in(call.args) for value in _assigned(function, each)]
-    for bound in _bindings(function, _names_in([*call.args, *locals_of])):
-        texts = [_texts(each, function, bound) for each in call.args]
-        if kind == "Unreadable":
-            yield from (("Malformed request", each) for each in texts[0])
-        elif kind not in ("super", "FaultError", "NoAnswer"):  # these two hold a declared refusal
-            yield from product(texts[0], texts[1] if len(texts) > 1 else texts[0])
-
-
-def _starred(value: ast.expr) -> Iterator[tuple[str, str]]:
-    """The pairs of a constant mapping that is looked up."""
-    assert isinstance(value, ast.Subscript)
-    assert isinstance(value.value, ast.Name)
-    pairs = _constants()[value.value.id]
-    assert isinstance(pairs, ast.Dict)
-    for pair in pairs.values:
-        assert isinstance(pair, ast.Tuple)
-        reason, detail = (_texts(each, None, {})[0] for each in pair.elts)
-        yield reason, detail
+    One with a reason alone is for the metrics only.
+    """
+    own = ("super", "FaultError", "NoAnswer")  # the latter two hold a declared refusal
+    return [
+        f"{file}:{call.lineno}"
+        for kind in _kinds()
+        if kind not in own
+        for file, _, call in _calls().get(kind, ())
+        if len(call.args) > 1
+    ]
 
 
 def closes() -> list[tuple[str, str]]:

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 from functools import lru_cache
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from emulator.errors import TooManyRequests
-
-TOO_MANY: Final = "Too many connections"
-RETRY_AFTER: Final = 10
-"""Seconds, a guess: a connection may close at any time."""
+from emulator.limits.refusals import too_many_connections
 
 
 class ConnectionLimit:
@@ -25,8 +21,7 @@ class ConnectionLimit:
         count = self._open.get(client_id, 0)
         if count >= self._limit:
             owner = f"with client id {client_id[:100]}" if client_id else "without a client id"
-            detail = f"open connections {owner}: {count}, limit {self._limit}"
-            raise TooManyRequests(TOO_MANY, detail, retry_after=RETRY_AFTER)
+            raise too_many_connections(what=f"connections {owner}", count=count, limit=self._limit)
         self._open[client_id] = count + 1
 
     def release(self, client_id: str) -> None:
@@ -101,13 +96,11 @@ class FairShare(Generic[T]):
         """Add a member, and return the one that it replaced, if any. Raises `TooManyRequests`."""
         count = len(self._members.get(address, ()))
         if self._per_address and count >= self._per_address:
-            detail = f"open {self._what} from this address: {count}, limit {self._per_address}"
-            raise TooManyRequests(TOO_MANY, detail, retry_after=RETRY_AFTER)
+            raise too_many_connections(what=f"{self._what} from this address", count=count, limit=self._per_address)
         replaced = None
         if self._total and len(self) >= self._total:
             if self._most <= count:
-                detail = f"open {self._what}: {len(self)}, limit {self._total}"
-                raise TooManyRequests(TOO_MANY, detail, retry_after=RETRY_AFTER)
+                raise too_many_connections(what=self._what, count=len(self), limit=self._total)
             replaced = next(iter(self._members[next(iter(self._by_count[self._most]))]))
             self.remove(replaced)
         self._members.setdefault(address, {})[member] = None

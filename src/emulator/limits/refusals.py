@@ -7,6 +7,10 @@ from typing import Final
 from emulator.errors import BadRequest, TooManyRequests
 from emulator.refusals import Facts, refusal
 
+TOO_MANY: Final = "Too many connections"
+_RETRY_AFTER: Final = 10
+"""Seconds, a guess: a connection may close at any time."""
+
 
 @refusal(BadRequest, "Too many ids", "gaps: Limits", "Too many ids are in use",
          "Reuse ids, delete old ones, or raise --max-ids of `extcli serve`.")  # fmt: skip
@@ -14,6 +18,13 @@ def too_many_ids(*, used: int, channel: str, limit: int) -> Facts:
     where = f"in channel {channel}" if channel else "without a channel"
     detail = f"id: {used} of this kind are in use {where}, limit {limit}"
     return Facts(detail, f"{used} ids {where}", f"at most {limit} ids")
+
+
+@refusal(TooManyRequests, TOO_MANY, "gaps: Limits", "Too many connections are open",
+         "Close some, or raise --max-sockets, --address-sockets or --address-pages of `extcli serve`.")  # fmt: skip
+def too_many_connections(*, what: str, count: int, limit: int) -> Facts:
+    detail = f"open {what}: {count}, limit {limit}"
+    return Facts(detail, f"{count} open {what}", f"at most {limit}", (), _RETRY_AFTER)
 
 
 _TOO_MANY: Final = (TooManyRequests, "Too many requests", "gaps: Limits")

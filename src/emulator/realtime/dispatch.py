@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 from emulator.callers import Identify, finish_recording, role_error
 from emulator.clock import Clock, monotonic
 from emulator.config.settings import Limits
-from emulator.errors import BadRequest, NotFound, ServiceError, TooLarge, Unauthorized
+from emulator.errors import ServiceError, Unauthorized
 from emulator.faults import MESSAGE, FaultError, Faults, NoAnswer
 from emulator.limits.rate_limit import RateLimits
 from emulator.observability.failures import answerable
@@ -17,7 +17,7 @@ from emulator.observability.masking import EVERYTHING
 from emulator.observability.recorder import Recorder
 from emulator.observability.request_context import RequestContext, current, label_of, namespace
 from emulator.parity.service import Parity
-from emulator.realtime import envelope
+from emulator.realtime import envelope, refusals
 from emulator.realtime.action import Bound, BoundAction, BoundFeed, Done, Message
 from emulator.realtime.envelope import Request, Unreadable
 from emulator.realtime.faulty import disturb_message
@@ -92,7 +92,7 @@ class MessageDispatcher:
                 await disturb_message(self._faults, session, request)
             reply = envelope.answer(request, await self._perform(session, request), now=self._clock.now())
         except Unreadable as unreadable:
-            request, error = unreadable.request, unreadable
+            request, error = unreadable.request, unreadable.error
         except Exception as failure:
             error = answerable(failure, self._label(request), self._recorder)
         if error is not None:
@@ -138,7 +138,7 @@ class MessageDispatcher:
         target = message.target
         if not target:
             _forget_rights(message.session)  # this check comes before that of rights
-            raise BadRequest("Malformed request", f"params.target: {message.request.action} needs a target")
+            raise refusals.missing_target(action=message.request.action)
         other = None if target in UNSUPPORTED_TARGETS else self._other_feed
         feed = self._permitted(message, self._feeds.get(target, other))
         if message.sender is not None:
@@ -165,18 +165,18 @@ class MessageDispatcher:
             if caller.role not in found.roles:
                 raise role_error(caller.role, found.roles)
         if message.request.excess:
-            raise TooLarge("Request too large", message.request.excess)
+            raise refusals.request_too_large(size=message.request.excess, limit=self._limits.body, rest=envelope.SMALL)
         return found
 
-    def _unknown(self, request: Request) -> NotFound:
+    def _unknown(self, request: Request) -> ServiceError:
         if request.target in UNSUPPORTED_TARGETS:
-            return NotFound("Not Found", f"{request.target} is not part of this service; nothing was done")
+            return refusals.unsupported_target(target=request.target)
         targets = sorted({target or "no target" for name, target in self._actions if name == request.action})
         if targets:
             shown = request.target[:40] or "no target"
-            return NotFound("Not Found", f"{request.action} does not support {shown}; supported: {', '.join(targets)}")
+            return refusals.wrong_target(action=request.action, target=shown, known=", ".join(targets))
         names = ", ".join(sorted({name for name, _ in self._actions} | {SUBSCRIBE, UNSUBSCRIBE}))
-        return NotFound("Not Found", f"there is no action {request.action[:40]!r}; the actions are {names}")
+        return refusals.no_action(action=request.action[:40], known=names)
 
     def _refusal(self, session: Session, request: Request, error: ServiceError) -> bytes:
         """Return the reply of an error, and count a failed login."""

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from emulator.errors import BadRequest, ServiceError
+from emulator.errors import ServiceError
+from emulator.realtime import refusals
 from emulator.wire import json_codec
 
 NO_REQUEST = 65_535
@@ -24,15 +25,16 @@ class Request(Struct):
     target: str = ""
     request_id: int | float = NO_REQUEST
     data: dict[str, Any] = {}
-    excess: str = ""
-    """Why `data` was not read: the sizes and limits of a request that is too large. Empty for any other."""
+    excess: int = 0
+    """The bytes of a request that is too large, whose `data` was not read; 0 for any other."""
 
 
-class Unreadable(BadRequest):
-    """The error for a malformed request. `request` holds the parts that could be read, for the reply."""
+class Unreadable(Exception):
+    """A malformed request. `request` holds the parts that could be read, for the reply."""
 
-    def __init__(self, detail: str, request: Request | None = None) -> None:
-        super().__init__("Malformed request", detail)
+    def __init__(self, error: ServiceError, request: Request | None = None) -> None:
+        super().__init__(error.detail)
+        self.error = error
         self.request = request or Request("")
 
 
@@ -79,12 +81,12 @@ def read_request(text: bytes, *, max_data: int) -> Request:
     try:
         envelope = _outline_of(text) if is_large else msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise Unreadable(f"the request is not valid JSON: {json_codec.error_text(error)}") from None
+        raise Unreadable(refusals.malformed_message(problem=json_codec.error_text(error))) from None
     if not isinstance(envelope, dict):
-        raise Unreadable('a request must be an object: {"action": …, "params": {…}, "data": {…}}')
+        raise Unreadable(refusals.no_object())
     request = Request("")
     if is_large:
-        request.excess = f"the request has {len(text)} bytes; the limit is {max_data} for data and {SMALL} for the rest"
+        request.excess = len(text)
     # The members that the reply repeats come first, so that the client can match an error to its request.
     params = _object(envelope, "params", request)
     request.request_id = _request_id(params, request)
@@ -94,7 +96,7 @@ def read_request(text: bytes, *, max_data: int) -> Request:
     # Older clients put the target of `subscribe` in `data`.
     request.target = request.target or _older_target(request)
     if not request.action:
-        raise Unreadable("action: missing or empty", request)
+        raise Unreadable(refusals.missing_action(), request)
     return request
 
 
@@ -103,7 +105,7 @@ def _outline_of(text: bytes) -> dict[str, Any]:
     members = {"action": bytes(outline.action), "params": bytes(outline.params)}
     for name, member in members.items():
         if len(member) > SMALL:
-            raise Unreadable(f"{name}: has {len(member)} bytes; the limit is {SMALL}")
+            raise Unreadable(refusals.member_too_large(member=name, size=len(member), limit=SMALL))
     return {name: msgspec.json.decode(member) for name, member in members.items()}
 
 
@@ -130,7 +132,7 @@ def _object(envelope: dict[str, Any], name: str, request: Request) -> dict[str, 
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise Unreadable(f"{name}: must be an object", request)
+        raise Unreadable(refusals.wrong_member(member=name, needed="an object"), request)
     return value
 
 
@@ -139,13 +141,14 @@ def _request_id(params: dict[str, Any], request: Request) -> int | float:
     value: Any = params.get("request_id", NO_REQUEST)
     if isinstance(value, int | float) and not isinstance(value, bool) and -_LARGEST_ID < value < _LARGEST_ID:
         return value
-    raise Unreadable("params.request_id: must be a number of at most 64 bits", request)
+    error = refusals.wrong_member(member="params.request_id", needed="a number of at most 64 bits")
+    raise Unreadable(error, request)
 
 
 def _text(source: dict[str, Any], member: str, name: str, request: Request) -> str:
     value = source.get(member, "")
     if not isinstance(value, str):
-        raise Unreadable(f"{name}: must be a string", request)
+        raise Unreadable(refusals.wrong_member(member=name, needed="a string"), request)
     return value
 
 

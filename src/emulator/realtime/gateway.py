@@ -13,7 +13,7 @@ from emulator.clock import Clock
 from emulator.config.environment import AnonymousLimits
 from emulator.config.settings import Limits
 from emulator.engines.base import Key
-from emulator.errors import BadRequest, NotFound, TooManyRequests
+from emulator.errors import TooManyRequests
 from emulator.faults import CONNECT, Faults
 from emulator.limits.rate_limit import RateLimits
 from emulator.observability.recorder import Recorder
@@ -24,6 +24,7 @@ from emulator.realtime.faulty import disturb_handshake
 from emulator.realtime.hub import SOCKET, Hub
 from emulator.realtime.page_access import PageAccess
 from emulator.realtime.pusher import PusherConnection
+from emulator.realtime.refusals import client_id_too_long, no_socket_path
 from emulator.realtime.session import Session
 from emulator.wire.query import query_of
 
@@ -146,7 +147,7 @@ def client_id_of(path: str) -> str:
     match = _PATH.fullmatch(path)
     first = path.strip("/").partition("/")[0]
     if match is None or first in ("v1", "schema", "_emulator", "app", "_ns"):
-        raise NotFound("Not Found", f"there is no socket at {path[:100]}; use /ws or /<version>/<client id>")
+        raise no_socket_path(path=path[:100])
     if len(match["last"]) > _MAX_CLIENT_ID_LENGTH:
-        raise BadRequest("Bad Request", f"the path's client id has over {_MAX_CLIENT_ID_LENGTH} characters")
+        raise client_id_too_long(limit=_MAX_CLIENT_ID_LENGTH)
     return "" if path.strip("/") in _NO_CLIENT_ID else match["last"]

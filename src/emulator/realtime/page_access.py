@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from emulator.callers import Caller
 from emulator.clock import Clock
 from emulator.engines.base import Key
-from emulator.errors import Forbidden, ServiceError, Unauthorized
+from emulator.realtime.refusals import no_credential, other_topic
 from emulator.scheduling.scheduler import Callback, Scheduler
 
 PAGE: Final = "page"
@@ -58,11 +58,10 @@ class PageAccess:
         """
         if not self.is_open:
             if caller is None:
-                raise Unauthorized("AuthError", "no credential: data.auth must hold '<client id> <JWT>'")
+                raise no_credential()
             own = topic is not None and topic.owner == caller.client_id
             if topic is None or not own or topic.channel not in ("", caller.channel_id):
-                detail = "the token opens only its own channel and that of its extension"
-                raise Forbidden("AuthError", f"data.channel: {detail}")
+                raise other_topic()
         if topic is None:
             return Subscription((), caller, credential)
         users = [ANY_USER] if caller is None else sorted(filter(str.isprintable, caller.ids))
@@ -86,8 +85,3 @@ class PageAccess:
         if caller is None or caller.expires_at is None:
             return None
         return caller.expires_at + self._leeway
-
-
-def expired() -> ServiceError:
-    """Return the error of a subscription whose token has expired. A new one each time: a raised error keeps frames."""
-    return Unauthorized("AuthError", "token expired: subscribe again with a new one in data.auth")

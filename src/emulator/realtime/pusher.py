@@ -13,11 +13,12 @@ from websockets.frames import CloseCode
 
 from emulator.callers import Caller
 from emulator.engines.base import Key
-from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError
+from emulator.errors import BadRequest, EngineError, ServiceError
 from emulator.observability.request_context import RequestContext
+from emulator.realtime import refusals
 from emulator.realtime.connection import Connection
 from emulator.realtime.hub import Hub
-from emulator.realtime.page_access import PageAccess, Subscription, expired, pusher_topic
+from emulator.realtime.page_access import PageAccess, Subscription, pusher_topic
 from emulator.realtime.recording import close_entry, frame_entry
 from emulator.refusals import storage_failed
 
@@ -132,7 +133,7 @@ class PusherConnection:
         """End the subscriptions whose token has expired."""
         for channel, subscription in list(self._subscriptions.items()):
             if self._access.has_expired(subscription):
-                self._end(channel, expired())
+                self._end(channel, refusals.token_expired())
         self.watch()
 
     async def recheck(self, client_id: str, channel_id: str) -> None:
@@ -206,13 +207,13 @@ class PusherConnection:
             self._forget(_channel(data))
             self.watch()
         elif event != "pusher:pong":
-            raise BadRequest("Bad frame", f"event: unknown event {event[:60]!r}; to send an event, use REST")
+            raise refusals.unknown_event(event=event[:60])
         return b""
 
     def _start_subscription(self, text: bytes | None, channel: str, credential: str) -> None:
         """Subscribe; with a credential, as soon as it is verified."""
         if channel.startswith(("private-", "presence-")):
-            self._finish_subscription(text, channel, Forbidden("AuthError", "only public channels are supported"))
+            self._finish_subscription(text, channel, refusals.private_channel())
             return
         credential = credential or self._credential
         if not credential:
@@ -252,11 +253,11 @@ class PusherConnection:
     def _subscribe(self, channel: str, bearer: Subscription) -> None:
         """Subscribe, in place of an earlier subscription to the channel. Raises `ServiceError`."""
         if self._access.has_expired(bearer):
-            raise expired()
+            raise refusals.token_expired()
         topic = topic_of(channel)
         subscription = self._access.subscription(topic, bearer.caller, bearer.credential)
         if len(self._subscriptions) >= self._max_channels and channel not in self._subscriptions:
-            raise BadRequest("Too many subscriptions", f"a page may subscribe to at most {self._max_channels} channels")
+            raise refusals.too_many_subscriptions(total=len(self._subscriptions) + 1, limit=self._max_channels)
         self._forget(channel)
         self._subscriptions[channel] = subscription
         for each in subscription.topics:
@@ -289,22 +290,23 @@ async def _identified(access: PageAccess, credential: str, address: str) -> Subs
 def _read(text: bytes | None) -> tuple[str, dict[str, Any]]:
     """Parse event and data of a message; `data` may be an object, or JSON in a string."""
     if text is None:
-        raise BadRequest("Bad frame", "binary messages are not supported")
+        raise refusals.binary_message()
     try:
         frame = msgspec.json.decode(text)
         data = frame.get("data") if isinstance(frame, dict) else None
         data = msgspec.json.decode(data) if isinstance(data, str) and data else data
     except (msgspec.MsgspecError, RecursionError):
-        raise BadRequest("Bad frame", "the message is not valid JSON") from None
+        raise refusals.wrong_message(problem="the message is not valid JSON", needed="a JSON object") from None
     if not isinstance(frame, dict) or not isinstance(frame.get("event"), str):
-        raise BadRequest("Bad frame", "event: must be a string")
+        raise refusals.wrong_message(problem="event: must be a string", needed="a string as event")
     return frame["event"], data if isinstance(data, dict) else {}
 
 
 def _channel(data: dict[str, Any]) -> str:
     channel = data.get("channel")
     if not isinstance(channel, str) or not 1 <= len(channel) <= _MAX_CHANNEL_LENGTH:
-        raise BadRequest("Bad frame", f"data.channel: must have 1 to {_MAX_CHANNEL_LENGTH} characters")
+        needed = f"1 to {_MAX_CHANNEL_LENGTH} characters"
+        raise refusals.wrong_message(problem=f"data.channel: must have {needed}", needed=needed)
     return channel
 
 

@@ -11,10 +11,10 @@ from websockets.frames import CloseCode
 
 from emulator.callers import Caller
 from emulator.engines.base import Key
-from emulator.errors import BadRequest
 from emulator.realtime.connection import Connection
 from emulator.realtime.hub import Hub
 from emulator.realtime.recording import close_entry
+from emulator.realtime.refusals import too_many_subscriptions
 
 MAX_FAILED_LOGINS = 10
 """Failed `authenticate` requests before a connection is closed (ruling T4)."""
@@ -159,8 +159,7 @@ class Session:
             return
         total = len(self._topics) + len(added)
         if total > self._max_topics:
-            detail = f"the connection would have {total} subscriptions; the limit is {self._max_topics}"
-            raise BadRequest("Too many subscriptions", detail)
+            raise too_many_subscriptions(total=total, limit=self._max_topics)
         self._topics |= added
         for topic in added:
             self._handler.hub.subscribe(topic, self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace as with_fields
@@ -13,6 +14,9 @@ from emulator.features.explanations.subjects import rules_about
 from emulator.features.explanations.texts import Explanation, Rule
 from emulator.journal import DELIVERY, Entry, Journal
 from emulator.refusals import OF_INPUT, OF_ROLES
+
+_FIRST_CLOSE_CODE: Final = 1000
+"""Higher statuses are the codes of closed sockets, and their details the reasons."""
 
 
 class Summary(Struct):
@@ -71,17 +75,20 @@ class Explanations:
             return None
         if entry.refused and entry.refused.rule not in (OF_INPUT, OF_ROLES):
             return _with_text(Explanation(*map(texts.shortened, entry.refused[1:])))
-        # The tables are imported when they are needed.
-        from emulator.features.explanations.cases import Refusal
-        from emulator.features.explanations.rules import explain, what_was_sent
-
-        refusal = Refusal(entry.status, entry.reason, entry.detail, entry.name, entry.path, entry.request)
         if not entry.refused:
-            return _with_text(explain(refusal))
+            if entry.status < _FIRST_CLOSE_CODE:
+                return None
+            # These modules are imported when they are needed.
+            from emulator.features.explanations.closes import explain_any_close
+
+            return _with_text(explain_any_close(entry.detail))
+        from emulator.features.explanations.rules import what_was_sent
+
         of_input, of_roles = rules_about(entry.name or entry.path)
         refused = entry.refused._replace(rule=of_roles)
         if entry.refused.rule == OF_INPUT:
-            refused = refused._replace(rule=of_input, held=what_was_sent(refusal) or refused.held)
+            sent = what_was_sent(entry.detail, entry.path, entry.request)
+            refused = refused._replace(rule=of_input, held=sent or refused.held)
         return _with_text(Explanation(*map(texts.shortened, refused[1:])))
 
     def explain_request(self, id: str) -> Explained:
@@ -89,7 +96,7 @@ class Explanations:
 
         Raises `NotFound` with the names of similar rules.
         """
-        from emulator.features.explanations.rules import explain_close
+        from emulator.features.explanations.closes import explain_close
 
         entries = [entry for entry in self._journal.newest() if entry.id == id and entry.kind != DELIVERY]
         refused = [entry for entry in entries if entry.status >= 400 or entry.reason]

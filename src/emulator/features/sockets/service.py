@@ -14,7 +14,7 @@ from msgspec import Struct
 from emulator.callers import Caller
 from emulator.changes import Changes
 from emulator.engines.base import Key
-from emulator.errors import NotFound
+from emulator.features.sockets.refusals import no_socket
 from emulator.features.sockets.rules import (
     GAME,
     PAGE,
@@ -195,7 +195,7 @@ class Sockets:
         check_selection(selection)
         selected = [each for each in self._peers() if selection.all or each.number == selection.socket]
         if not selected and not selection.all:
-            raise NotFound("Not Found", f"socket: there is no open socket {selection.socket} in this process")
+            raise no_socket(socket=selection.socket)
         return selected
 
 
