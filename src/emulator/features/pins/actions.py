@@ -8,12 +8,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from emulator.engines.base import Key
+from emulator.features.pins.refusals import not_one_credential
 from emulator.features.pins.rules import Authenticated, authentication_topic, checked_client_id
 from emulator.features.pins.service import Pins
 from emulator.parity.service import noted
 from emulator.realtime.action import Message, action, feed
 from emulator.realtime.session import Session
-from emulator.wire.refusals import wrong_shape
 
 
 class Credentials(Struct):
@@ -31,7 +31,7 @@ async def authenticate(pins: Pins, message: Message) -> Authenticated:
     session, body = message.session, message.body(Credentials)
     client_id = checked_client_id(body.client_id or session.client_id, "data.client_id")
     if [body.pin, body.refresh, body.jwt].count(None) != 2:
-        raise wrong_shape("data", needed="an object with exactly one of pin, refresh and jwt")
+        raise not_one_credential()
     topic = _topic(session)
     if body.pin is not None:
         result = await pins.authenticate_by_pin(client_id, body.pin, session.connection.address)

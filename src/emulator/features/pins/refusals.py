@@ -55,3 +55,9 @@ def too_many_pins(*, seconds: int) -> Facts:
 def too_many_wrong_pins(*, what: str, seconds: int) -> Facts:
     detail = f"too many {what}; retry in {seconds} s"
     return Facts(detail, f"{what} above the limit", f"the next attempt in {seconds} s", (), seconds)
+
+
+@refusal(BadRequest, "Invalid body", "X4", "authenticate needs one credential", "Send one of pin, refresh and jwt.")
+def not_one_credential() -> Facts:
+    detail = "data: must be an object with exactly one of pin, refresh and jwt"
+    return Facts(detail, "none or several of them", "exactly one of pin, refresh and jwt")
