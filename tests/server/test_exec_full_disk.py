@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from extcli.api import local_http
 from extcli.errors import UsageError
 from extcli.running.failure_report import FailureReport
 from extcli.running.place import Place
@@ -23,6 +24,11 @@ def test_a_report_that_does_not_fit_leaves_no_part_of_a_file(live: LiveServer, t
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
     assert [] == list(tmp_path.iterdir())
+
+
+def test_a_failed_write_of_an_answer_is_not_a_failed_connection(live: LiveServer):
+    with open("/dev/full", "wb", buffering=0) as full, pytest.raises(OSError, match="No space left"):
+        local_http.get(live.url, "/_emulator/metrics", seconds=10, write=full.write)
 
 
 def test_a_secret_that_cannot_be_written_is_a_usage_error(tmp_path: Path, monkeypatch):

@@ -40,7 +40,8 @@ def get(
 ) -> Answer:
     """Send `GET url/path` as a probe, and return the answer within `seconds`. Raises `Failed`, also above `largest`.
 
-    With `write`, the body of a 200 goes there in pieces instead. The URL must begin with `http://`.
+    With `write`, the body of a 200 goes there in pieces instead, and an `OSError` of it is raised. The URL must begin
+    with `http://`.
     """
     scheme, _, rest = url.partition("://")
     place, slash, base = rest.partition("/")
@@ -63,10 +64,11 @@ def get(
                     reader.end()
                     break
                 reader.feed(data)
-    except TimeoutError:
-        raise Failed("no answer in time") from None
     except OSError as error:
-        raise Failed(error.strerror or str(error)) from None
+        if error is reader.unwritten:
+            raise
+        is_late = isinstance(error, TimeoutError)
+        raise Failed("no answer in time" if is_late else error.strerror or str(error)) from None
     return Answer(reader.status, bytes(reader.body))
 
 
@@ -79,6 +81,8 @@ class _Reader:
         self.status = 0
         self.body = bytearray()
         self.is_complete = False
+        self.unwritten: OSError | None = None
+        """The error of `write`."""
         self._largest = largest
         self._write = write
         self._size = 0
@@ -118,7 +122,11 @@ class _Reader:
         if self._largest is not None and self._size > self._largest:
             raise Failed(f"the answer is too large: over {self._largest:,} bytes")
         if self._write and self.status == 200:
-            self._write(data)
+            try:
+                self._write(data)
+            except OSError as error:
+                self.unwritten = error
+                raise
         else:
             self.body += data
 
