@@ -245,11 +245,11 @@ def shortened(text: str, limit: int = 300) -> str:
 
 
 def _readable(body: bytes) -> Any:
-    import json
+    from extcli import bounded_json
 
     try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
+        return bounded_json.decoded(body)
+    except ValueError:
         return body.decode(errors="replace")
 
 

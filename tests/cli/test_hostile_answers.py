@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from extcli import bounded_json
 from extcli.api.bodies import ANSWER
+from extcli.errors import reason_of
 from extcli.reading import streams
 from support.program import SECRET_BASE64, http_response
 
@@ -121,6 +123,53 @@ def test_a_page_that_leads_to_itself_ends_the_list(extcli, answering):
 
     assert 5 == result.exit_code
     assert "next must be another cursor, not '5'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "of_page"),
+    [(("vote", "list"), {"polls": []}), (("user", "list"), {"results": []})],
+    ids=["vote", "user"],
+)
+def test_pages_that_lead_back_end_the_list(extcli, answering, command, of_page):
+    pages = [http_response("200 OK", json.dumps({**of_page, "next": cursor})) for cursor in "565656"]
+
+    result = extcli(*command, "--url", answering(*pages), "-o", "jsonl", "-v", env=SIGNED)
+
+    assert 5 == result.exit_code
+    assert "next must be another cursor, not '5'" in result.stderr
+    assert 3 == result.stderr.count("> GET ")
+
+
+@pytest.mark.parametrize("body", ["{}", '{"namespaces": null}'])
+def test_a_list_of_namespaces_of_another_shape_deletes_nothing(extcli, answering, body):
+    result = extcli("ns", "rm", "blue", "-o", "table", "-v", "--url", answering(http_response("200 OK", body)))
+
+    assert 5 == result.exit_code
+    assert "namespaces" in result.stderr
+    assert "DELETE" not in result.stderr
+
+
+@pytest.fixture
+def few_values(monkeypatch):
+    """Let a document have 100 values."""
+    monkeypatch.setattr(bounded_json, "LARGEST_UNCOUNTED", 10)
+    monkeypatch.setattr(bounded_json, "MOST_VALUES", 100)
+
+
+def test_json_that_is_printed_as_it_is_has_a_limit_of_values(extcli, answering, few_values):
+    url = answering(http_response("200 OK", "[" + "[]," * 100 + "[]]"))
+
+    result = extcli("vote", "get", "-o", "json", "--url", url, env=SIGNED)
+
+    assert 5 == result.exit_code
+    assert "returned an unexpected answer" in result.stderr
+
+
+def test_the_body_of_an_error_has_a_limit_of_values(few_values):
+    few, many = (b'{"reason": "Busy", "info": [%s 1]}' % (b"1," * count) for count in (9, 100))
+
+    assert "Busy" == reason_of(few)
+    assert reason_of(many).startswith('{"reason": "Busy", ')  # as text
 
 
 @pytest.mark.parametrize("token", ["caf\u00e9", "a b", "a\nb", "\u202e"])

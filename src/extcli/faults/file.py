@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from extcli import bounded_json
 from extcli.errors import Refused
 from extcli.faults.options import in_options, members
 from extcli.faults.schema import DOCUMENT
@@ -41,7 +41,7 @@ def load_faults(path: str, environ: Mapping[str, str], service: Target) -> Any:
 def _problems(body: bytes) -> list[str]:
     """Return the details of an error answer that name a fault; none if it is about something else."""
     try:
-        details = [error["detail"] for error in json.loads(body)["errors"]]
+        details = [error["detail"] for error in bounded_json.decoded(body)["errors"]]
     except SHAPE_ERRORS:
         return []
     return details if all(map(_PLACE.match, details)) else []

@@ -169,12 +169,9 @@ class Output:
 
 def _is_json(body: bytes) -> bool:
     try:
-        json.loads(body)
+        bounded_json.decoded(body)
     except ValueError:
         return False
-    except RecursionError:
-        # too deeply nested to check, but it starts as JSON
-        return True
     return True
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Protocol
 
+from extcli import bounded_json
 from extcli.errors import Refused, UnexpectedAnswer
 from extcli.reading.shapes import SHAPE_ERRORS, document_of
 from extcli.seeds.reader import Seed
@@ -39,7 +39,7 @@ def apply(seed: Seed, service: Target) -> dict[str, Any]:
 def _problems(body: bytes) -> list[str]:
     """Return the problems with a seed in the body of an error answer; none if the answer is about something else."""
     try:
-        document = json.loads(body)
+        document = bounded_json.decoded(body)
         is_about_seed = document["reason"] in ("Invalid seed", "Invalid body")
         return [error["detail"] for error in document["errors"]] if is_about_seed else []
     except SHAPE_ERRORS:

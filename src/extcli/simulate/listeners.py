@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from extcli import clock
+from extcli import bounded_json, clock
 from extcli.api import envelope
 from extcli.api.http import certificates, is_loopback
 from extcli.api.websocket import explained
@@ -219,20 +219,20 @@ class Listeners:
 
     def _number_in_update(self, text: str | bytes) -> int | None:
         """Return the number of this run's broadcast in an update, or `None`."""
-        message = json.loads(text)
+        message = bounded_json.decoded(text)
         data = message.get("data") if message.get("meta", {}).get("target") == self._event else None
         return self._number(data.get("data") if isinstance(data, dict) else None)
 
     def _number_in_page_event(self, text: str | bytes) -> int | None:
         """Return the number of this run's broadcast in a page's message, which may be compressed, or `None`."""
-        frame = json.loads(text)
+        frame = bounded_json.decoded(text)
         if str(frame.get("event", "")).startswith("pusher"):
             return None
         data = frame.get("data")
-        message = (json.loads(data) if isinstance(data, str) else data or {}).get("message", "")
+        message = (bounded_json.decoded(data) if isinstance(data, str) else data or {}).get("message", "")
         if message[:1] not in ("{", "["):
             message = zlib.decompress(base64.b64decode(message), 32 + zlib.MAX_WBITS)
-        event = json.loads(message)
+        event = bounded_json.decoded(message)
         return self._number(event.get("data")) if event.get("event", "").endswith(self._event) else None
 
     def _number(self, data: object) -> int | None:
@@ -245,10 +245,10 @@ class Listeners:
 def _check_subscribed(text: str | bytes) -> None:
     """Raise `CliError` for the refusal of a page's subscription. Services of others may confirm in other words."""
     try:
-        frame = json.loads(text)
+        frame = bounded_json.decoded(text)
         if frame["event"] != "pusher:subscription_error":
             return
-        data = json.loads(frame["data"])
+        data = bounded_json.decoded(frame["data"])
         status, why = int(data["status"]), str(data["error"])
     except _OTHER_MESSAGE:
         return

@@ -8,14 +8,12 @@ import typer
 
 from extcli.api.http import Answer
 from extcli.cli.shared_options import command, noun
-from extcli.errors import UnexpectedAnswer
+from extcli.commands.data.listing import END, check_progress
 from extcli.output import views
 from extcli.reading.shapes import document_of
 from extcli.session import BACKEND, VIEWER, Session
 
 app = noun("Users: the caller's identity, and the users who shared theirs.")
-
-_END = "0"
 
 
 @command(app)
@@ -48,17 +46,16 @@ def list_users(
     Example: extcli user list > ids.txt
     """
     service = session.service(BACKEND)
-    page = cursor or _END
+    page, seen = cursor or END, set[str]()
     while True:
         answer = service.list_user_ids(page)
         session.output.show(answer, views.USER_IDS)
-        page, before = _next(answer), page
-        if page == before != _END:
-            raise UnexpectedAnswer(answer, "next must be another cursor")
-        if cursor is not None or page == _END:
+        page = _next(answer)
+        if cursor is not None or page == END:
             return
+        check_progress(page, seen, answer)
 
 
 def _next(answer: Answer) -> str:
     document = document_of(answer, object)
-    return str(document.get("next") or _END) if isinstance(document, dict) else _END
+    return str(document.get("next") or END) if isinstance(document, dict) else END

@@ -22,16 +22,18 @@ def show_all(session: Session, read: Callable[[str], Answer], member: str, view:
     A list of one page is printed as JSON byte for byte.
     """
     view = view or VIEWS[member]
-    cursor, found = END, []
+    cursor, found, seen = END, [], set[str]()
     size = 0
     as_one = session.output.format in (Format.TABLE, Format.JSON) or session.output.query is not None
     while True:
         answer = read(cursor)
         document = document_of(answer, {member: [dict], "next": str})
         size += len(answer.content)
-        _check_progress(cursor, document["next"], size if as_one else 0, answer)
         is_whole = cursor == document["next"] == END
         cursor = document["next"]
+        check_progress(cursor, seen, answer)
+        if as_one and size > LARGEST_WHOLE:
+            raise TooLarge(f"the list of {answer.request.url.path}", LARGEST_WHOLE)
         found += document[member]
         if not as_one or is_whole:
             session.output.show(answer, view)
@@ -42,9 +44,8 @@ def show_all(session: Session, read: Callable[[str], Answer], member: str, view:
         session.output.show_value({**document, member: found}, view, of=answer)
 
 
-def _check_progress(cursor: str, following: str, size: int, answer: Answer) -> None:
-    """Raise an error for a page that leads to itself, or for more bytes than one table or document may have."""
-    if following == cursor != END:
+def check_progress(cursor: str, seen: set[str], answer: Answer) -> None:
+    """Raise `UnexpectedAnswer` for a page that leads back to an earlier one; else add its cursor to those seen."""
+    if cursor in seen and cursor != END:
         raise UnexpectedAnswer(answer, f"next must be another cursor, not {shortened(cursor, 40)!r}")
-    if size > LARGEST_WHOLE:
-        raise TooLarge(f"the list of {answer.request.url.path}", LARGEST_WHOLE)
+    seen.add(cursor)

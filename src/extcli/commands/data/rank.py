@@ -89,7 +89,7 @@ def rm(session: Session, ranking: Ranking = "default", all_channels: AllChannels
         ranking,
         with_it="its answers",
         clear=lambda service: service.clear_ranking(ranking),
-        exists=lambda service: bool(document_of(service.read_ranking(ranking))["data"]),
+        exists=lambda service: bool(document_of(service.read_ranking(ranking), {"data": list})["data"]),
         pages=lambda service: service.list_rankings,
         all_channels=all_channels,
         yes=yes,
