@@ -232,7 +232,7 @@ class Session:
         """Return the service's time in Unix ms, since an emulator's clock may have been moved, else this machine's."""
         from extcli.api.token_sources import service_time
 
-        return service_time(self.http) or clock.now()
+        return service_time(self.http, self.output.report) or clock.now()
 
     def _warn_if_elsewhere(self, address: str, found: Found[str] | None) -> None:
         """Report that a profile was named, but the command goes to another address: that may be a mistake."""

@@ -52,6 +52,15 @@ def test_mint_signs_by_the_clock_of_the_service(extcli, live: LiveServer):
     assert 200 == live.bearer(token).get("vote").status_code
 
 
+def test_mint_reports_a_clock_that_the_emulator_does_not_show(extcli, live: LiveServer):
+    by_another_name = live.url.replace("127.0.0.1", "0.0.0.0")
+
+    result = extcli("token", "mint", "--url", by_another_name, env={"EXTCLI_SECRET": SECRET_BASE64})
+
+    assert 0 == result.exit_code
+    assert "does not show its clock, so this machine's counts: set EXTCLI_CONTROL_TOKEN" in result.stderr
+
+
 def test_mint_needs_no_service(extcli):
     result = extcli("token", "mint", "--url", "http://127.0.0.1:1", env={"EXTCLI_SECRET": SECRET_BASE64})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from extcli import bounded_json, clock
@@ -244,9 +244,14 @@ def _is_about(path: str, answer: Answer) -> bool:
     return all(named == path for named in re.findall(r"/[\w/.-]*authtoken", answer.text))
 
 
-def service_time(http: Http) -> int | None:
-    """Return the time of an emulator's clock in Unix ms, or `None` if the service does not report one."""
+def service_time(http: Http, report: Callable[[str], None] = lambda _: None) -> int | None:
+    """Return the time of an emulator's clock in Unix ms, or `None` if the service does not say it.
+
+    `report` receives a note if that is because the emulator asks for its control token.
+    """
     answer = http.send("GET", f"{CONTROL}clock")
+    if answer.status_code == 403 and b"EXTCLI_CONTROL_TOKEN" in answer.content:
+        report("the emulator does not show its clock, so this machine's counts: set EXTCLI_CONTROL_TOKEN")
     now = _member(answer, "now") if answer.status_code == 200 else None
     return now if isinstance(now, int) else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -42,7 +43,7 @@ def mint(
     """Sign a token with the extension's secret.
 
     Its times follow the clock of the emulator that --url names, which may have been moved.
-    If none answers, and for production, they follow this machine's.
+    If none answers or shows it, and for production, they follow this machine's.
 
     The secret is in EXTCLI_SECRET, or in the file that EXTCLI_SECRET_FILE or the profile
     names. The default role is backend. Without --channel a token for backend or admin is
@@ -188,15 +189,11 @@ def _text_of_token(session: Session, source: str) -> str:
 
 def _service_time(session: Session) -> int:
     """Return the time by which the service will judge a token, in Unix ms."""
-    from extcli.api.token_sources import service_time
-
-    if session.resolver.production():
-        return clock.now()
-    session.http.set_timeout(min(_CLOCK_SECONDS, session.resolver.timeout()))
-    try:
-        return service_time(session.http) or clock.now()
-    except CliError:
-        return clock.now()
+    if session.resolver.production() is None:
+        session.http.set_timeout(min(_CLOCK_SECONDS, session.resolver.timeout()))
+        with suppress(CliError):
+            return session.now()
+    return clock.now()
 
 
 def _identity(session: Session, role: str | None, user: str | None, default: str) -> Identity:
