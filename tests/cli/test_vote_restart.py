@@ -72,18 +72,19 @@ def test_a_restart_repeats_a_call_that_fails_once(extcli, live, weekly, call, ef
     assert [] == extcli("vote", "get", "weekly").rows
 
 
-def test_a_restart_that_stops_halfway_prints_how_to_define_the_poll_again(extcli, live, weekly):
-    before = definition_of(extcli)
+def test_a_restart_that_stops_halfway_prints_how_to_define_the_poll_again(extcli, live):
+    extcli("vote", "define", "weekly", "--prompt", "A\\nB'\"é", "--channel", "5")
+    before = extcli("vote", "config", "weekly", "--channel", "5", "-o", "json").json
     add_fault(live, "POST /v1/e/vote_config", "status", status=400, times=1, share=0.8)
 
-    stopped = extcli("vote", "restart", "weekly")
+    stopped = extcli("vote", "restart", "weekly", "--channel", "5")
 
     assert (4, False) == (stopped.exit_code, "nothing was changed" in stopped.stderr)
-    assert 4 == extcli("vote", "config", "weekly").exit_code
+    assert 4 == extcli("vote", "config", "weekly", "--channel", "5").exit_code
     line = next(line for line in stopped.stderr.splitlines() if "vote_config" in line and "extcli api" in line)
-    _, body, _, *command = shlex.split(line.partition(": ")[2])
+    _, _, body, _, *command = shlex.split(line.partition(": ")[2])
     assert 0 == extcli(*command[1:], input=body).exit_code
-    assert before == definition_of(extcli)
+    assert before == extcli("vote", "config", "weekly", "--channel", "5", "-o", "json").json
 
 
 def test_restart_with_an_end_keeps_the_start_of_a_poll(extcli):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from shlex import quote
+from shlex import join, quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -51,7 +51,7 @@ _ATTEMPTS = 20
 """Edits of one poll at once that all succeed; each conflict is the success of another one."""
 _NOW = -1
 """As `endsAt`, ends the poll now."""
-_DEFINE = "extcli api POST vote_config --input -"
+_DEFINE = ("extcli", "api", "POST", "vote_config", "--input", "-")
 _NONE = 0
 """As `startsAt` or `endsAt`: no limit."""
 
@@ -254,8 +254,12 @@ def _begin_again(
     try:
         answers = [until_done(call, session.resolver.timeout()) for call in lossy]
     except (CliError, KeyboardInterrupt) as error:
-        body = json.dumps({"id": poll, "config": members})
-        fix = f"poll {visible(poll)} may have no definition; this defines it again: echo {quote(body)} | {_DEFINE}"
+        flags, body = session.resolver.flags, json.dumps({"id": poll, "config": members})
+        named: dict[str, object] = {"-p": flags.profile, "--url": flags.url, "--client-id": flags.client_id}
+        named |= {"--channel": flags.channel, "--as": flags.acts_as, "--token-file": flags.token_file}
+        place = [word for name, value in named.items() if value for word in (name, str(value))]
+        line = f"printf %s {quote(body)} | {join([*_DEFINE, *place])}"
+        fix = f"poll {visible(poll)} may have no definition; this defines it again: {line}"
         if isinstance(error, CliError):
             error.fix = fix
         else:
