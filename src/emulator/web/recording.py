@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from emulator.errors import ServiceError
 from emulator.faults import fault_id
-from emulator.journal import MAX_BODY, REQUEST, Entry, Journal
-from emulator.observability.masking import masked, masked_caller, masked_refusal, masked_target, masked_text
+from emulator.journal import HIDDEN, MAX_BODY, REQUEST, Entry, Journal
+from emulator.observability.masking import EVERYTHING, masked, masked_caller, masked_refusal, masked_target, masked_text
 from emulator.observability.request_context import PRODUCTION, RequestContext
 from emulator.observability.unrouted import unrouted_entry
 from emulator.web.endpoint import Endpoint
@@ -16,6 +16,10 @@ from emulator.web.response import Reply
 
 _OWN_ID: Final = 20
 """Characters that an id may have which the service made itself."""
+
+
+_HIDDEN: Final = HIDDEN.encode()
+"""The body of a request of which nothing is shown, also of one that was read in pieces."""
 
 
 def request_entry(
@@ -35,7 +39,7 @@ def request_entry(
         masked_target(endpoint.path, query, endpoint.shown) if query else endpoint.path,
         reply.status,
         seconds,
-        masked(body, secrets),
+        _HIDDEN if request.size and EVERYTHING in secrets else masked(body, secrets),
         request.size,
         masked(answer, secrets) if failure or endpoint.answers_with_texts else answer[:MAX_BODY],
         len(answer),
