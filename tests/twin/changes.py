@@ -25,6 +25,8 @@ class Change(NamedTuple):
     why: str
 
     def excuses(self, difference: Difference) -> bool:
+        if self.where == "*" and difference.what.startswith("status: "):
+            return False  # it quotes the refusal, whose text may be listed everywhere; its status may not
         if not fnmatchcase(difference.where, self.where.replace("[", "[[]")):
             return False
         if len(self.match) > 1 and self.match.startswith("/") and self.match.endswith("/"):
