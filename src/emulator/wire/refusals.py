@@ -5,6 +5,7 @@ Their rule is that of the endpoint. Their detail begins with the field, as `extc
 
 from __future__ import annotations
 
+import json
 from typing import Final
 
 from emulator.errors import BadRequest
@@ -16,7 +17,9 @@ _LONGEST_SHOWN: Final = 80
 
 
 def _shown(value: object) -> str:
-    return repr(value[:_LONGEST_SHOWN]) if isinstance(value, str) else str(value)
+    if isinstance(value, str):
+        return repr(value[:_LONGEST_SHOWN])
+    return json.dumps(value, default=str)[:_LONGEST_SHOWN]
 
 
 def _not_allowed(field: str, value: object, needed: str, problem: str) -> Facts:
@@ -79,7 +82,8 @@ def invalid_cursor(cursor: str) -> Facts:
          "Send {field} with 1 to {longest} printable characters.")  # fmt: skip
 def invalid_text(*, reason: str, field: str, size: int, longest: int) -> Facts:
     needed = f"1 to {longest} printable characters"
-    return Facts(f"{field}: must be {needed}", f"{field} of {size} characters", needed)
+    held = f"{field} of {size} {'character' if size == 1 else 'characters'}"
+    return Facts(f"{field}: must be {needed}", held, needed)
 
 
 @refusal(BadRequest, _BODY, OF_INPUT, "A value is too long", "Send at most {limit} {unit} in {field}.")
