@@ -132,7 +132,7 @@ def test_a_frame_that_begins_with_a_dash_becomes_no_option(live: LiveServer, gam
     answer = live._http.get("/_emulator/journal/entry", params={"id": entry["number"], "as": "extcli"})
 
     assert 400 == answer.status_code
-    assert "the action or target of the frame begins with '-'" in answer.json()["errors"][0]["detail"]
+    assert "is not a form of this frame, whose action or target begins with '-'" in answer.json()["errors"][0]["detail"]
 
 
 def test_an_id_that_begins_with_a_dash_becomes_no_option(live: LiveServer, viewer):
@@ -146,7 +146,7 @@ def test_an_id_that_begins_with_a_dash_becomes_no_option(live: LiveServer, viewe
 
 @pytest.mark.parametrize(
     ("form", "detail"),
-    [("fax", "as: 'fax' is not one of curl, extcli, pytest"), ("pytest", "only a request below /v1/e/")],
+    [("fax", "as: 'fax' is not one of curl, extcli, pytest"), ("pytest", "a test is of a request below /v1/e/")],
 )
 def test_a_form_that_is_impossible_is_refused(live: LiveServer, form: str, detail: str):
     live._http.post("/_emulator/clock", json={})

@@ -51,7 +51,10 @@ def test_a_refusal_is_refused_again(extcli, viewer):
 @pytest.mark.parametrize(
     ("request_", "why"),
     [
-        (("PUT", "/v1/e/codes", '{"codes": [["A"]], "names": ["Hat"]}'), "keeps only the beginning"),
+        (
+            ("PUT", "/v1/e/codes", '{"codes": [["A"]], "names": ["Hat"]}'),
+            "it has a secret, which the journal does not keep",
+        ),
         (("POST", "/v1/e/json_store", json.dumps({"text": "x" * 5_000})), "keeps only the beginning"),
         (("POST", "/v1/e/vote", b"\xff\xfe"), "its body is not UTF-8"),
         (("POST", "/_emulator/clock", "{}"), "it is no request below /v1/e/"),

@@ -10,7 +10,7 @@ import pytest
 from emulator.callers import Caller
 from emulator.clock import Clock
 from emulator.realtime.hub import Hub
-from emulator.realtime.page_access import PageAccess, Subscription
+from emulator.realtime.page_access import PageAccess
 from emulator.realtime.pusher import PusherConnection
 from emulator.scheduling.scheduler import Scheduler
 
@@ -78,7 +78,7 @@ def test_a_malformed_message_is_answered_with_an_error_43xx(text: str | None):
     connection = Recorder()
     clock = Clock()
     access = PageAccess(no_credential, True, clock, Scheduler(clock), 0)
-    page = PusherConnection(connection, Hub(), access, 7, 1, lambda page: None, Subscription())
+    page = PusherConnection(connection, Hub(), access, 7, 1, lambda page: None, "")
 
     page.received(None if text is None else text.encode())
     page.received(b'{"event":"pusher:subscribe","data":{"channel":"news"}}')
