@@ -303,7 +303,7 @@ def test_a_refused_broadcast_says_why(live: LiveServer, extension: str, page: Pa
     page.get_by_label("Data, as JSON").fill("{")
     page.get_by_role("button", name="Send").click()
 
-    expect(page.get_by_role("status")).to_have_text("body.data: must be JSON; put texts in double quotes")
+    expect(page.get_by_role("status")).to_have_text("body.data: '{' is not JSON; a text has double quotes")
 
 
 @pytest.mark.long

@@ -26,7 +26,7 @@ from support.planted_faults import Patch, planted, wrap
 
 @planted("W5.open-to-every-origin")
 def errors_have_no_cors(patch: Patch) -> None:
-    wrap(patch, dispatch, "error_reply", lambda reply, error, *, cors: reply(error, cors=False))
+    wrap(patch, dispatch, "error_reply", lambda reply, error, *, cors, **options: reply(error, cors=False, **options))
 
 
 @planted("W5.clients-on-another-machine")
@@ -69,9 +69,9 @@ def error_bodies_lack_errors(patch: Patch) -> None:
 
 @planted("W4.retry-after", production=True)
 def a_busy_answer_lacks_retry_after(patch: Patch) -> None:
-    def without(reply: Any, error: Any, *, cors: bool) -> Any:
+    def without(reply: Any, error: Any, **options: bool) -> Any:
         error.retry_after = None
-        return reply(error, cors=cors)
+        return reply(error, **options)
 
     wrap(patch, dispatch, "error_reply", without)
 
