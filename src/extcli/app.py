@@ -57,6 +57,7 @@ ROOMS = {
             "socket": "The WebSocket: send requests, or open a session.",
             "listen": "Print events when they arrive.",
             "connect": "Print lines that point a client at the service.",
+            "new": "Make a small extension, with pages and tests.",
             "api": "Call any endpoint, with credentials.",
         },
     ),

@@ -57,6 +57,7 @@ def test_the_wheel_has_the_data_files_that_run_time_needs(wheel: Path):
     assert {
         "emulator/features/sdk_scripts/sdk.js",
         *(f"extcli/commands/access/clients/{name}" for name in clients),
+        *(f"extcli/commands/access/project/{name}" for name in ("common/gitignore", "node/backend.mjs")),
     } <= found
     assert len([each for each in found if each.endswith(".lua")]) > 5
 
@@ -94,7 +95,9 @@ def test_the_wheel_has_the_command_and_the_pytest_plugin(wheel: Path):
 
 
 def is_development(name: str) -> bool:
-    """Whether a file serves the development of the project only."""
+    """Whether a file serves the development of the project only, and is not a template of `extcli new`."""
+    if "/commands/access/project/" in name:
+        return False
     parts = Path(name).parts
     return bool({"tests", "benchmarks", "docs", "examples", ".ci"} & set(parts)) or Path(name).name.startswith("test_")
 

@@ -84,7 +84,7 @@ def connect(
     """
     if session.output.format is Format.ENV and client is not Kind.ENV:
         raise UsageError(f"`connect {client}` has no output format env", fix="`connect env` has it")
-    writers = SIGNERS if signs else _WRITERS
+    writers = SIGNERS if signs else WRITERS
     if client not in writers:
         raise UsageError(
             f"there is no code that signs a token for {client}" if signs else f"`connect {client}` needs --sign",
@@ -107,17 +107,21 @@ def _js(resolver: Resolver) -> list[str]:
 
 
 def _file(name: str) -> Callable[[Resolver], list[str]]:
-    """Return a writer of this file in `clients/`, whose quoted words in capitals are settings."""
+    """Return a writer of this file in `clients/`."""
 
     def write(resolver: Resolver) -> list[str]:
-        text = (_CLIENTS / name).read_text()
-        settings = {"SERVICE": resolver.url(), "CLIENT_ID": resolver.client_id()}
-        settings["CHANNEL"] = resolver.channel() or DEFAULT_CHANNEL
-        for word, value in settings.items():
-            text = text.replace(f"'{word}'", _script_text(value))
-        return text.splitlines()
+        return filled((_CLIENTS / name).read_text(), resolver).splitlines()
 
     return write
+
+
+def filled(text: str, resolver: Resolver) -> str:
+    """Return a template whose quoted words in capitals are settings."""
+    settings = {"SERVICE": resolver.url(), "CLIENT_ID": resolver.client_id()}
+    settings["CHANNEL"] = resolver.channel() or DEFAULT_CHANNEL
+    for word, value in settings.items():
+        text = text.replace(f"'{word}'", _script_text(value))
+    return text
 
 
 def _cpp(resolver: Resolver) -> list[str]:
@@ -171,7 +175,7 @@ def env_lines(resolver: Resolver) -> list[str]:
     return lines
 
 
-_WRITERS: dict[Kind, Callable[[Resolver], list[str]]] = {
+WRITERS: dict[Kind, Callable[[Resolver], list[str]]] = {
     Kind.JS: _js,
     Kind.NODE: _file("node.cjs"),
     Kind.CPP: _cpp,

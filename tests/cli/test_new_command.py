@@ -1,0 +1,131 @@
+"""`extcli new`: the projects that it makes have tests that pass, and that fail if the rule of the poll is broken."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.exec_process import run_exec
+from support.plugin_runs import PLAIN, ROOT, declare_plugin
+
+BACKENDS = ("node", "python")
+RULES = {
+    "node": ("leaders.length === 1 ?", "leaders.length > 0 ?"),
+    "python": ("len(leaders) == 1", "len(leaders) > 0"),
+}
+"""Of each backend: that a tie has no winner, and the same without that rule."""
+SOURCES = {"node": "backend.mjs", "python": "backend.py"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which `extcli new` makes projects."""
+    (tmp_path / "projects").mkdir()
+    monkeypatch.chdir(tmp_path / "projects")
+    return tmp_path / "projects"
+
+
+def run_tests(project: Path, backend: str) -> tuple[int, str]:
+    """Run the tests of a project as its README says; return the exit code, and all that was printed."""
+    if backend == "node" and not shutil.which("npm"):
+        pytest.skip("needs Node.js")
+    command = ["npm", "test"] if backend == "node" else [sys.executable, "-m", "pytest", "-q", *PLAIN]
+    path = os.pathsep.join([str(declare_plugin(project.parent)), str(ROOT / "src")])
+    variables = {"PYTHONPATH": path, "HOME": str(project.parent), "npm_config_update_notifier": "false"}
+    code, printed, log = run_exec("--quiet", "--fail-on", "parity", "--", *command, env=variables, cwd=project)
+    return code, printed + log
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_tests_of_a_new_project_pass_and_production_takes_its_tokens(extcli, folder: Path, backend: str) -> None:
+    extcli("new", "boss", "--backend", backend)
+
+    code, printed = run_tests(folder / "boss", backend)
+
+    assert (0, True) == (code, bool(re.search(r"4 passed|# pass 4", printed))), printed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_tests_of_a_new_project_fail_if_a_tie_has_a_winner(extcli, folder: Path, backend: str) -> None:
+    extcli("new", "boss", "--backend", backend)
+    source = folder / "boss" / SOURCES[backend]
+    source.write_text(source.read_text().replace(*RULES[backend]))
+
+    code, printed = run_tests(folder / "boss", backend)
+
+    assert (1, True) == (code, bool(re.search(r"1 failed, 3 passed|# pass 3\n# fail 1", printed))), printed
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_code_that_signs_is_what_connect_prints(extcli, folder: Path, backend: str) -> None:
+    place = ("--client-id", "o'ther", "--channel", "777", "--url", "http://127.0.0.1:9000")
+    extcli("new", "boss", "--backend", backend, *place)
+
+    (signer,) = (folder / "boss").glob("sign.*")
+    assert signer.read_text() == extcli("connect", backend, "--sign", *place).stdout
+    if backend == "node":
+        assert (folder / "boss/tests/extcli.mjs").read_text() == extcli("connect", "node-test", *place).stdout
+    assert '"http://127.0.0.1:9000/_emulator/sdk.js"' in (folder / "boss/pages/panel.html").read_text()
+    readme = (folder / "boss/README.md").read_text()
+    assert "--config config.html --client-id 'o'\"'\"'ther' --channel 777\n" in readme
+    assert not re.findall(r"\b(?:NAME|SERVICE|OPTIONS|CLIENT_ID|CHANNEL|TEST|RUN|NEEDS|BACKEND|SIGNER)\b", readme)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_ci_job_of_a_project_is_the_one_that_connect_prints(extcli, folder: Path, backend: str) -> None:
+    extcli("new", "boss", "--backend", backend)
+
+    job = (folder / "boss/.github/workflows/test.yml").read_text().splitlines()
+    printed = extcli("connect", "github").stdout.splitlines()
+    differences = [(own, other) for own, other in zip(job, printed, strict=True) if own != other]
+    assert (1 if backend == "node" else 2) == len(differences)
+    assert all("npm" in other and other.partition(": ")[0] == own.partition(": ")[0] for own, other in differences)
+
+
+@pytest.mark.parametrize("kind", ["folder", "file", "link"])
+def test_what_exists_is_not_changed(extcli, folder: Path, kind: str) -> None:
+    existing = folder / "boss"
+    if kind == "folder":
+        existing.mkdir()
+    elif kind == "file":
+        existing.write_text("mine")
+    else:
+        existing.symlink_to(folder / "elsewhere")
+
+    result = extcli("new", "boss")
+
+    assert (2, "extcli: boss exists already\n") == (result.exit_code, result.stderr.partition("  ")[0])
+    assert [existing] == list(folder.iterdir())
+    assert kind != "folder" or not list(existing.iterdir())
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "-x", "../boss", "x" * 65, "a b"])
+def test_a_name_that_is_not_one_of_a_folder_is_refused(extcli, folder: Path, name: str) -> None:
+    result = extcli("new", "--", name)
+
+    assert (2, True) == (result.exit_code, "(NAME) is not the name of a folder" in result.stderr)
+    assert [] == list(folder.iterdir())
+
+
+def test_nothing_stays_of_a_project_that_cannot_be_written(
+    extcli, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_text = Path.write_text
+
+    def fail_in_the_middle(path: Path, *args: str, **settings: str) -> int:
+        if path.name == "backend.mjs":
+            raise OSError(28, "No space left on device")
+        return write_text(path, *args, **settings)
+
+    monkeypatch.setattr(Path, "write_text", fail_in_the_middle)
+    result = extcli("new", "boss")
+
+    assert (2, True) == (result.exit_code, "No space left on device" in result.stderr)
+    assert [] == list(folder.iterdir())
