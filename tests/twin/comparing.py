@@ -16,7 +16,7 @@ from twin.wire import Response
 VOLATILE = [
     (re.compile(r'("duration_ms" ?: ?)[0-9.e-]+'), r"\g<1>0"),  # real time
     (re.compile(r"\([0-9.]+s(?:, [0-9,]+ per second)?\)"), "(<s>)"),  # the same, of a bulk command
-    (re.compile(r"\b[0-9]+(?:\.[0-9]+)? ?(?:ms|µs)\b(?![^<]*</code>)"), "<ms>"),  # the same, for readers
+    (re.compile(r"(?<![\w.-])[0-9]+(?:\.[0-9]+)? ?(?:ms|µs)\b(?![^<]*</code>)"), "<ms>"),  # the same, for readers
     (
         re.compile(
             r"^(# \w+ )?(process_|python_|\w+_duration_seconds|\w+_lag_seconds|emulator_tasks).*\n", re.MULTILINE

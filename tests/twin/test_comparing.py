@@ -1,0 +1,32 @@
+"""Random ids are compared by where they stand, whatever their characters are."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from twin.comparing import Comparison
+from twin.names import kinds
+
+USUAL = "Vq0cGm5TnRrX2bYd7LwKz1"
+
+
+@pytest.mark.parametrize("rare", ["EZU4IBS5Z6V3HBA1V57EA6", "6f7sfh7l017bi0jasl0ltz", "abcdefghIJKLMNOPqrstuv"])
+def test_a_random_id_of_one_case_or_without_digits_is_an_id(rare: str):
+    replies = (json.dumps({"data": {"link": each, "again": each}}) for each in (rare, USUAL))
+
+    assert ([], "<id22>") == (Comparison().texts(*replies, "reply"), kinds(rare))
+
+
+@pytest.mark.parametrize("signature", ["7ms-x", "x-7ms-x", "x-12ms"])
+def test_a_token_with_what_looks_like_a_duration_is_a_token(signature: str):
+    replies = (
+        json.dumps({"data": {"jwt": f"eyJhbGciOiJIUzI1NiJ9.e30.{each}"}}) for each in (signature, "x" * len(signature))
+    )
+
+    assert [] == Comparison().texts(*replies, "reply")
+
+
+def test_a_duration_for_readers_is_not_compared():
+    assert [] == Comparison().texts("took 12 ms, then (0.5ms)", "took 3.5 ms, then (7ms)", "reply")
