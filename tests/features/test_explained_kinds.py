@@ -88,6 +88,10 @@ KINDS: dict[str, tuple[Call, int, str, str, str]] = {
         call("POST", "/v1/e/unauthed/validate_pin", {"identifier": CLIENT_ID, "jwt": jwt.encode({}, SECRET)}),
         401, "T5", "another token", "the token of POST pin",
     ),
+    "a PIN in place of its token": (
+        call("POST", "/v1/e/unauthed/validate_pin", {"identifier": CLIENT_ID, "pin": "AAAAAA"}),
+        400, "T5", "no jwt", "the token of POST pin",
+    ),
     # ids and channels
     "a poll id": (call("GET", "vote?id=a.b"), 400, "W8", 'id "a.b"', "letters, digits"),
     "an id": (call("GET", f"rank?id={'x' * 65}"), 400, "W8", "id ", "1 to 64 printable characters"),

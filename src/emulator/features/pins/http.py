@@ -7,11 +7,12 @@ from typing import Final
 from msgspec import Struct
 
 from emulator.callers import CHANNEL_WRITERS, Role
+from emulator.features.pins.refusals import no_pin_token
 from emulator.features.pins.rules import checked_client_id
 from emulator.features.pins.service import Pins
 from emulator.web.call import Call
 from emulator.web.endpoint import CHANNEL, Audience, Nothing, endpoint
-from emulator.wire.refusals import missing_member, wrong_shape
+from emulator.wire.refusals import wrong_shape
 
 _BROADCASTER: Final = frozenset({Role.BROADCASTER})
 _SECRETS: Final = frozenset({"pin", "token", "jwt"})
@@ -114,7 +115,7 @@ async def check_pin_token(pins: Pins, call: Call) -> Nothing:
     """
     client_id, token = _client_id(call), call.body(TokenBody).jwt
     if not token:
-        raise missing_member("jwt", "the token of POST pin; a pin is not accepted in its place")
+        raise no_pin_token()
     await pins.check_validated(client_id, token)
     return Nothing()
 

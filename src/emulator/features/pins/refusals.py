@@ -5,6 +5,7 @@ from __future__ import annotations
 from emulator.errors import UNAUTHORIZED, BadRequest, NotFound, TooManyRequests, Unauthorized
 from emulator.refusals import Facts, refusal
 
+_REQUEST_ONE = "Send the `token` of the answer to POST pin: `extcli pin request --game` prints it."
 _TOO_MANY = (TooManyRequests, "Too many requests", "T4")
 
 
@@ -15,8 +16,13 @@ def not_validated() -> Facts:
     return Facts("token not valid yet: a broadcaster must validate its PIN first", held, needed)
 
 
-@refusal(Unauthorized, UNAUTHORIZED, "T5", "The token does not come from POST pin",
-         "Send the `token` of the answer to POST pin: `extcli pin request --game` prints it.")  # fmt: skip
+@refusal(BadRequest, "Invalid body", "T5", "The token of POST pin is missing", _REQUEST_ONE)
+def no_pin_token() -> Facts:
+    needed = "the token of POST pin; a pin is not accepted in its place"
+    return Facts(f"jwt: is missing: {needed}", "no jwt", needed)
+
+
+@refusal(Unauthorized, UNAUTHORIZED, "T5", "The token does not come from POST pin", _REQUEST_ONE)
 def not_a_pin_token() -> Facts:
     return Facts("jwt: not a token of POST pin", "another token", "the token of POST pin")
 
