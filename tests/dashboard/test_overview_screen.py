@@ -70,14 +70,6 @@ def test_it_links_to_the_other_namespaces(live: LiveServer):
     assert '<a href="/_emulator/">default</a>' in main_of(f"{live.url}/_ns/violet/_emulator/")
 
 
-def test_it_offers_to_undo_a_reset_while_that_is_possible(live: LiveServer):
-    assert "Undo the reset" not in main_of(f"{live.url}/_emulator/")
-    httpx.post(f"{live.url}/_emulator/reset?undo=60").raise_for_status()
-    assert "Undo the reset" in main_of(f"{live.url}/_emulator/")
-    httpx.post(f"{live.url}/_emulator/undo").raise_for_status()
-    assert "Undo the reset" not in main_of(f"{live.url}/_emulator/")
-
-
 @pytest.mark.long
 def test_deleting_everything_and_undoing_it_say_what_happened(live: LiveServer):
     live.client("viewer", user="1", channel="777").post("vote", json={"value": 1}).raise_for_status()

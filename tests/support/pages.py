@@ -94,9 +94,9 @@ class Stream:
 
 
 @contextmanager
-def following(url: str, last: str = "") -> Iterator[Stream]:
+def following(url: str, last: str = "", **query: str) -> Iterator[Stream]:
     """Follow a screen."""
     headers = {"Last-Event-ID": last} if last else {}
-    with httpx.stream("GET", f"{url}/events", headers=headers, timeout=10) as answer:
+    with httpx.stream("GET", f"{url}/events", params=query, headers=headers, timeout=10) as answer:
         assert "text/event-stream; charset=utf-8" == answer.headers["content-type"]
         yield Stream(answer.iter_lines())

@@ -1,9 +1,10 @@
-"""Renders screens: the whole page, or the content of its `<main>` for an open one."""
+"""Renders screens: the whole page, or its regions for an open one: the content of its `<main>`, and its frame."""
 
 from __future__ import annotations
 
 import gzip
 import pkgutil
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -18,26 +19,30 @@ from markupsafe import Markup
 from emulator.dashboard import commands, texts
 from emulator.dashboard import screens as screens_package
 from emulator.dashboard.commands import Command, command_of
+from emulator.dashboard.frame import GROUPS, frame_of
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.static_files import version_of
 from emulator.dashboard.stream import GONE, digest_of, ending, events_of
 from emulator.errors import EngineError, MethodNotAllowed, NotFound, ServiceError
+from emulator.observability.request_context import DEFAULT_NAMESPACE as DEFAULT
 from emulator.refusals import storage_failed
 from emulator.web.endpoint import Page
 from emulator.web.response import HTML, PAGE_HEADERS
 
-ORDER: Final = (
-    "overview", "polls", "rankings", "buffers", "stores", "codes", "pins", "sockets", "broadcasts", "requests",
-    "clock", "faults", "namespaces",
-)  # fmt: skip
+ORDER: Final = tuple(name for names in GROUPS.values() for name in names if name != "rig")
 """The screens as the navigation lists them."""
 PATHS: Final = {"overview": "", "rig": "rig"}
 """The pages that are not under `ui/`."""
 _MISSING: Final = NotFound.status
-_NOTABLE: Final = 1_000
-"""Milliseconds by which a clock is off before every page says so."""
+_FRAME_ONLY: Final = {"follow": "frame"}
+"""Parameters of the event stream of a page whose content must stay: it is edited, or the answer to a form."""
+_SCRIPTS: Final = {"rig": ("rig.js",)}
+"""Scripts of single pages, after those of all."""
+_HEADING: Final = re.compile("<h1>(.*?)</h1>", re.DOTALL)
 _DEFAULT_URL: Final = "http://127.0.0.1:8282"
 """Where commands find the service without `--url`."""
+_SLOW: Final = 5.0
+"""Seconds after which a frame is rendered again although nothing changed."""
 _EVENT_HEADERS: Final = (*PAGE_HEADERS, (b"x-accel-buffering", b"no"))
 
 
@@ -84,16 +89,29 @@ class Pages:
         except (ServiceError, EngineError) as error:
             failure = error if isinstance(error, ServiceError) else storage_failed()
             status, content = failure.status, self.render("error.html", {"error": failure})
-        return self.whole(screen, query, content, status, is_live=is_live)
+        return await self.whole(name if screen else "", query, content, status, is_live=is_live)
 
-    def whole(
-        self, screen: Screen | None, query: Query, content: str, status: int = 200, *, is_live: bool, frames: str = ""
+    async def whole(
+        self, name: str, query: Query, content: str, status: int = 200, *, is_live: bool, frames: str = ""
     ) -> Page:
         """Return a page with this content of `<main>`. `frames` is the origin that its frames may load from."""
-        text = self.render("layout.html", self._frame(screen, query, content, is_live) | {"is_error": status >= 400})
+        regions = {"main": content} if is_live else {}
+        regions["frame"] = await self._frame(name, query, has_reload=is_live or status >= 400)
+        given = {**query, **({} if is_live else _FRAME_ONLY), "shown": ".".join(map(digest_of, regions.values()))}
+        given.pop("screen", None)
+        heading = _HEADING.search(content)
+        values = {
+            "title": Markup(heading[1]).striptags() if heading else "",
+            "namespace": self._namespace,
+            "content": Markup(content),
+            "frame": Markup(regions["frame"]),
+            "has_journal": self.service.journal.is_on,
+            "scripts": _SCRIPTS.get(name, ()),
+            "events": f"{self.prefix}/_emulator/ui/{name}/events?{urlencode(given)}" if name else "",
+        }
         more = {b"content-security-policy": f"; frame-src {frames}".encode() if frames else b""}
         headers = tuple((name, value + more.get(name, b"")) for name, value in PAGE_HEADERS)
-        body = text.encode("utf-8", "replace")
+        body = self.render("layout.html", values).encode("utf-8", "replace")
         if self.compresses:  # a page of a hundred rows becomes a tenth, in less than a millisecond
             body, headers = gzip.compress(body, 1, mtime=0), (*headers, (b"content-encoding", b"gzip"))
         return Page(body, HTML.decode(), headers, status)
@@ -101,18 +119,22 @@ class Pages:
     def events(self, name: str, query: Query, headers: Mapping[bytes, bytes]) -> Page:
         """Return the event stream of a page. Raises `NotFound`."""
         screen = screens().get(name)
-        if screen is None:
+        if screen is None and name not in PATHS:
             raise NotFound("Not Found", f"there is no screen {name[:60]}")
         known = headers.get(b"last-event-id", b"").decode("latin-1") or query.get("shown", "")
-        body = events_of(self.service, screen.every, lambda: self.content(screen, query), known)
+        if not _FRAME_ONLY.items().isdisjoint(query.items()):
+            screen = None
+        every = screen.every if screen else _SLOW
+        body = events_of(self.service, every, lambda: self._regions(screen, name, query), known)
         body = self.service.dispatcher.held.stream(body)
         if self.prefix:
             body = ending(body, GONE)
         return Page(body, "text/event-stream", _EVENT_HEADERS)
 
-    async def content(self, screen: Screen, query: Query, fields: Query | None = None) -> str:
-        """Return the content of `<main>`. Raises `ServiceError` and `EngineError`."""
-        return (await self._content(screen, query, fields))[0]
+    async def _regions(self, screen: Screen | None, name: str, query: Query) -> dict[str, str]:
+        """Return the content and the frame; without a screen, the frame. Raises `ServiceError` and `EngineError`."""
+        regions = {} if screen is None else {"main": (await self._content(screen, query, None))[0]}
+        return regions | {"frame": await self._frame(name, query, has_reload=screen is not None)}
 
     async def _content(self, screen: Screen, query: Query, fields: Query | None) -> tuple[str, int]:
         """Return the content and the status: 404 if the page says that the thing does not exist, but may yet."""
@@ -149,19 +171,18 @@ class Pages:
         url = [] if self._base == _DEFAULT_URL else ["--url", self._base]
         return command_of(["extcli", *words, *url])
 
-    def _frame(self, screen: Screen | None, query: Query, content: str, is_live: bool) -> dict[str, Any]:
-        shown = {name: value for name, value in query.items() if name != "screen"}
-        clock = self.service.clock
-        return {
-            "clock": clock,
-            "clock_state": "frozen" if clock.frozen else "moved" if abs(clock.offset) > _NOTABLE else "",
-            "screen": screen,
-            "screens": screens().values(),
-            "content": Markup(content),
-            "namespace": self.prefix.rpartition("/")[2] or "default",
-            "is_live": is_live,
-            "has_journal": self.service.journal.is_on,
-            "reload": self._url(screen.name if screen else "overview", **shown),
-            "events": f"{self.prefix}/_emulator/ui/{screen.name if screen else ''}/events?"
-            + urlencode({**shown, "shown": digest_of(content)}),
+    @property
+    def _namespace(self) -> str:
+        return self.prefix.rpartition("/")[2] or DEFAULT
+
+    async def _frame(self, name: str, query: Query, *, has_reload: bool) -> str:
+        """Return the header and the navigation. They link to the page itself if it follows the service, or failed."""
+        shown = {name: value for name, value in query.items() if name not in ("screen", "shown", "follow")}
+        values = {
+            "current": name,
+            "path": PATHS.get(name, f"ui/{name}"),
+            "titles": {name: screen.title for name, screen in screens().items()} | {"rig": "Rig"},
+            "namespace": self._namespace,
+            "reload": self._url(name or "overview", **shown) if has_reload else "",
         }
+        return self.render("frame.html", values | await frame_of(self.service))

@@ -14,7 +14,7 @@ from emulator.web.endpoint import Page
 from emulator.web.response import PAGE_HEADERS
 
 FOLDER: Final = Path(__file__).parent / "static"
-_TYPES: Final = {".js": "text/javascript", ".css": "text/css"}
+_TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _HEADERS: Final = (
     *(each for each in PAGE_HEADERS if each[0] != b"cache-control"),
     (b"cache-control", b"public, max-age=31536000, immutable"),

@@ -1,9 +1,9 @@
-"""The event stream of an open page: its content again, whenever that has changed."""
+"""The event stream of an open page: each of its regions again, whenever that has changed."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from typing import Final
@@ -32,9 +32,13 @@ _open_pages = 0
 
 
 async def events_of(
-    service: Service, every: float, content: Callable[[], Awaitable[str]], known: str
+    service: Service, every: float, read: Callable[[], Awaitable[Mapping[str, str]]], known: str
 ) -> AsyncIterator[bytes]:
-    """Yield server-sent events. The id of each is the hash of its content; `known` is that of the page as it is."""
+    """Yield server-sent events with the regions that have changed.
+
+    `read` returns them by the id of their element. The id of an event has their hashes, and `known` those of the page
+    as it is.
+    """
     yield b": connected\n\n"
     period = min(every, _PEERS) if service.settings.has_peers else every
     sent_at = monotonic()
@@ -42,19 +46,28 @@ async def events_of(
         while True:
             changed.clear()
             recorded.clear()
-            began, used, text = monotonic(), processor_time(), ""
+            began, used, regions = monotonic(), processor_time(), dict[str, str]()
             with suppress(ServiceError, EngineError):  # the page stays as it is
-                text = await content()
-            digest = digest_of(text)
-            if text and digest != known:
-                known, sent_at = digest, monotonic()
-                yield message(digest, text)
+                regions = dict(await read())
+            digests = {name: digest_of(text) for name, text in regions.items()}
+            identifier, shown = ".".join(digests.values()), known.split(".")
+            if regions and identifier != known:
+                known, sent_at = identifier, monotonic()
+                yield message(
+                    identifier,
+                    "".join(_part(each, regions[each]) for each, digest in digests.items() if digest not in shown),
+                )
             elif monotonic() - sent_at >= _KEEP_ALIVE:
                 sent_at = monotonic()
                 yield b": still here\n\n"
             rest = rest_of(processor_time() - used, _open_pages)
             await asyncio.sleep(max(0.0, began + rest - monotonic()))
             await _first_of(changed, recorded, period)
+
+
+def _part(name: str, text: str) -> str:
+    """Return what replaces the content of an element; what is equal there stays, and so does what the reader did."""
+    return f'<hx-partial hx-target="#{name}" hx-swap="innerMorph">{text}</hx-partial>'
 
 
 def digest_of(content: str) -> str:

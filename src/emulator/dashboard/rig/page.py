@@ -1,26 +1,19 @@
-"""The page of the rig. It has no event stream: its frames are live by themselves."""
+"""The page of the rig. Its event stream has no content: the frames of an extension are live by themselves."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
+from typing import Final
 
 from emulator.dashboard.pages import Pages
 from emulator.dashboard.rig import arrangement as rules
 from emulator.dashboard.rig.framing import Finding, check_page
-from emulator.dashboard.screen import Query, Screen
+from emulator.dashboard.screen import Query
 from emulator.errors import BadRequest
 from emulator.web.endpoint import Page
 
 SANDBOX: Final = "allow-scripts allow-same-origin allow-forms"
 """With these, a page of the service could remove its own sandbox; `arrangement` refuses such pages."""
-
-
-async def _read(service: object, query: Query) -> dict[str, Any]:
-    return {}
-
-
-RIG: Final = Screen("rig", "Rig", _read)
 
 
 async def rig_page(pages: Pages, query: Query, host: str) -> Page:
@@ -52,4 +45,4 @@ async def rig_page(pages: Pages, query: Query, host: str) -> Page:
         },
     )
     frames = arrangement.origin if arrangement else ""
-    return pages.whole(RIG, query, content, status, is_live=False, frames=frames)
+    return await pages.whole("rig", query, content, status, is_live=False, frames=frames)

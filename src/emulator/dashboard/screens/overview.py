@@ -44,7 +44,6 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
         "unlisted": max(0, len(registered) - _MOST),
         "has_peers": settings.has_peers,
         "namespaces": await service.namespaces.latest(_MOST) if service.namespaces is not None else [],
-        "undo": service.undo.latest(),
     }
 
 

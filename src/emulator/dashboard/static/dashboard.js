@@ -1,7 +1,6 @@
 // The page's own script: connects nothing by itself. htmx follows the event stream and sends the forms.
 "use strict";
 
-const reload = document.getElementById("reload");
 const result = document.getElementById("result");
 
 /** Say something to everyone, screen readers included. `request` is the id of a refused request, to link to its page. */
@@ -27,10 +26,31 @@ function parsed(text) {
 /** A member of a JSON value, by a path such as `body.pin`. */
 const memberOf = (value, path) => path.split(".").reduce((inner, name) => inner?.[name], value);
 
-// Morphing must not close what the reader has opened.
+// Morphing must not close what the reader has opened, nor show the link to reload.
 htmx.registerExtension("dashboard", {
-  htmx_before_morph_attr: (element, { attrName }) => !(attrName === "open" && element.tagName === "DETAILS"),
+  htmx_before_morph_attr: (element, { attrName }) =>
+    !(attrName === "open" && element.tagName === "DETAILS") && !(attrName === "hidden" && element.id === "reload"),
 });
+
+/** Show or hide the link to reload; a page whose content does not follow the service has none. */
+function showReload(isShown) {
+  document.getElementById("reload")?.toggleAttribute("hidden", !isShown);
+}
+
+/** Write what changes by the second: the service's clock, and what is left of a time. */
+function tick() {
+  const time = document.getElementById("time");
+  const now = Date.now() + Number(time.dataset.offset);
+  const shown = new Date(now);
+  if (!("frozen" in time.dataset) && !Number.isNaN(shown.getTime())) time.textContent = shown.toISOString().slice(-13, -5);
+  for (const left of document.querySelectorAll("[data-until]")) {
+    const seconds = Math.round((Number(left.dataset.until) - now) / 1000);
+    left.textContent = seconds > 0 && seconds <= 600 ? ` (${seconds} s)` : "";
+  }
+}
+setInterval(tick, 1000);
+document.addEventListener("htmx:after:swap", tick);
+tick();
 
 // A browser opens at most six connections to a host, and each event stream holds one. Only a few pages follow the service:
 // the visible ones that the reader has turned to last. The others leave the connections to the extension under test.
@@ -76,11 +96,11 @@ document.addEventListener("htmx:sse:before:connection", (event) => {
 });
 document.addEventListener("htmx:sse:after:connection", ({ detail }) => {
   stream = detail.connection;
-  reload.hidden = true;
+  showReload(false);
 });
 document.addEventListener("htmx:sse:close", () => { stream = null; });
 for (const name of ["htmx:sse:error", "htmx:sse:close"]) {
-  document.addEventListener(name, () => { reload.hidden = document.hidden; });
+  document.addEventListener(name, () => showReload(!document.hidden));
 }
 
 /** Say how many sockets got the broadcast of a request, by the journal. */
@@ -165,23 +185,4 @@ document.addEventListener("click", async (event) => {
   } catch {
     say("The browser does not allow copying here; select the text.", true);
   }
-});
-
-// The rig: a changed setting of one frame leaves the other frames as they are.
-document.addEventListener("change", async ({ target }) => {
-  const arrangement = document.getElementById("arrangement");
-  const frame = target.closest(".frame")?.querySelector("iframe");
-  if (!frame || target.form !== arrangement) return;
-  const address = `${arrangement.action}?${new URLSearchParams(new FormData(arrangement))}`;
-  if (target.dataset.live) {
-    const value = target.type === "checkbox" ? target.checked : target.value;
-    frame.contentWindow.postMessage({ extcli: { [target.dataset.live]: value } }, new URL(frame.src).origin);
-  } else {
-    const page = new DOMParser().parseFromString(await (await fetch(address)).text(), "text/html");
-    const fresh = page.getElementById(frame.id);
-    if (!fresh) return say(page.querySelector("[role=alert]")?.textContent || "The service does not answer.", true);
-    frame.src = fresh.src;
-  }
-  history.replaceState(null, "", address);
-  say("Changed; the address of this page has it.");
 });

@@ -1,0 +1,50 @@
+"""The frame of every page: the state of the service and the navigation, live in the stream of the page."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from itertools import islice
+from typing import Any, Final
+
+from msgspec import to_builtins
+
+from emulator.dashboard.screen import Service
+from emulator.dashboard.screens.faults import effect_of, is_over
+from emulator.errors import Conflict, EngineError
+from emulator.observability.request_context import DEFAULT_NAMESPACE as DEFAULT
+
+GROUPS: Final = {
+    "": ("overview",),
+    "Data": ("polls", "rankings", "buffers", "stores", "codes", "pins"),
+    "Live": ("requests", "broadcasts", "sockets", "rig"),
+    "Control": ("clock", "faults", "namespaces"),
+}
+"""The screens as the navigation lists them."""
+_LOOKED_AT: Final = 2_000
+"""Entries of the journal in which the latest refusal is looked for."""
+_NAMESPACES: Final = 30
+"""Namespaces that the switcher offers."""
+
+
+async def frame_of(service: Service) -> dict[str, Any]:
+    """Return the values of the frame. Storage that fails leaves out what it has."""
+    counts: dict[str, int] = {}
+    names: list[str] = []
+    with suppress(EngineError):
+        counts = to_builtins(await service.contents.counts())
+        counts["stores"] += counts.pop("json_stores")
+        names = await service.namespaces.latest() if service.namespaces is not None else []
+    faults, now = [], service.clock.now()
+    with suppress(Conflict):  # several processes have none
+        faults = [effect_of(each) for each in service.faults.read().faults if not is_over(each, now)]
+    recent = islice(service.journal.newest(), _LOOKED_AT)
+    live = {"requests": len(service.journal), "sockets": service.sockets, "faults": len(faults)}
+    return {
+        "groups": GROUPS,
+        "counts": {**counts, **live, "namespaces": len(names) + 1},
+        "namespaces": [DEFAULT, *names[:_NAMESPACES]],
+        "clock": service.clock,
+        "faults": faults,
+        "refused": next((each for each in recent if each.reason and not each.is_probe), None),
+        "undo": service.undo.latest(),
+    }

@@ -1,0 +1,162 @@
+"""The header and the navigation of every page: what they show, and that they follow the service."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from support.pages import fetched, following
+from support.service import CLIENT_ID, LiveServer
+from support.socket_client import SocketClient
+
+FAULT = {"match": "POST /v1/e/rank", "effect": "status", "status": 503}
+
+
+def frame_of(url: str) -> str:
+    """Return the header and the navigation of a page."""
+    (frame,) = re.findall(r'<div id="frame">(.*)</div>\s*<main', fetched(url).text, re.DOTALL)
+    return str(frame)
+
+
+def words_of(html: str) -> str:
+    """Return the words of HTML."""
+    return " ".join(re.sub("<[^>]*>", " ", html).split())
+
+
+def screen(live: LiveServer, name: str) -> str:
+    return f"{live.url}/_emulator/ui/{name}"
+
+
+def vote(live: LiveServer, value: int = 1) -> None:
+    live.client("viewer", user="1", channel="777").post("vote", params={"id": "rps"}, json={"value": value})
+
+
+def test_the_navigation_has_three_groups_with_counts(live: LiveServer):
+    vote(live)
+    words = words_of(frame_of(screen(live, "faults")))
+
+    assert re.search("Data Polls 1 Rankings .* Live Requests 1 .* Rig Control Clock Faults Namespaces 1$", words)
+
+
+@pytest.mark.parametrize(
+    ("path", "title"),
+    [
+        ("ui/polls", "Polls · default · extcli"),
+        ("ui/polls?id=rps&client_id=my-extension&channel_id=777", "Poll rps · default · extcli"),
+        ("ui/requests?entry={mark}", "200 POST /v1/e/vote · default · extcli"),
+        ("ui/nothing", "404 Not Found · default · extcli"),
+    ],
+)
+def test_the_title_of_a_page_names_what_it_shows(live: LiveServer, path: str, title: str):
+    vote(live)
+    path = path.format(mark=live.service.journal.mark)
+
+    assert f"<title>{title}</title>" in fetched(f"{live.url}/_emulator/{path}").text
+
+
+def test_a_page_has_an_icon_of_its_own(live: LiveServer):
+    (path,) = re.findall('<link rel="icon" href="([^"]+)">', fetched(screen(live, "polls")).text)
+    icon = httpx.get(live.url + path)
+
+    assert (200, "image/svg+xml") == (icon.status_code, icon.headers["content-type"].partition(";")[0])
+    assert icon.text.startswith("<svg ")
+
+
+def test_the_header_leads_to_the_same_screen_of_other_namespaces(live: LiveServer):
+    httpx.post(f"{live.url}/_ns/blue").raise_for_status()
+
+    assert '<a href="/_ns/blue/_emulator/ui/polls">blue</a>' in frame_of(screen(live, "polls"))
+    assert '<a href="/_emulator/ui/polls">default</a>' in frame_of(f"{live.url}/_ns/blue/_emulator/ui/polls")
+
+
+def test_the_header_says_what_makes_the_service_unusual(live: LiveServer):
+    assert not re.search("frozen|ahead|1 fault|Undo", words_of(frame_of(screen(live, "polls"))))
+    httpx.post(f"{live.url}/_emulator/clock", json={"advance": 3_600_000}).raise_for_status()
+    httpx.post(f"{live.url}/_emulator/faults", json=FAULT).raise_for_status()
+    vote(live, 900)
+    words = words_of(frame_of(screen(live, "polls")))
+
+    assert re.search(r"\d\d:\d\d 1 h ahead 0 sockets 1 fault: status 503 400 POST /v1/e/vote", words)
+
+
+def test_a_fault_that_is_over_does_not_alarm(live: LiveServer):
+    httpx.post(f"{live.url}/_emulator/faults", json=FAULT | {"times": 1}).raise_for_status()
+    live.client("viewer", user="1", channel="777").post("rank", json={"key": "a"})
+
+    assert "1 fault" not in words_of(frame_of(screen(live, "polls")))
+
+
+def test_the_header_offers_to_undo_a_reset_while_that_is_possible(live: LiveServer):
+    assert "Undo the reset" not in frame_of(screen(live, "polls"))
+    httpx.post(f"{live.url}/_emulator/reset?undo=60").raise_for_status()
+    assert "Undo the reset" in frame_of(screen(live, "polls"))
+    httpx.post(f"{live.url}/_emulator/undo").raise_for_status()
+    assert "Undo the reset" not in frame_of(screen(live, "polls"))
+
+
+def test_the_header_follows_the_service_in_the_stream_of_the_page(live: LiveServer):
+    with following(screen(live, "stores")) as stream:
+        stream.read()
+        httpx.post(f"{live.url}/_emulator/clock", json={"freeze": True}).raise_for_status()
+        _, after = stream.read()
+
+    assert "frozen" in after
+    assert '<hx-partial hx-target="#frame"' in after
+    assert '<hx-partial hx-target="#main"' not in after, "the list of stores has not changed"
+
+
+@pytest.mark.parametrize("path", ["ui/stores?store=channel_state&edit=1", "rig", "ui/polls?edit=1&id=a&client_id=b"])
+def test_the_stream_of_a_page_that_does_not_follow_has_only_its_frame(live: LiveServer, path: str):
+    (address,) = re.findall('hx-sse:connect="([^"]+)"', fetched(f"{live.url}/_emulator/{path}").text)
+    parts = urlsplit(address.replace("&amp;", "&"))
+    assert "follow=frame" in parts.query
+    with following(live.url + parts.path.removesuffix("/events"), follow="frame") as stream:
+        _, first = stream.read()
+
+    assert '#frame"' in first
+    assert '#main"' not in first
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_the_header_ticks_while_an_edited_text_stays(live: LiveServer, page: Page):
+    page.goto(screen(live, "stores?store=channel_state&edit=1"))
+    page.fill("#text", '{"half": ')
+    clock = page.locator("#time")
+    expect(clock).to_have_text(re.compile(r"\d\d:\d\d:\d\d"))
+    before = clock.text_content() or ""
+    expect(clock).not_to_have_text(before)
+    with SocketClient(live):
+        expect(page.locator("header")).to_contain_text("1 socket")
+    httpx.post(f"{live.url}/_emulator/clock", json={"advance": 3_600_000}).raise_for_status()
+    expect(page.locator("header")).to_contain_text("1 h ahead")
+
+    assert '{"half": ' == page.input_value("#text")
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_the_undo_of_a_reset_counts_its_seconds_on_every_page(live: LiveServer, page: Page):
+    vote(live)
+    page.goto(screen(live, "faults"))
+    httpx.post(f"{live.url}/_emulator/reset?undo=60").raise_for_status()
+    expect(page.locator("#undo button")).to_have_text(re.compile(r"Undo the reset \(\d\d s\)"))
+    page.click("#undo button")
+    expect(page.locator("#result")).to_have_text("The data is back.")
+
+    assert 1 == live.client("viewer", user="2", channel="777").get("vote?id=rps").json()["stats"]["count"]
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_the_switcher_stays_open_while_the_header_changes(live: LiveServer, page: Page):
+    page.goto(screen(live, "requests"))
+    page.click("#switcher summary")
+    live.client("viewer", user="1", channel="777", client_id=CLIENT_ID).post("vote", json={"value": 900})
+    expect(page.locator("header .refusal")).to_be_visible()
+
+    assert page.is_visible("#switcher li a")
