@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
 
 from support.architecture import (
     BASICS,
@@ -21,14 +22,18 @@ PAGE = SRC.parent / "docs" / "layout.md"
 
 
 def page() -> str:
-    """Return the page with its tables made again. Each stands between a comment with its name and `<!-- end -->`."""
-    text = PAGE.read_text()
-    for name, lines in tables().items():
+    return with_parts(PAGE, tables())
+
+
+def with_parts(path: Path, parts: Mapping[str, list[str]]) -> str:
+    """Return a page with its parts made again. Each stands between a comment with its name and `<!-- end -->`."""
+    text = path.read_text()
+    for name, lines in parts.items():
         pattern = rf"(<!-- {name}: .*? -->\n).*?(<!-- end -->)"
         text, count = re.subn(
             pattern, lambda found, lines=lines: found[1] + "\n".join(lines) + "\n" + found[2], text, flags=re.DOTALL
         )
-        assert count == 1, f"{PAGE.name} has no table {name}"
+        assert count == 1, f"{path.name} has no part {name}"
     return text
 
 

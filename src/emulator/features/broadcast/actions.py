@@ -43,6 +43,7 @@ async def broadcast(broadcasts: Broadcasts, message: Message) -> Done:
 
 @feed("broadcast")
 async def broadcast_topics(broadcasts: Broadcasts, message: Message) -> tuple[Key, ...]:
+    """Follow the event that `topic_id` names; `*` covers all events of the channel."""
     event = message.body(EventBody).topic_id
     if not event:
         raise missing_member("data.topic_id", "name an event, or '*' for all")
@@ -51,6 +52,7 @@ async def broadcast_topics(broadcasts: Broadcasts, message: Message) -> tuple[Ke
 
 @feed()
 async def event_topics(broadcasts: Broadcasts, message: Message) -> tuple[Key, ...]:
+    """Follow the event that the target names."""
     return broadcasts.topics(message.caller, message.channel, message.target)
 
 

@@ -65,12 +65,14 @@ class ConfigReply(Struct):
 
 @action("get", "state", aliases=(("get", "channel"), ("get", "extension")))
 async def read_state(stores: Stores, message: Message) -> StateReply:
+    """Read the state store that `state_id` names: `channel` or `extension`."""
     store = _store(_STATES, message.body(StateBody).state_id or _target_id(message), "state_id")
     return StateReply(msgspec.Raw(await stores.read(store, message.caller, message.channel)))
 
 
 @action("set", "state", aliases=(("set", "channel"), ("set", "extension")))
 async def replace_state(stores: Stores, message: Message) -> StateReply:
+    """Replace a state store."""
     body = message.body(StateBody)
     store = _writable(_store(_STATES, body.state_id or _target_id(message), "state_id"), message.caller)
     document = _required(body.state, "state")
