@@ -95,7 +95,7 @@ def run_cases() -> None:
     import uvloop
 
     import emulator.engines.sqlite
-    import emulator.server.run  # noqa: F401
+    import emulator.process.run  # noqa: F401
 
     for case in CASES:
         process = os.fork()

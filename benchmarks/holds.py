@@ -27,9 +27,9 @@ _AT_ONCE = 8
 def serve() -> None:
     """Serve a sandbox in memory, and report the pauses for each line of standard input."""
     from emulator.config.settings import Settings
-    from emulator.server import run
-    from emulator.server.http_server import listen, url_of
-    from emulator.server.signals import HANGUPS, SignalHandler
+    from emulator.process import run
+    from emulator.process.http_server import listen, url_of
+    from emulator.process.signals import HANGUPS, SignalHandler
 
     listener = listen("127.0.0.1", 0)
 

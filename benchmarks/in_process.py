@@ -19,9 +19,9 @@ from websockets.frames import Frame, Opcode
 from emulator.config.environment import Environment
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
+from emulator.http.http_protocol import Protocol
 from emulator.opening import open_app
-from emulator.server.http_protocol import Protocol
-from emulator.server.http_server import config_of
+from emulator.process.http_server import config_of
 
 
 class Wire(asyncio.Transport):

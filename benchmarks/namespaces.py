@@ -27,8 +27,8 @@ import uvloop
 from emulator.config.settings import Settings
 from emulator.engines.base import CastRequest, Key
 from emulator.opening import open_app
-from emulator.server.garbage import collect_garbage_less_often
-from emulator.server.http_server import Server, config_of, listen
+from emulator.process.garbage import collect_garbage_less_often
+from emulator.process.http_server import Server, config_of, listen
 
 ROUNDS = 200
 FORKS = 20

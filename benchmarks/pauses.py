@@ -72,9 +72,9 @@ def serve(data: str) -> None:
     from emulator.config.environment import PRODUCTION, AnonymousLimits
     from emulator.config.extensions import Extension
     from emulator.config.settings import Limits, Settings
-    from emulator.server import run
-    from emulator.server.http_server import listen, url_of
-    from emulator.server.signals import HANGUPS, SignalHandler
+    from emulator.process import run
+    from emulator.process.http_server import listen, url_of
+    from emulator.process.signals import HANGUPS, SignalHandler
 
     limits = Limits(caller_rate=0, client_rate=0, anonymous=AnonymousLimits())
     extension = Extension(CLIENT_ID, secrets=(SECRET,))

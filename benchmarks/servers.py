@@ -42,11 +42,11 @@ from websockets.exceptions import ConnectionClosed
 from emulator.config.environment import PRODUCTION, AnonymousLimits
 from emulator.config.extensions import Extension
 from emulator.config.settings import Limits, Settings
-from emulator.features.control.metrics import Metrics
+from emulator.control.operation.metrics import Metrics
+from emulator.process import http_protocol, run
+from emulator.process.http_server import Server, listen, url_of
+from emulator.process.signals import HANGUPS, SignalHandler
 from emulator.realtime import gateway
-from emulator.server import http_protocol, run
-from emulator.server.http_server import Server, listen, url_of
-from emulator.server.signals import HANGUPS, SignalHandler
 
 _MILLION = 1_000_000
 LIMITS = Limits(

@@ -35,9 +35,9 @@ TIME_FUNCTIONS = {"time", "time_ns", "monotonic", "monotonic_ns", "now", "utcnow
 
 FORBIDDEN = {
     "rules": "emulator.auth.tokens",
-    "service": "emulator.web.dispatch",
+    "service": "emulator.http.dispatch",
     "http": "emulator.engines.sqlite",
-    "actions": "emulator.web.dispatch",
+    "actions": "emulator.http.dispatch",
 }
 """An import that each kind of module of a feature must not have."""
 
@@ -72,11 +72,11 @@ def test_an_import_of_another_feature_is_found():
 @pytest.mark.parametrize(
     ("name", "imported"),
     [
-        *((f"emulator.{folder}", "emulator.server.run") for folder in EMULATOR_IMPORTS),
+        *((f"emulator.{folder}", "emulator.process.run") for folder in EMULATOR_IMPORTS),
         *((f"extcli.{folder}", "extcli.commands.data.vote") for folder in EXTCLI_IMPORTS),
-        ("emulator.server.workers", "emulator.app"),
+        ("emulator.process.workers", "emulator.app"),
         ("emulator.namespaces.registry", "emulator.opening"),
-        ("emulator.web.front", "emulator.feature_list"),
+        ("emulator.http.front", "emulator.feature_list"),
         ("emulator.namespaces.routing", "emulator.dashboard.http"),
         ("emulator.errors", "extcli.errors"),
         ("extcli.commands.data.vote", "emulator.features.votes.rules"),

@@ -22,6 +22,21 @@ from emulator.clock import Clock
 from emulator.config.extensions import Extension, Extensions
 from emulator.config.settings import Settings
 from emulator.content_list import contents_of
+from emulator.control.calls.service import Calls
+from emulator.control.explanations.service import Explanations
+from emulator.control.faults.rules import Known
+from emulator.control.faults.service import FaultPlan
+from emulator.control.gate.gate import ControlGate
+from emulator.control.journal.rules import matches_of
+from emulator.control.journal.service import Journals
+from emulator.control.operation.metrics import Metrics
+from emulator.control.operation.service import RESET, Control
+from emulator.control.operation.undo import Undo
+from emulator.control.seeds.service import Seeds
+from emulator.control.snapshots.service import Snapshots
+from emulator.control.sockets.service import Sockets
+from emulator.control.sockets.subscribers import Subscribers
+from emulator.control.waits.service import Waits
 from emulator.engines import open_engine
 from emulator.engines.engine import Engine
 from emulator.engines.records import Record
@@ -30,27 +45,13 @@ from emulator.features.accumulation.service import Buffers
 from emulator.features.broadcast import actions as broadcast_actions
 from emulator.features.broadcast.page_events import PageEvents
 from emulator.features.broadcast.service import Broadcasts
-from emulator.features.calls.service import Calls
 from emulator.features.codes.service import CodeSets
-from emulator.features.control.gate import ControlGate
-from emulator.features.control.metrics import Metrics
-from emulator.features.control.service import RESET, Control
-from emulator.features.control.undo import Undo
 from emulator.features.datastream.service import Datastream
-from emulator.features.explanations.service import Explanations
-from emulator.features.faults.rules import Known
-from emulator.features.faults.service import FaultPlan
 from emulator.features.identity.directory import Directory
 from emulator.features.identity.service import Identities
-from emulator.features.journal.rules import matches_of
-from emulator.features.journal.service import Journals
 from emulator.features.pins.rules import LINKS_ENDED
 from emulator.features.pins.service import Pins
 from emulator.features.ranking.service import Rankings
-from emulator.features.seeds.service import Seeds
-from emulator.features.snapshots.service import Snapshots
-from emulator.features.sockets.service import Sockets
-from emulator.features.sockets.subscribers import Subscribers
 from emulator.features.stores.json_stores import JsonStores
 from emulator.features.stores.rules import STORES
 from emulator.features.stores.service import Stores
@@ -59,8 +60,12 @@ from emulator.features.trivia.rules import CONTEST
 from emulator.features.trivia.service import Trivia
 from emulator.features.trivia.voters import VOTER
 from emulator.features.votes.service import Polls
-from emulator.features.waits.service import Waits
 from emulator.hints import NO_HINTS, Hints, names_of
+from emulator.http.access import Access
+from emulator.http.dispatch import Dispatcher
+from emulator.http.inner_call import answer_inside
+from emulator.http.request import normalize_path
+from emulator.http.uploads import Uploads
 from emulator.ids import NewId, token_id
 from emulator.journal import NO_JOURNAL, Journal, JournalBudget
 from emulator.limits.id_quota import IdQuota
@@ -80,11 +85,6 @@ from emulator.realtime.page_access import PageAccess
 from emulator.realtime.publisher import Publisher
 from emulator.record_list import check_content
 from emulator.scheduling.scheduler import Scheduler
-from emulator.web.access import Access
-from emulator.web.aliases import normalize_path
-from emulator.web.dispatch import Dispatcher
-from emulator.web.inner_call import answer_inside
-from emulator.web.uploads import Uploads
 
 _log = logging.getLogger("emulator")
 

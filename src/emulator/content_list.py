@@ -10,11 +10,11 @@ import msgspec
 
 from emulator.clock import Clock
 from emulator.config.environment import Environment
+from emulator.control.contents.rules import PIN_KIND, Kind, Shape
+from emulator.control.contents.service import Contents
 from emulator.engines.engine import Engine
 from emulator.features.accumulation import service as accumulation
 from emulator.features.codes import rules as codes
-from emulator.features.contents.rules import PIN_KIND, Kind, Shape
-from emulator.features.contents.service import Contents
 from emulator.features.pins import rules as pins
 from emulator.features.ranking import service as ranking
 from emulator.features.stores import rules as stores

@@ -1,4 +1,4 @@
-"""Faults on purpose, as the parts of a service that apply them see them. `features/faults` decides which fault acts."""
+"""Faults on purpose, as the parts of a service that apply them see them. `control/faults` decides which fault acts."""
 
 from __future__ import annotations
 

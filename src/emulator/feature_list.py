@@ -7,28 +7,29 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 from emulator.config.environment import Environment
+from emulator.control.calls import http as calls_http
+from emulator.control.contents import http as contents_http
+from emulator.control.explanations import http as explanations_http
+from emulator.control.faults import http as faults_http
+from emulator.control.journal import http as journal_http
+from emulator.control.operation import http as control_http
+from emulator.control.parity import http as parity_http
+from emulator.control.sdk_scripts import http as sdk_scripts_http
+from emulator.control.seeds import http as seeds_http
+from emulator.control.snapshots import http as snapshots_http
+from emulator.control.sockets import http as sockets_http
+from emulator.control.waits import http as waits_http
 from emulator.dashboard import http as dashboard_http
 from emulator.features.accumulation import http as accumulation_http
 from emulator.features.broadcast import actions as broadcast_actions
 from emulator.features.broadcast import http as broadcast_http
-from emulator.features.calls import http as calls_http
 from emulator.features.codes import http as codes_http
-from emulator.features.contents import http as contents_http
-from emulator.features.control import http as control_http
 from emulator.features.datastream import actions as datastream_actions
 from emulator.features.datastream import http as datastream_http
-from emulator.features.explanations import http as explanations_http
-from emulator.features.faults import http as faults_http
 from emulator.features.identity import http as identity_http
-from emulator.features.journal import http as journal_http
-from emulator.features.parity import http as parity_http
 from emulator.features.pins import actions as pins_actions
 from emulator.features.pins import http as pins_http
 from emulator.features.ranking import http as ranking_http
-from emulator.features.sdk_scripts import http as sdk_scripts_http
-from emulator.features.seeds import http as seeds_http
-from emulator.features.snapshots import http as snapshots_http
-from emulator.features.sockets import http as sockets_http
 from emulator.features.stores import actions as stores_actions
 from emulator.features.stores import http as stores_http
 from emulator.features.transactions import actions as transactions_actions
@@ -36,9 +37,8 @@ from emulator.features.transactions import http as transactions_http
 from emulator.features.trivia import http as trivia_http
 from emulator.features.votes import actions as votes_actions
 from emulator.features.votes import http as votes_http
-from emulator.features.waits import http as waits_http
+from emulator.http.endpoint import Endpoint, Offer
 from emulator.realtime.action import Action, Feed
-from emulator.web.endpoint import Endpoint, Offer
 
 
 class Feature(NamedTuple):

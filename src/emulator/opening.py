@@ -15,23 +15,23 @@ from emulator.auth.signing_key import SigningKey
 from emulator.clock import Clock
 from emulator.config.extensions import Extensions
 from emulator.config.settings import NAMESPACE_IDLE, Settings
+from emulator.control.gate.gate import ControlGate
+from emulator.control.operation.metrics import Metrics
+from emulator.control.operation.service import RESET, Control
 from emulator.engines import file_of, open_medium
 from emulator.engines.base import Key
 from emulator.engines.engine import Medium
 from emulator.engines.upgrades import Upgrades
 from emulator.errors import EngineError
 from emulator.feature_list import FEATURES
-from emulator.features.control.gate import ControlGate
-from emulator.features.control.metrics import Metrics
-from emulator.features.control.service import RESET, Control
 from emulator.features.pins.rules import ENDED
+from emulator.http.front import HOT, Front
+from emulator.http.routes import build_routes
+from emulator.http.uploads import Uploads
 from emulator.journal import JournalBudget
 from emulator.namespaces.registry import NAME, Registry, Storage
 from emulator.namespaces.routing import Namespaces
 from emulator.observability.request_context import DEFAULT_NAMESPACE
-from emulator.web.front import HOT, Front
-from emulator.web.routes import build_routes
-from emulator.web.uploads import Uploads
 
 _SWEEP_INTERVAL = 60.0
 _log = logging.getLogger("emulator")

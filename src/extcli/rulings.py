@@ -23,7 +23,7 @@ def rule_text(name: str) -> dict[str, str] | None:
 
 
 def _texts(file: str) -> list[dict[str, str]]:
-    folder = files("emulator") / "features" / "explanations"
+    folder = files("emulator") / "control" / "explanations"
     return [dict(each) for each in tomllib.loads((folder / file).read_text("utf-8"))["rule"]]
 
 

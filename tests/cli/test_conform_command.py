@@ -10,7 +10,7 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
-from emulator.server.middleware import Application, Middleware
+from emulator.http.middleware import Application, Middleware
 from extcli.output import progress
 from support.faults import add_fault, remove_faults
 from support.process import wait_until

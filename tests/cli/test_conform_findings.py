@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from emulator.server.middleware import Application, Middleware
+from emulator.http.middleware import Application, Middleware
 from support.service import live_server
 
 pytestmark = pytest.mark.slow

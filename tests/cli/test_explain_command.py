@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from emulator.features.explanations import texts
+from emulator.control.explanations import texts
 from support.program import http_response
 from support.service import LiveServer
 

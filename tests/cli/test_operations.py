@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from emulator.feature_list import FEATURES
-from emulator.web.endpoint import Audience
+from emulator.http.endpoint import Audience
 from extcli.errors import ExitCode
 from support.operations import FILES, ROWS
 

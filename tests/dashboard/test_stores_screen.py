@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from emulator.callers import Role
-from emulator.features.calls.rules import CallBody
+from emulator.control.calls.rules import CallBody
 from support.forms import Form, forms_in, forms_of
 from support.pages import fetched, main_of
 from support.service import CHANNEL, CLIENT_ID, Client, LiveServer

@@ -146,7 +146,7 @@ def test_every_quoted_log_line_is_in_the_source():
 
 def test_every_documented_metric_is_served():
     told = set(re.findall(r"`(emulator_\w+)`", (ROOT / "docs" / "operating.md").read_text()))
-    control = ROOT / "src" / "emulator" / "features" / "control"
+    control = ROOT / "src" / "emulator" / "control" / "operation"
     source = "".join(path.read_text() for path in control.glob("*.py"))
 
     assert told

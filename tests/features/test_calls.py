@@ -11,7 +11,7 @@ import jwt
 import pytest
 
 from emulator.callers import Caller, Role
-from emulator.features.calls.rules import MAX_ANSWER
+from emulator.control.calls.rules import MAX_ANSWER
 from support.role_table import ROWS, Row, each
 from support.service import CHANNEL, CLIENT_ID, Client, LiveServer
 

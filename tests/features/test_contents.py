@@ -10,9 +10,9 @@ import pytest
 from emulator.clock import Clock
 from emulator.config.environment import SANDBOX
 from emulator.content_list import contents_of
+from emulator.control.contents.rules import Filter
 from emulator.engines import open_engine
 from emulator.engines.base import NEVER, CastRequest, Key
-from emulator.features.contents.rules import Filter
 from support.service import CHANNEL, CLIENT_ID, OTHER_ID, Client, LiveServer
 
 DAY = 86_400_000

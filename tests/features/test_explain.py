@@ -6,7 +6,7 @@ import httpx
 import jwt
 import pytest
 
-from emulator.features.explanations import texts
+from emulator.control.explanations import texts
 from support.explanations import id_of, why
 from support.service import CHANNEL, CLIENT_ID, SECRET, Client, LiveServer
 from support.socket_client import SocketClient
@@ -128,8 +128,8 @@ def test_the_answer_to_a_handshake_has_a_mark_in_the_sandbox_only(live: LiveServ
     [
         ("POST", "/v1/e/vote", "auth.no_header"),
         ("GET", "/v1/e/polls", "auth.no_header"),
-        ("GET", "/v1/e/nothing", "web.no_path"),
-        ("PUT", "/v1/e/vote", "web.wrong_method"),
+        ("GET", "/v1/e/nothing", "http.no_path"),
+        ("PUT", "/v1/e/vote", "http.wrong_method"),
     ],
 )
 def test_a_refused_call_has_its_code_in_the_sandbox_only(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.features.explanations import texts
+from emulator.control.explanations import texts
 from production.test_production_roles import authorization
 from production.test_production_socket_roles import ROWS as SOCKET_ROWS
 from production.test_production_socket_roles import Row as SocketRow

@@ -13,10 +13,10 @@ import pytest
 from emulator.config.settings import Limits, Settings
 from emulator.engines.base import NEVER, CastRequest, Key
 from emulator.errors import Conflict, EngineError, NotFound
+from emulator.http.front import Front
 from emulator.namespaces.registry import Registry
 from emulator.observability.logs import _Origin
 from emulator.opening import open_app
-from emulator.web.front import Front
 from support.process import wait_until
 from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, live_server
 

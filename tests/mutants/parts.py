@@ -11,8 +11,8 @@ SOURCES: Final = ROOT / "src"
 BUILD: Final = ROOT / "build" / "mutants"
 """What a recorded run leaves; git ignores it."""
 PARTS: Final = {
-    "rules": ("emulator/features/*/rules.py",),
-    "services": ("emulator/features/*/service.py",),
+    "rules": ("emulator/features/*/rules.py", "emulator/control/*/rules.py"),
+    "services": ("emulator/features/*/service.py", "emulator/control/*/service.py"),
     "auth": ("emulator/auth/*.py",),
     "sqlite": ("emulator/engines/sqlite/**/*.py",),
     "bulk": ("extcli/bulk/*.py",),

@@ -55,7 +55,7 @@ def test_the_wheel_has_the_data_files_that_run_time_needs(wheel: Path):
     assert {f"{package}/py.typed" for package in PACKAGES} <= found
     clients = ("node.cjs", "node-test.mjs", "playwright.mjs", "testcontainers.mjs", "compose.yaml", "github.yml")
     assert {
-        "emulator/features/sdk_scripts/sdk.js",
+        "emulator/control/sdk_scripts/sdk.js",
         *(f"extcli/commands/access/clients/{name}" for name in clients),
         *(f"extcli/commands/access/project/{name}" for name in ("common/gitignore", "node/backend.mjs")),
     } <= found

@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
+from emulator.control.operation.metrics import Metrics
 from emulator.errors import EngineError, Forbidden, ServiceError, TooManyRequests
-from emulator.features.control.metrics import Metrics
 from emulator.observability.failures import answerable
 
 INTERNAL = (500, "Internal Service Error", "an internal error prevented processing")

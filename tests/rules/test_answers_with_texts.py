@@ -8,7 +8,7 @@ import pytest
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from emulator.feature_list import FEATURES
-from emulator.web.endpoint import Endpoint, JavaScript, JsonLines, Nothing, endpoint
+from emulator.http.endpoint import Endpoint, JavaScript, JsonLines, Nothing, endpoint
 
 
 class Numbers(Struct):

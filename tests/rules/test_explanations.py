@@ -9,11 +9,11 @@ from collections.abc import Iterator
 import pytest
 import typer.main
 
-from emulator.features.explanations import texts
-from emulator.features.explanations.closes import CLOSES, explain_any_close, explain_close
-from emulator.features.explanations.rules import what_was_sent
-from emulator.features.explanations.service import verdict_of
-from emulator.features.explanations.subjects import rules_about
+from emulator.control.explanations import texts
+from emulator.control.explanations.closes import CLOSES, explain_any_close, explain_close
+from emulator.control.explanations.rules import what_was_sent
+from emulator.control.explanations.service import verdict_of
+from emulator.control.explanations.subjects import rules_about
 from emulator.parity.rules import ANSWERS
 from emulator.refusals import REFUSALS
 from extcli.app import NOUNS, app, load_noun

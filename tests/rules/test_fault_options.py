@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from emulator.control.faults import rules
 from emulator.faults import BROADCAST, CONNECT, MESSAGE, REQUEST
-from emulator.features.faults import rules
 from extcli.faults.options import EFFECTS, delays, members, problems
 from extcli.faults.views import conditions_of, effect_of, left_of
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from emulator.callers import Caller, Role
+from emulator.control.faults.rules import Fault, Known, checked, meets, pattern_of
 from emulator.errors import BadRequest
 from emulator.faults import BROADCAST, CONNECT, MESSAGE, REQUEST, FaultError, Held, Hit, Subject
-from emulator.features.faults.rules import Fault, Known, checked, meets, pattern_of
 
 KNOWN = Known(
     [("GET", "/v1/e/vote"), ("POST", "/v1/e/vote"), ("GET", "/v1/e/all_config")],

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from emulator.control.calls.rules import CallBody
+from emulator.control.calls.rules import checked as checked_call
 from emulator.errors import BadRequest
-from emulator.features.calls.rules import CallBody
-from emulator.features.calls.rules import checked as checked_call
 from emulator.features.codes.rules import (
     MAX_CODE_LENGTH,
     MAX_CODES,

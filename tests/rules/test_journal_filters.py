@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.features.journal.rules import matches_of
+from emulator.control.journal.rules import matches_of
 from emulator.journal import REQUEST, Entry
 
 ENTRIES = [

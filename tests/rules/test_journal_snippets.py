@@ -6,7 +6,7 @@ import ast
 import shlex
 
 from emulator.callers import Caller, Role
-from emulator.features.journal.snippets import snippet_of
+from emulator.control.journal.snippets import snippet_of
 from emulator.journal import REQUEST, Entry
 
 URL = "http://localhost:1"

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from emulator.features.journal.rules import matches_of
-from emulator.features.journal.service import Journals
-from emulator.features.waits.entries import EntryCount
+from emulator.control.journal.rules import matches_of
+from emulator.control.journal.service import Journals
+from emulator.control.waits.entries import EntryCount
 from emulator.journal import REQUEST, Entry, Journal, JournalBudget
 
 ENTRIES = 3_000

@@ -12,9 +12,9 @@ import pytest
 import emulator.feature_list
 from emulator.auth import refusals as auth
 from emulator.callers import CHANNEL_WRITERS, Role, role_error
+from emulator.control.explanations import texts
+from emulator.control.explanations.rules import what_was_sent
 from emulator.errors import BadRequest, NotFound
-from emulator.features.explanations import texts
-from emulator.features.explanations.rules import what_was_sent
 from emulator.features.trivia import refusals as trivia
 from emulator.limits import refusals as limits
 from emulator.refusals import OF_INPUT, OF_ROLES, REFUSALS, Declared, Facts

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from emulator.features.journal.snippets import quote, snippet_of
+from emulator.control.journal.snippets import quote, snippet_of
 from emulator.journal import REQUEST, Entry
 
 TEXTS = [

@@ -8,6 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from emulator.control.snapshots.codec import decode_record, encode_record, type_name
+from emulator.control.snapshots.reader import SnapshotReader
+from emulator.control.snapshots.rules import END, ClockState, Header, encode_header
 from emulator.engines.base import NEVER, Entry, Key, Terms
 from emulator.engines.records import (
     BallotRecord,
@@ -25,9 +28,6 @@ from emulator.engines.records import (
     SpentRecord,
 )
 from emulator.errors import BadRequest
-from emulator.features.snapshots.codec import decode_record, encode_record, type_name
-from emulator.features.snapshots.reader import SnapshotReader
-from emulator.features.snapshots.rules import END, ClockState, Header, encode_header
 from support.examples import examples
 
 POLL = Key("poll", "my-extension", "rps", "777")

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emulator.errors import BadRequest
-from emulator.web.streaming_json import PIECE, StreamReader
+from emulator.http.streaming_json import PIECE, StreamReader
 from support.examples import examples
 
 LONGEST = 63

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from emulator.errors import ConfigurationError
-from emulator.server.tracing import check_variables
+from emulator.process.tracing import check_variables
 
 NO_URL = "must be a URL with http:// or https:// and a host"
 NO_RATIO = "must be a number from 0 to 1"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from emulator.control.waits.rules import condition_of, count_facts, document_facts, timeout_of
 from emulator.engines.base import Key
 from emulator.errors import BadRequest
-from emulator.features.waits.rules import condition_of, count_facts, document_facts, timeout_of
 from emulator.wire import json_codec
 
 SCOPE = {"client_id": "ext", "channel_id": "777"}

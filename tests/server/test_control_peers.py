@@ -178,7 +178,7 @@ def test_a_given_token_is_not_shown_and_works_for_extcli(machine: Machine, tmp_p
 
 
 TRUSTING = """
-from emulator.features.control.gate import ControlGate
+from emulator.control.gate.gate import ControlGate
 
 original = ControlGate._check_host
 ControlGate._check_host = lambda self, headers, address: original(self, headers, "127.0.0.1")

@@ -24,10 +24,10 @@ UNUSED = {
     "serve": {
         "pydantic", "attr", "attrs", "polyfactory", "faker", "jinja2", "jsonschema", "rich", "httpx", "httpcore", "h11",
         "redis", "hiredis", "opentelemetry", "prometheus_client", "ijson", "tomlkit", "platformdirs",
-        "litestar.plugins.pydantic", "litestar.plugins.attrs", "emulator.engines.redis", "emulator.server.tracing",
-        "emulator.dashboard.pages", "markupsafe", "emulator.features.explanations.rules",
-        "emulator.features.control.exposition", "emulator.server.lifeline", "extcli.running",
-        "emulator.features.snapshots.codec", "emulator.server.snapshot_files", "extcli.snapshots",
+        "litestar.plugins.pydantic", "litestar.plugins.attrs", "emulator.engines.redis", "emulator.process.tracing",
+        "emulator.dashboard.pages", "markupsafe", "emulator.control.explanations.rules",
+        "emulator.control.operation.exposition", "emulator.process.lifeline", "extcli.running",
+        "emulator.control.snapshots.codec", "emulator.process.snapshot_files", "extcli.snapshots",
     },
     "exec": {
         "emulator", "litestar", "uvicorn", "uvloop", "asyncio", "http", "httpx", "websockets", "msgspec", "jwt", "rich",

@@ -13,7 +13,7 @@ SRC = Path(__file__).parent.parent.parent / "src"
 Graph = Mapping[str, frozenset[str]]
 """The modules of this project that each module imports, by dotted name."""
 
-ROOMS = ("features",)
+ROOMS = ("features", "control")
 """The folders of `emulator` whose folders are features."""
 BASICS = {
     "errors",
@@ -45,7 +45,7 @@ FEATURE_IMPORTS: Mapping[str, Collection[str]] = {
     "service": BASICS
     | {"auth", "config", "engines.engine", "ids", "limits", "observability.audit", "observability.recorder", "parity"}
     | {"realtime.hub", "realtime.page_access", "realtime.publisher", "realtime.pusher", "scheduling"},
-    "http": BASICS | {"ids", "parity.service", "parity.tally", "web.call", "web.endpoint", "web.streaming_json"},
+    "http": BASICS | {"ids", "parity.service", "parity.tally", "http.call", "http.endpoint", "http.streaming_json"},
     "actions": BASICS | {"parity.service", "realtime.action", "realtime.session"},
 }
 """What each kind of module of a feature may import besides its own folder."""
@@ -107,17 +107,18 @@ EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
         "callers",
         "wire",
         "config",
+        "control",
         "engines",
         "features",
+        "http",
         "limits",
         "namespaces",
         "observability",
         "parity",
         "realtime",
         "refusals",
-        "web",
     },
-    "web": {
+    "http": {
         "errors",
         "hints",
         "clock",
@@ -134,8 +135,8 @@ EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
         "refusals",
     },
 }
-"""What each folder of the service may import besides itself. `namespaces` and `server` may import all."""
-UNLIMITED = {"namespaces", "server", *ROOMS}
+"""What each folder of the service may import besides itself. `namespaces` and `process` may import all."""
+UNLIMITED = {"namespaces", "process", *ROOMS}
 """The other folders of the service. `FEATURE_IMPORTS` has the rules for features."""
 
 EXTCLI_BASICS = {"errors", "bounded_json", "reading"}
@@ -258,8 +259,8 @@ def _may_import(feature: str, kind: str, imported: str) -> bool:
 def root_violations(graph: Graph) -> list[str]:
     """Return imports of what wires the service, and of the service by the command line, at other places."""
     importers = {
-        "emulator.app": {"emulator.opening", "emulator.server.run"},
-        "emulator.opening": {"emulator.server.run"},
+        "emulator.app": {"emulator.opening", "emulator.process.run"},
+        "emulator.opening": {"emulator.process.run"},
         "emulator.feature_list": {"emulator.app", "emulator.opening"},
         "emulator.dashboard": {"emulator.dashboard", "emulator.feature_list"},
         "emulator": {"emulator", "extcli.commands.emulator.data", "extcli.commands.emulator.serve"},

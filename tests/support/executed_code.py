@@ -10,7 +10,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 
 import emulator
-from emulator.web.dispatch import Dispatcher
+from emulator.http.dispatch import Dispatcher
 
 _SERVICE = str(Path(emulator.__file__).parent)
 _ANSWER = Dispatcher.answer.__code__

@@ -19,13 +19,13 @@ from msgspec import inspect as types
 
 from emulator.callers import ANYONE, Role
 from emulator.config.settings import Limits
+from emulator.control.explanations.closes import CLOSES
 from emulator.feature_list import FEATURES
-from emulator.features.explanations.closes import CLOSES
 from emulator.features.stores.rules import STORES
+from emulator.http.endpoint import CHANNEL, Audience, Endpoint
+from emulator.http.request import ALIASES, SERVICE
 from emulator.realtime.action import Declared
 from emulator.refusals import OF_INPUT, OF_ROLES, REFUSALS
-from emulator.web.aliases import ALIASES, SERVICE
-from emulator.web.endpoint import CHANNEL, Audience, Endpoint
 from support.layout_page import SRC, with_parts
 from support.role_table import TABLE
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from emulator.control.journal.snippets import FORMS
 from emulator.dashboard.pages import screens
-from emulator.features.journal.snippets import FORMS
 from extcli.journal.har import har_lines
 from support.journal import entries_of, following, journal_of
 from support.leak_detector import LeakDetector

@@ -41,7 +41,7 @@ def tables() -> Mapping[str, list[str]]:
     """Return the tables by name, as lines of Markdown."""
     return {
         "service": _table("Path | Subject", _subjects("emulator")),
-        "features": _table("Feature | Subject", (row for room in ROOMS for row in _subjects(f"emulator.{room}"))),
+        **{room: _table("Folder | Subject", _subjects(f"emulator.{room}")) for room in ROOMS},
         "command line": _table("Path | Subject", _subjects("extcli")),
         "imports of features": _table("File | May import", _imports(FEATURE_IMPORTS, ".py", BASICS)),
         "imports of the service": _table("Folder | May import", _imports(EMULATOR_IMPORTS, "/", ())),

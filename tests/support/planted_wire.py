@@ -9,17 +9,17 @@ from msgspec.structs import replace
 from emulator.auth import claims
 from emulator.auth.tokens import Tokens
 from emulator.callers import Role
+from emulator.control.operation import gate
 from emulator.features.broadcast import rules as broadcasts
-from emulator.features.control import gate
 from emulator.features.identity import service as identity
 from emulator.features.pins import links, live_pins
 from emulator.features.pins import service as pins
+from emulator.http import dispatch
 from emulator.observability.request_context import current
 from emulator.realtime import envelope
 from emulator.realtime.hub import Hub
 from emulator.realtime.page_access import PageAccess
 from emulator.realtime.publisher import Publisher
-from emulator.web import dispatch
 from emulator.wire import json_codec, query
 from support.planted_faults import Patch, planted, wrap
 

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import emulator.features.explanations
+import emulator.control.explanations
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCE = ROOT / "docs" / "gaps.md"
-FILE = Path(emulator.features.explanations.__file__).with_name("rulings.toml")
+FILE = Path(emulator.control.explanations.__file__).with_name("rulings.toml")
 
 HEAD = "# `make docs` writes this file from docs/gaps.md.\n"
 

@@ -17,11 +17,11 @@ import jwt
 from emulator.app import Service
 from emulator.clock import Clock
 from emulator.config.settings import Settings
+from emulator.http.front import HOT
+from emulator.http.middleware import Application
 from emulator.opening import open_app
-from emulator.server.http_server import Server, config_of, listen, url_of
-from emulator.server.middleware import Application
-from emulator.server.run import prepared
-from emulator.web.front import HOT
+from emulator.process.http_server import Server, config_of, listen, url_of
+from emulator.process.run import prepared
 from support.constants import CHANNEL as CHANNEL
 from support.constants import CLIENT_ID as CLIENT_ID
 from support.constants import OTHER_ID as OTHER_ID

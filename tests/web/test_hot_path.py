@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from litestar.types import Receive, Scope, Send
 
 from emulator.clock import Clock
-from emulator.server.middleware import Middleware
-from emulator.web.front import HOT
+from emulator.http.front import HOT
+from emulator.http.middleware import Middleware
 from support.examples import examples
 from support.service import CLIENT_ID, SECRET, Client, LiveServer, live_server
 

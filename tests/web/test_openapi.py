@@ -13,7 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from emulator.web.openapi import Document
+from emulator.http.openapi import Document
 from support.pins import validated_pin_token
 from support.service import CHANNEL, SECRET, Client, LiveServer
 

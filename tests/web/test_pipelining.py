@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from emulator.config.settings import Settings
-from emulator.server import http_protocol
-from emulator.web.front import HOT
+from emulator.http.front import HOT
+from emulator.process import http_protocol
 from support.service import LiveServer, live_server
 
 REQUEST = b"GET /_emulator/live HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -46,7 +46,7 @@ def test_pipelined_requests_are_not_read_far_ahead(monkeypatch):
             super().on_headers_complete()
             longest = max(longest, len(self.pipeline))
 
-    monkeypatch.setattr("emulator.server.http_server.Protocol", Observed)
+    monkeypatch.setattr("emulator.process.http_server.Protocol", Observed)
     with live_server() as live, connect(live) as connection:
         sending = Thread(target=connection.sendall, args=(REQUEST * 10_000,))
         sending.start()

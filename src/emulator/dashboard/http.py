@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from emulator.features.control.gate import ENTER, TOKEN_COOKIE
+from emulator.control.gate.gate import ENTER, TOKEN_COOKIE
+from emulator.http.call import Call
+from emulator.http.endpoint import Audience, Endpoint, Page, Parameter, endpoint
+from emulator.http.response import HTML, PAGE_HEADERS
 from emulator.observability.request_context import label_of
-from emulator.web.call import Call
-from emulator.web.endpoint import Audience, Endpoint, Page, Parameter, endpoint
-from emulator.web.response import HTML, PAGE_HEADERS
 from emulator.wire.query import query_of
 
 if TYPE_CHECKING:

@@ -24,10 +24,10 @@ from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.static_files import version_of
 from emulator.dashboard.stream import GONE, digest_of, ending, events_of
 from emulator.errors import EngineError, MethodNotAllowed, NotFound, ServiceError
+from emulator.http.endpoint import Page
+from emulator.http.response import HTML, PAGE_HEADERS
 from emulator.observability.request_context import DEFAULT_NAMESPACE as DEFAULT
 from emulator.refusals import storage_failed
-from emulator.web.endpoint import Page
-from emulator.web.response import HTML, PAGE_HEADERS
 
 ORDER: Final = tuple(name for names in GROUPS.values() for name in names if name != "rig")
 """The screens as the navigation lists them."""

@@ -14,25 +14,25 @@ from emulator.changes import Changes
 from emulator.clock import Clock, clamp_instant
 from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
+from emulator.control.calls.service import Calls
+from emulator.control.contents.rules import FIRST, Content, Filter
+from emulator.control.contents.service import Contents
+from emulator.control.explanations.service import Explanations
+from emulator.control.faults.service import FaultPlan
+from emulator.control.journal.service import Journals
+from emulator.control.operation.service import Control
+from emulator.control.operation.undo import Undo
+from emulator.control.sockets.service import Sockets
 from emulator.dashboard.commands import Part
 from emulator.dashboard.rig.arrangement import DEFAULT_CHANNEL, DEFAULT_CLIENT
 from emulator.engines.base import Entry, Key
 from emulator.engines.engine import Engine
 from emulator.errors import BadRequest
-from emulator.features.calls.service import Calls
 from emulator.features.codes.service import CodeSets
-from emulator.features.contents.rules import FIRST, Content, Filter
-from emulator.features.contents.service import Contents
-from emulator.features.control.service import Control
-from emulator.features.control.undo import Undo
-from emulator.features.explanations.service import Explanations
-from emulator.features.faults.service import FaultPlan
-from emulator.features.journal.service import Journals
-from emulator.features.sockets.service import Sockets
+from emulator.http.dispatch import Dispatcher
 from emulator.journal import Journal
 from emulator.namespaces.registry import Registry
 from emulator.parity.service import Parity
-from emulator.web.dispatch import Dispatcher
 
 
 class Service(Protocol):

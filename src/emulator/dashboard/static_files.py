@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from emulator.errors import NotFound
-from emulator.web.endpoint import Page
-from emulator.web.response import PAGE_HEADERS
+from emulator.http.endpoint import Page
+from emulator.http.response import PAGE_HEADERS
 
 FOLDER: Final = Path(__file__).parent / "static"
 _TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}

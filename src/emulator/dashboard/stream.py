@@ -12,7 +12,7 @@ from emulator.changes import ALL
 from emulator.clock import monotonic, processor_time
 from emulator.dashboard.screen import Service
 from emulator.errors import EngineError, ServiceError
-from emulator.web.chunks import close_chunks
+from emulator.http.response import close_chunks
 
 INTERVAL: Final = 0.25
 """Seconds between two messages at least."""

@@ -1,1 +1,1 @@
-"""The features: one folder each, with pure rules, a service, and its endpoints and socket actions."""
+"""What the specification promises: a folder for each feature, with rules, a service, and its endpoints and actions."""

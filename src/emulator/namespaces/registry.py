@@ -19,13 +19,13 @@ from msgspec import Struct
 from emulator.clock import monotonic
 from emulator.errors import Conflict, EngineError
 from emulator.hints import hint, nearest
+from emulator.http.front import Front
 from emulator.ids import token_id
 from emulator.namespaces import refusals
 from emulator.observability.audit import audit
 from emulator.observability.request_context import DEFAULT_NAMESPACE as DEFAULT
 from emulator.observability.request_context import detached, in_namespace
 from emulator.refusals import stopping
-from emulator.web.front import Front
 
 NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _STEP: Final = 25

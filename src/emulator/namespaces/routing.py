@@ -16,17 +16,17 @@ from msgspec import Struct
 
 from emulator.config.settings import Limits
 from emulator.errors import EngineError, ServiceError
+from emulator.http.access import Gate
+from emulator.http.forms import json_of
+from emulator.http.front import HotPath, preflight_reply
+from emulator.http.request import AsgiRequest
+from emulator.http.response import JSON, Reply, error_reply
 from emulator.journal import Entry
 from emulator.namespaces.registry import Listing, Registry, checked
 from emulator.observability.request_context import PRODUCTION, bind_context, context_of, label_of, namespace
 from emulator.parity.rules import ENDPOINT
 from emulator.realtime.connection import Connection, Peer
 from emulator.refusals import storage_failed
-from emulator.web.access import Gate
-from emulator.web.forms import json_of
-from emulator.web.front import HotPath, preflight_reply
-from emulator.web.request import AsgiRequest
-from emulator.web.response import JSON, Reply, error_reply
 from emulator.wire import json_codec
 from emulator.wire.refusals import invalid_member
 

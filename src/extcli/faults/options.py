@@ -78,7 +78,7 @@ def _kind_of(match: str) -> str:
 @cache
 def _allowed() -> Any:
     """Return what each kind of match can have, which the service's package ships as data."""
-    return json.loads((files("emulator") / "features" / "faults" / "allowed.json").read_text("utf-8"))
+    return json.loads((files("emulator") / "control" / "faults" / "allowed.json").read_text("utf-8"))
 
 
 def members(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from emulator.dashboard.rig import arrangement as rules
 from emulator.dashboard.rig.framing import Finding, check_page
 from emulator.dashboard.screen import Query
 from emulator.errors import BadRequest
-from emulator.web.endpoint import Page
+from emulator.http.endpoint import Page
 
 SANDBOX: Final = "allow-scripts allow-same-origin allow-forms"
 """With these, a page of the service could remove its own sandbox; `arrangement` refuses such pages."""

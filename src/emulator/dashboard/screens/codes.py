@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from emulator.control.contents.rules import Filter
 from emulator.dashboard.screen import Query, Screen, Service, suggested, viewer_of
-from emulator.features.contents.rules import Filter
 from emulator.journal import Entry
 
 ROWS: Final = 200

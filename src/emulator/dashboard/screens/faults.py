@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from emulator.callers import Role
+from emulator.control.faults.rules import ALL_EFFECTS, Fault
 from emulator.dashboard.commands import Part, field
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.texts import instant
 from emulator.errors import Conflict
-from emulator.features.faults.rules import ALL_EFFECTS, Fault
 
 _CONDITIONS: Final = ("role", "channel", "user", "client_id", "event")
 

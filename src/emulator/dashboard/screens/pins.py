@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from emulator.control.contents.rules import FIRST, Filter
 from emulator.dashboard.screen import Query, Screen, Service, suggested
-from emulator.features.contents.rules import FIRST, Filter
 
 ROWS: Final = 200
 

@@ -7,12 +7,12 @@ from functools import partial
 from typing import Any, Final
 
 from emulator.callers import Role
+from emulator.control.explanations.service import verdict_of
+from emulator.control.journal.rules import FILTERS
+from emulator.control.journal.snippets import FORMS, snippet_of
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.screens.faults import effect_of
 from emulator.errors import BadRequest
-from emulator.features.explanations.service import verdict_of
-from emulator.features.journal.rules import FILTERS
-from emulator.features.journal.snippets import FORMS, snippet_of
 from emulator.journal import DELIVERY, FRAME, HIDDEN, REQUEST, Entry
 
 _ROWS: Final = "100"

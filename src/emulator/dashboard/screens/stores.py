@@ -10,11 +10,11 @@ from urllib.parse import urlencode
 import msgspec
 
 from emulator.callers import Caller, Role
+from emulator.control.calls.rules import CallBody
+from emulator.control.contents.rules import FIRST, Filter
 from emulator.dashboard.json_text import Difference, differences, pretty
 from emulator.dashboard.screen import Query, Screen, Service, suggested, viewer_of
 from emulator.errors import BadRequest, Conflict
-from emulator.features.calls.rules import CallBody
-from emulator.features.contents.rules import FIRST, Filter
 from emulator.features.stores.rules import (
     GLOBAL,
     JSON_STORE_MAX_BYTES,

@@ -10,9 +10,9 @@ from emulator.callers import ANYONE, EXTENSION_WRITERS
 from emulator.features.codes.grants import Marked
 from emulator.features.codes.rules import MAX_CODE_LENGTH, GrantBody, NamesBody, PollGrantBody
 from emulator.features.codes.service import CodeSets
-from emulator.web.call import Call
-from emulator.web.endpoint import Header, Nothing, Parameter, WithHeaders, endpoint, id_of
-from emulator.web.streaming_json import StreamReader
+from emulator.http.call import Call
+from emulator.http.endpoint import Header, Nothing, Parameter, WithHeaders, endpoint, id_of
+from emulator.http.streaming_json import StreamReader
 from emulator.wire import json_codec
 from emulator.wire.refusals import wrong_shape
 

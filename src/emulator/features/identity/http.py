@@ -9,8 +9,8 @@ from msgspec import UNSET, Struct, UnsetType
 from emulator.callers import ANYONE, EXTENSION_WRITERS
 from emulator.features.identity.rules import HELPER, AuthtokenBody
 from emulator.features.identity.service import Identities, UserIds, UserInfo
-from emulator.web.call import Call
-from emulator.web.endpoint import Audience, Parameter, endpoint
+from emulator.http.call import Call
+from emulator.http.endpoint import Audience, Parameter, endpoint
 
 
 class Issued(Struct):

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from emulator.callers import ANYONE, CHANNEL_WRITERS
 from emulator.features.ranking.service import Accepted, RankingList, Rankings, Score
-from emulator.web.call import Call, checked_id
-from emulator.web.endpoint import CHANNEL, PAGE, Nothing, endpoint, id_of
+from emulator.http.call import Call, checked_id
+from emulator.http.endpoint import CHANNEL, PAGE, Nothing, endpoint, id_of
 
 _QUERY = (id_of("ranking"), CHANNEL)
 

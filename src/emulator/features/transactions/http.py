@@ -7,8 +7,8 @@ from typing import Final
 from emulator.callers import ANYONE
 from emulator.features.transactions.rules import TransactionBody
 from emulator.features.transactions.service import Transactions
-from emulator.web.call import Call
-from emulator.web.endpoint import CHANNEL, Nothing, endpoint
+from emulator.http.call import Call
+from emulator.http.endpoint import CHANNEL, Nothing, endpoint
 
 
 @endpoint(

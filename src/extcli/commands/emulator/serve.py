@@ -20,7 +20,7 @@ from extcli.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from emulator.config.settings import Settings
-    from emulator.server.run import Hooks
+    from emulator.process.run import Hooks
 
 _NOT_EXPORTED = 1
 """The exit code if the data could not be exported at the stop."""
@@ -63,10 +63,10 @@ def serve(**given: Any) -> None:
     options = Options(**given)
     with garbage_collection_paused():
         from emulator.errors import ConfigurationError, EngineError, ExportFailed
-        from emulator.server import run as server
+        from emulator.process import run as server
     try:
         if options.lifeline is not None:
-            from emulator.server.lifeline import stop_when_closed
+            from emulator.process.lifeline import stop_when_closed
 
             stop_when_closed(options.lifeline)
         settings = _settings(options)
@@ -147,7 +147,7 @@ def _settings(options: Options) -> Settings:
 
 def _hooks(options: Options, settings: Settings) -> Hooks:
     """Return what prepares the data before the service listens, and what saves them at the stop."""
-    from emulator.server.run import Hooks
+    from emulator.process.run import Hooks
 
     prepare, finish = _preparation(options.seed, production=options.production, trusted=options.trust_seed), None
     if options.import_ is not None or options.export_on_exit is not None:
@@ -241,7 +241,7 @@ def _preparation(seed: Path | None, *, production: bool, trusted: bool) -> Any:
 
 
 def _snapshot_files(source: Path | None, target: Path | None) -> Any:
-    from emulator.server.snapshot_files import SnapshotFiles
+    from emulator.process.snapshot_files import SnapshotFiles
     from extcli.snapshots import files
 
     return SnapshotFiles(source, target, files.opened, files.written)

@@ -1,0 +1,169 @@
+"""Explains entries of the journal, and rules."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace as with_fields
+
+from emulator.control.explanations import texts
+from emulator.control.explanations.refusals import no_entry, no_rule
+from emulator.control.explanations.subjects import rules_about
+from emulator.control.explanations.texts import Explanation, Rule
+from emulator.journal import DELIVERY, Entry, Journal
+from emulator.refusals import OF_INPUT, OF_ROLES
+
+_FIRST_CLOSE_CODE: Final = 1000
+"""Higher statuses are the codes of closed sockets, and their details the reasons."""
+
+
+class Summary(Struct):
+    """An entry of the journal, in short."""
+
+    id: str
+    kind: str
+    """`request`, `frame` or `delivery`."""
+    at: int
+    """Unix ms by the service's clock."""
+    name: str
+    path: str
+    status: int
+    role: str
+    """The caller's role; empty without a credential."""
+    client_id: str
+    channel_id: str
+    reason: str
+    detail: str
+
+
+class Verdict(Struct):
+    """What production would have done differently, and how to mend that."""
+
+    verdict: str
+    """`refuse`, `differ` or `unknown`."""
+    rule: str
+    text: str
+    why: str
+    next_step: str
+
+
+class Explained(Struct):
+    """An entry with its explanations, or a rule."""
+
+    rule: Rule | UnsetType = UNSET
+    """The rule that was asked for, or that decided."""
+    entry: Summary | UnsetType = UNSET
+    explanation: Explanation | UnsetType = UNSET
+    """Why the entry was refused; absent if it was not."""
+    hint: str | UnsetType = UNSET
+    """What the caller probably meant; absent if nothing is known."""
+    production: Verdict | UnsetType = UNSET
+    """Absent if production would have answered in the same way, as far as is known."""
+
+
+class Explanations:
+    """Explains the entries of one journal."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def explain(self, entry: Entry) -> Explanation | None:
+        """Return why an entry was refused or not answered; `None` if it was, or is of an unknown kind."""
+        if entry.status < 400 and not entry.reason:
+            return None
+        if entry.refused and entry.refused.rule not in (OF_INPUT, OF_ROLES):
+            return _with_text(Explanation(*map(texts.shortened, entry.refused[1:])))
+        if not entry.refused:
+            if entry.status < _FIRST_CLOSE_CODE:
+                return None
+            # These modules are imported when they are needed.
+            from emulator.control.explanations.closes import explain_any_close
+
+            return _with_text(explain_any_close(entry.detail))
+        from emulator.control.explanations.rules import what_was_sent
+
+        of_input, of_roles = rules_about(entry.name or entry.path)
+        refused = entry.refused._replace(rule=of_roles)
+        if entry.refused.rule == OF_INPUT:
+            sent = what_was_sent(entry.detail, entry.path, entry.request)
+            refused = refused._replace(rule=of_input, held=sent or refused.held)
+        return _with_text(Explanation(*map(texts.shortened, refused[1:])))
+
+    def explain_request(self, id: str) -> Explained:
+        """Explain the entry of a request id, the latest refused one first, or of a number, or a closed socket's reason.
+
+        Raises `NotFound` with the names of similar rules.
+        """
+        from emulator.control.explanations.closes import explain_close
+
+        entries = [entry for entry in self._journal.newest() if entry.id == id and entry.kind != DELIVERY]
+        refused = [entry for entry in entries if entry.status >= 400 or entry.reason]
+        if not entries and id.isdecimal() and len(id) < 16:
+            entries = self._journal.since(int(id) - 1, 1, before=int(id) + 1)
+        if entries:
+            return self._explained((refused or entries)[0])
+        if closed := _with_text(explain_close(id)):
+            return Explained(texts.find(closed.rule) or UNSET, explanation=closed)
+        if re.fullmatch("[A-Za-z]{1,2}[0-9]{1,3}", id):
+            raise no_rule(rule=id, hint=_hint(id))
+        place = "the journal" if self._journal.is_on else "a service with --journal 0, or with --workers over 1,"
+        raise no_entry(place=place, id=id[:64], hint=_hint(id))
+
+    def explain_latest(self) -> Explained:
+        """Explain the latest refusal that is not of a probe; the answer is empty if the journal has none."""
+        refused = (
+            entry for entry in self._journal.newest() if (entry.status >= 400 or entry.reason) and not entry.is_probe
+        )
+        latest = next(refused, None)
+        return self._explained(latest) if latest else Explained()
+
+    def explain_rule(self, name: str) -> Explained:
+        """Return a rule; raises `NotFound` with the names of similar ones."""
+        rule = texts.find(name)
+        if rule is None:
+            raise no_rule(rule=name[:64], hint=_hint(name))
+        return Explained(rule=rule)
+
+    def _explained(self, entry: Entry) -> Explained:
+        explanation, caller = self.explain(entry), entry.caller
+        rule = texts.find(explanation.rule) if explanation else None
+        return Explained(
+            rule or UNSET,
+            Summary(
+                entry.id,
+                entry.kind,
+                entry.at,
+                entry.name,
+                entry.path,
+                entry.status,
+                str(caller.role) if caller else "",
+                caller.client_id if caller else "",
+                (caller.channel_id or "") if caller else "",
+                entry.reason,
+                entry.detail,
+            ),
+            explanation or UNSET,
+            entry.hint or UNSET,
+            verdict_of(entry.production) or UNSET,
+        )
+
+
+def verdict_of(header: str) -> Verdict | None:
+    """Explain the header `X-Emulator-Production`; `None` if it is empty."""
+    verdict, _, name = header.partition("; rule=")
+    if not name:
+        return None
+    rule = texts.find(name) or Rule(name, "")
+    return Verdict(verdict, rule.id, rule.text, rule.why, rule.next_step)
+
+
+def _with_text(found: Explanation | None) -> Explanation | None:
+    rule = texts.find(found.rule) if found else None
+    return with_fields(found, text=rule.text) if found and rule else found
+
+
+def _hint(name: str) -> str:
+    found = texts.nearest(name)
+    return f"; the nearest rules are {', '.join(found)}" if found else ""

@@ -1,0 +1,274 @@
+"""The faults of one service: adding, choosing and removing them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from msgspec import Struct, ValidationError, convert
+from msgspec.structs import replace
+
+from emulator.clock import Clock, clamp_instant
+from emulator.control.faults import refusals, rules
+from emulator.control.faults.rules import Fault, Known, Pattern
+from emulator.errors import BadRequest
+from emulator.faults import DELAY, Held, Hit, Subject
+from emulator.observability.audit import audit
+from emulator.wire.json_codec import misshapen
+from emulator.wire.refusals import invalid_member
+
+"""The reason of the refusal if several processes may serve the same data."""
+
+
+class FaultList(Struct, forbid_unknown_fields=True):
+    """All faults, oldest first."""
+
+    faults: list[Fault]
+
+
+class Removal(Struct, forbid_unknown_fields=True):
+    """Which faults to remove."""
+
+    id: str = ""
+    """One of them; all when absent."""
+
+
+class Removed(Struct):
+    """The answer to a removal."""
+
+    removed: int
+
+
+@dataclass(eq=False)
+class _Armed:
+    """A fault of a running service."""
+
+    fault: Fault
+    pattern: Pattern
+    random: Random
+    ends_at: int | None
+    hits: int = 0
+    is_over: bool = False
+    """Once over, a fault stays so, also if the clock is set back."""
+    held: Held = field(default_factory=Held)
+
+    def record(self) -> Fault:
+        """Return the fault with its present state."""
+        times = self.fault.times
+        left = None if times is None else times - self.hits
+        return replace(self.fault, hits=self.hits, left=left, ends_at=self.ends_at)
+
+    def is_hit(self) -> bool:
+        """Draw whether the fault hits one of what it matches."""
+        share = self.fault.share
+        return share is None or self.random.random() < share
+
+    def hit(self) -> Hit:
+        fault = self.fault
+        self.hits += 1
+        delay = fault.delay or 0
+        if fault.effect == DELAY and fault.delay_max is not None:
+            delay = self.random.randint(delay, fault.delay_max)
+        return Hit(
+            fault.id,
+            fault.effect,
+            self.held,
+            fault.status or rules.DEFAULT_STATUS,
+            fault.retry_after,
+            delay,
+            fault.bytes or 0,
+            fault.code or rules.DEFAULT_CODE,
+        )
+
+
+class FaultPlan:
+    """The faults of one service, as `emulator.faults.Faults`. Without any, `kinds` is empty.
+
+    `known` returns what faults can match. With peers, no fault can be added: each process would count its own hits.
+    """
+
+    def __init__(self, clock: Clock, known: Callable[[], Known], *, is_alone: bool) -> None:
+        self._clock = clock
+        self._known = known
+        self._is_alone = is_alone
+        self._armed: dict[str, _Armed] = {}
+        self._watches: list[Callable[[], None]] = []
+        self.kinds: Collection[str] = frozenset()
+        """The kinds of subjects on which a fault may act now."""
+
+    def on_change(self, changed: Callable[[], None]) -> None:
+        """Call `changed` whenever `kinds` may have changed."""
+        self._watches.append(changed)
+
+    def __len__(self) -> int:
+        """Return the number of faults, also of those that are over."""
+        return len(self._armed)
+
+    def find(self, id: str) -> Fault | None:
+        """Return a fault with its present state, if it is still there."""
+        armed = self._armed.get(id)
+        return armed.record() if armed else None
+
+    # For seeds
+
+    def prepare(self, documents: Sequence[Mapping[str, Any]]) -> Callable[[], None]:
+        """Check faults that all have an id, and return the function that adds them.
+
+        They replace those with the same ids. Raises `BadRequest` that names one, and `Conflict`.
+        """
+        self._check_alone()
+        try:
+            faults = convert({"faults": documents}, FaultList).faults
+        except ValidationError as error:
+            raise misshapen(error) from None
+        patterns = self._checked(faults)
+        if (count := len(self._armed.keys() | {fault.id for fault in faults})) > rules.MAX_FAULTS:
+            raise refusals.too_many_faults(count=count, limit=rules.MAX_FAULTS)
+
+        def put() -> None:
+            for fault, pattern in zip(faults, patterns, strict=True):
+                self._put(self._arm(fault, pattern, ()))
+            self._changed()
+
+        return put
+
+    # For the control API
+
+    def read(self) -> FaultList:
+        """Return all faults, also those that are over. Raises `Conflict` with several processes."""
+        self._check_alone()
+        return FaultList([each.record() for each in self._armed.values()])
+
+    def add(self, fault: Fault) -> Fault:
+        """Add a fault, or replace the one with its id in its place; return it. Raises `BadRequest` and `Conflict`."""
+        self._check_alone()
+        pattern = rules.checked(fault, self._known())
+        if fault.id not in self._armed and len(self._armed) >= rules.MAX_FAULTS:
+            raise refusals.too_many_faults(count=len(self._armed) + 1, limit=rules.MAX_FAULTS)
+        armed = self._arm(fault, pattern, self._armed)
+        self._put(armed)
+        self._changed()
+        audit("faults added", faults=1, fault=armed.fault.id)
+        return armed.record()
+
+    def replace(self, faults: FaultList) -> FaultList:
+        """Replace all faults, or none if one is invalid. Raises `BadRequest` that names it, and `Conflict`."""
+        self._check_alone()
+        if len(faults.faults) > rules.MAX_FAULTS:
+            raise refusals.too_many_faults(count=len(faults.faults), limit=rules.MAX_FAULTS)
+        armed = dict[str, _Armed]()
+        taken = {fault.id: None for fault in faults.faults}
+        for fault, pattern in zip(faults.faults, self._checked(faults.faults), strict=True):
+            each = self._arm(fault, pattern, {**taken, **armed})
+            armed[each.fault.id] = each
+        former, self._armed = self._armed, armed
+        for each in former.values():
+            each.held.release(is_void=False)
+        self._changed()
+        audit("faults replaced", faults=len(armed))
+        return self.read()
+
+    def remove(self, id: str) -> Removed:
+        """Remove one fault, or all with an empty id; what it holds back goes on. Raises `NotFound` and `Conflict`."""
+        self._check_alone()
+        if id and id not in self._armed:
+            raise refusals.no_fault(id=id[:64])
+        removed = [id] if id else list(self._armed)
+        for each in removed:
+            self._armed.pop(each).held.release(is_void=False)
+        self._changed()
+        audit("faults removed", faults=len(removed), fault=id)
+        return Removed(len(removed))
+
+    # For the rest of the service
+
+    def needs_caller(self, subject: Subject) -> bool:
+        """Whether a fault may match that has conditions on the caller."""
+        return any(
+            not each.is_over and rules.needs_caller(each.fault) and each.pattern.matches(subject)
+            for each in self._armed.values()
+        )
+
+    def choose(self, subject: Subject, without: str = "") -> Hit | None:
+        """Return the oldest fault that matches and is due, and count the hit; leave out the effect `without`."""
+        self._end_due()
+        for each in self._armed.values():
+            fault = each.fault
+            if (
+                not each.is_over
+                and fault.effect != without
+                and each.pattern.matches(subject)
+                and rules.meets(fault, subject)
+                and each.is_hit()
+            ):
+                hit = each.hit()
+                if each.hits == fault.times:
+                    each.is_over = True
+                    self._changed()
+                return hit
+        return None
+
+    async def clock_moved(self) -> None:
+        """End the faults whose time is over."""
+        self._end_due()
+
+    def clear(self) -> None:
+        """Forget all faults, at a reset. What they hold back does not happen any more."""
+        armed, self._armed = self._armed, {}
+        for each in armed.values():
+            each.held.release(is_void=True)
+        self._changed()
+
+    end = clear
+    """When the service stops, too."""
+
+    def close(self) -> None:
+        """Forget all faults, and let go of the watches, which refer to this plan."""
+        self.end()
+        self._watches.clear()
+
+    def _checked(self, faults: Sequence[Fault]) -> list[Pattern]:
+        """Return what each fault matches. Raises `BadRequest` that names the first invalid one."""
+        known, patterns, ids = self._known(), list[Pattern](), set[str]()
+        for position, fault in enumerate(faults):
+            try:
+                patterns.append(rules.checked(fault, known))
+            except BadRequest as error:
+                error.detail = f"faults[{position}].{error.detail}"
+                raise
+            if fault.id in ids:
+                raise invalid_member(f"faults[{position}].id", fault.id, "unique")
+            ids |= {fault.id} if fault.id else set()
+        return patterns
+
+    def _put(self, armed: _Armed) -> None:
+        """Add a fault, in the place of one with its id. The caller says that something changed."""
+        former = self._armed.get(armed.fault.id)
+        self._armed[armed.fault.id] = armed
+        if former is not None:
+            former.held.release(is_void=False)
+
+    def _arm(self, fault: Fault, pattern: Pattern, taken: Collection[str]) -> _Armed:
+        id = fault.id or next(free for number in range(1, len(taken) + 2) if (free := f"f{number}") not in taken)
+        ends_at = None if fault.lasts is None else clamp_instant(self._clock.now() + fault.lasts)
+        return _Armed(replace(fault, id=id), pattern, Random(fault.seed), ends_at)
+
+    def _end_due(self) -> None:
+        now = 0
+        for each in self._armed.values():
+            if each.ends_at is not None and not each.is_over:
+                now = now or self._clock.now()
+                if now >= each.ends_at:
+                    each.is_over = True
+                    self._changed()
+
+    def _changed(self) -> None:
+        self.kinds = frozenset(each.pattern.kind for each in self._armed.values() if not each.is_over)
+        for changed in self._watches:
+            changed()
+
+    def _check_alone(self) -> None:
+        if not self._is_alone:
+            raise refusals.not_alone()

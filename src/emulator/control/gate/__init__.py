@@ -1,0 +1,1 @@
+"""Who may call the control API: programs on this machine, never web pages of another origin."""

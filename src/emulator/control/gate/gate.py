@@ -1,0 +1,142 @@
+"""Access to the control API: for programs on this machine, never for web pages."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final
+from urllib.parse import urlsplit
+
+from litestar.types import HTTPScope
+
+from emulator.control.gate import refusals
+from emulator.errors import Forbidden
+from emulator.wire.query import query_of
+
+TOKEN_COOKIE: Final = "emulator_token"
+"""The cookie with the control token, for the pages of the dashboard."""
+ENTER: Final = "/_emulator/enter"
+"""The page that takes the control token from its URL, and sets the cookie."""
+_TOKEN_HEADER: Final = b"x-emulator-token"
+_SITE = b"sec-fetch-site"
+_FORWARDED = re.compile(r"\b(?:for|host)=\"?([^\";,]*)", re.IGNORECASE)
+
+
+class ControlGate:
+    """Admits requests with the control token, from loopback, or for an allowed host; none of pages of another origin.
+
+    Any client may send a loopback `Host`. So without a token the peer must be on loopback too, and behind a proxy the
+    client that the proxy reports. No other peer is trusted: the gateway of a container engine may deliver any client.
+    """
+
+    def __init__(self, allowed_hosts: Collection[str], token: str) -> None:
+        """An empty `token` admits nobody."""
+        self._allowed = frozenset(host.lower() for host in allowed_hosts)
+        self._token = token.encode()
+
+    def __call__(self, scope: HTTPScope) -> None:
+        """Raise `Forbidden` for a request that may not use the control API."""
+        self._check(scope["headers"], (scope["client"] or ("", 0))[0])
+
+    def creates(self, headers: Iterable[tuple[bytes, bytes]], address: str) -> bool:
+        """Return whether a request may create a namespace: all but those of pages that may not use the control API.
+
+        `address` is the client's. A program, or a person who types an address, needs no allowed host.
+        """
+        named = dict(headers)
+        if b"origin" not in named and named.get(_SITE, b"none") == b"none":
+            return True
+        try:
+            self._check(headers, address)
+        except Forbidden:
+            return False
+        return True
+
+    def _check(self, given: Iterable[tuple[bytes, bytes]], address: str) -> None:
+        headers = dict(given)
+        if not self._has_token(headers):
+            self._check_host(given, address)
+        origin = headers.get(b"origin", b"").decode("latin-1")
+        # Browsers send simple cross-site requests without a preflight, so closed CORS alone would not stop them.
+        is_foreign = bool(origin) and urlsplit(origin).netloc.lower() != _authority(headers).lower()
+        site = headers.get(_SITE, b"none")
+        # Browsers send the origin `null` with a form of a page whose referrer policy is `no-referrer`.
+        is_own_form = origin == "null" and site == b"same-origin"
+        if (is_foreign and not is_own_form) or site in (b"cross-site", b"same-site"):
+            raise refusals.foreign_page()
+
+    def page(self, scope: HTTPScope) -> None:
+        """Raise `Forbidden` for a request that may not see a page. Any page may link to one, but none may frame it."""
+        headers = dict(scope["headers"])
+        is_read = scope["method"] == "GET"
+        if is_read and scope["path"] == ENTER and self._is_token(_query_token(scope)):
+            return
+        is_link = is_read and headers.get(b"sec-fetch-mode") == b"navigate"
+        if is_link and headers.get(b"sec-fetch-dest") == b"document":
+            if not self._has_token(headers):
+                self._check_host(scope["headers"], (scope["client"] or ("", 0))[0])
+        else:
+            self(scope)
+
+    def _has_token(self, headers: Mapping[bytes, bytes]) -> bool:
+        return self._is_token(headers.get(_TOKEN_HEADER, b"")) or self._is_token(_cookie_token(headers))
+
+    def _is_token(self, given: bytes) -> bool:
+        """Compare in constant time."""
+        return bool(self._token) and hmac.compare_digest(given, self._token)
+
+    def _check_host(self, headers: Iterable[tuple[bytes, bytes]], address: str) -> None:
+        host = _hostname(_authority(dict(headers)))
+        if host not in self._allowed:
+            if not _is_loopback(host):
+                raise refusals.unknown_host(host=host[:60])
+            if not _is_loopback(address):
+                raise refusals.no_control_token()
+            if not all(map(_is_loopback, _forwarded_hosts(headers))):
+                raise refusals.foreign_proxy()
+
+
+def _cookie_token(headers: Mapping[bytes, bytes]) -> bytes:
+    """Return the cookie with the token; empty without one."""
+    start = f"{TOKEN_COOKIE}=".encode()
+    cookies = (each.strip() for each in headers.get(b"cookie", b"").split(b";"))
+    return next((each.removeprefix(start) for each in cookies if each.startswith(start)), b"")
+
+
+def _query_token(scope: HTTPScope) -> bytes:
+    return query_of(scope["query_string"]).get("token", "").encode()
+
+
+def _authority(headers: Mapping[bytes, bytes]) -> str:
+    return headers.get(b"host", b"").decode("latin-1")
+
+
+def _hostname(authority: str) -> str:
+    try:
+        return (urlsplit(f"//{authority}").hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def _forwarded_hosts(headers: Iterable[tuple[bytes, bytes]]) -> list[str]:
+    """Return the addresses and host names that proxies have added; unreadable ones as they are."""
+    found: list[str] = []
+    for name, value in headers:
+        text = value.decode("latin-1")
+        if name in (b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip"):
+            found += text.split(",")
+        elif name == b"forwarded":
+            found += _FORWARDED.findall(text) or [text]
+    return [host if _is_loopback(host := each.strip()) else _hostname(host) for each in found]
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback

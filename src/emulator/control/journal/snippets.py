@@ -1,0 +1,206 @@
+"""A recorded request in other forms: a line for curl, a command of extcli, a test for pytest. Pure.
+
+No form has a token: shells get one from `extcli token sandbox` when they run the line.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Mapping
+from keyword import iskeyword
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+from emulator.callers import Caller, Role, opaque_id_of
+from emulator.control.journal.commands import words_of
+from emulator.journal import FRAME, HIDDEN, REQUEST, Entry
+from emulator.wire.refusals import invalid_parameter
+
+DEFAULT_URL: Final = "http://127.0.0.1:8282"
+SERVICE: Final = "/v1/e/"
+
+
+def snippet_of(entry: Entry, form: str, url: str) -> str:
+    """Return an entry as `curl`, `extcli` or `pytest`, for the service at a base URL. Raises `BadRequest`.
+
+    A comment in it says what is missing: a secret, the rest of a long body, or the token of an unknown caller.
+    """
+    make = FORMS.get(form)
+    if make is None:
+        raise invalid_parameter("as", form, f"one of {', '.join(FORMS)}")
+    if entry.kind != REQUEST and not (entry.kind == FRAME and form == "extcli"):
+        needed = "extcli, the form of frames" if entry.kind == FRAME else f"a form of a {entry.kind}, which has none"
+        raise invalid_parameter("as", form, needed)
+    notes = "".join(f"# {note}\n" for note in _notes(entry, form))
+    return f"{notes}{make(entry, url or DEFAULT_URL)}\n"
+
+
+def _notes(entry: Entry, form: str) -> list[str]:
+    notes = []
+    if len(entry.request) < entry.request_size:
+        notes.append(f"the body is incomplete: the journal keeps the first 4 KiB of {entry.request_size:,} bytes")
+    if HIDDEN.encode() in entry.request or HIDDEN in entry.path:
+        notes.append(f"replace {HIDDEN} by the secret")
+    if entry.caller is None and entry.status in (401, 403) and entry.name.partition(" ")[2].startswith(SERVICE):
+        notes.append("the request had no valid token, and neither has this")
+    if form == "pytest" and entry.request and _json(entry.request) is None:
+        notes.append("the body is left out: a test can send JSON only, and not null")
+    if form == "pytest" and entry.caller is not None and _needs_token(entry.caller):
+        notes.append(f"the opaque id was {entry.caller.opaque_id!r}; a test chooses user ids only")
+    return notes
+
+
+def _curl(entry: Entry, url: str) -> str:
+    words = ["curl --silent --show-error --fail-with-body --request", _method(entry)]
+    if entry.caller is not None:
+        words += ["--header", f'"$({_token_command(entry.caller, url)} --header)"']
+    if entry.request:
+        words += ["--header 'content-type: application/json' --data-raw", quote(_text(entry.request))]
+    return " ".join([*words, "--globoff", quote(url + _path(entry))])
+
+
+def _extcli(entry: Entry, url: str) -> str:
+    if entry.kind == FRAME:
+        return " ".join(["extcli", *map(quote, _frame_words(entry)), *_identity(entry.caller, url)])
+    body = _json(entry.request)
+    words = words_of(entry.name, dict(_query(entry)), body) if entry.caller is not None and _is_plain(entry) else None
+    before = ""
+    if words is not None:
+        command = " ".join(map(quote, words))
+    else:
+        path = _path(entry).removeprefix(SERVICE)
+        path = f"{SERVICE}{path}" if path.startswith("-") else path
+        command = " ".join(["api", _method(entry), quote(path), *([] if entry.caller else ["--no-auth"])])
+        if entry.request:
+            before, command = f"printf %s {quote(_text(entry.request))} | ", f"{command} --input -"
+    if entry.caller is not None and _needs_token(entry.caller):
+        before += f'EXTCLI_TOKEN="$({_token_command(entry.caller, url)})" '
+        identity = ["--url", quote(url), "--client-id", quote(entry.caller.client_id)]
+    else:
+        identity = _identity(entry.caller, url)
+    return f"{before}{' '.join(['extcli', command, *identity])}"
+
+
+def _pytest(entry: Entry, url: str) -> str:
+    caller = entry.caller
+    if caller is None or not _path(entry).startswith(SERVICE):
+        raise invalid_parameter(
+            "as", "pytest", f"a form of this entry; a test is of a request below {SERVICE} with a caller"
+        )
+    name, query = entry.name.partition(" ")[2].removeprefix(SERVICE), dict(_query(entry))
+    arguments = [repr(_method(entry)), repr(name)]
+    if entry.request:
+        arguments.append(repr(_json(entry.request)))
+    named = {key: value for key, value in query.items() if key.isidentifier() and not iskeyword(key)}
+    arguments += [f"{key}={value!r}" for key, value in named.items()]
+    odd = {key: value for key, value in query.items() if key not in named}
+    arguments += [f"**{odd!r}"] if odd else []
+    call = f"caller.request({', '.join(arguments)})"
+    lines = [f"def test_{_identifier(entry)}(extcli):", f"    caller = {_actor(caller)}"]
+    if entry.status >= 400:
+        lines = ["import pytest", "from extcli.testing import Refused", "", "", *lines]
+        lines += ["    with pytest.raises(Refused) as refused:", f"        {call}"]
+        lines += [f"    assert refused.value.status == {entry.status}"]
+        return "\n".join(lines)
+    answer = _json(entry.response)
+    if not entry.response or len(entry.response) < entry.response_size or HIDDEN in str(answer):
+        return "\n".join([*lines, f"    {call}"])
+    return "\n".join([*lines, f"    assert {call} == {answer!r}"])
+
+
+FORMS: Final[Mapping[str, Callable[[Entry, str], str]]] = {"curl": _curl, "extcli": _extcli, "pytest": _pytest}
+
+
+def quote(text: str) -> str:
+    """Return a text as a word for a shell, with escapes for what would control the terminal where it is pasted."""
+    if text.replace("\n", "").isprintable():
+        return shlex.quote(text)
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"$'{''.join(each if each.isprintable() else _escape(ord(each)) for each in escaped)}'"
+
+
+def _escape(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x80 else f"\\U{code:08x}"
+
+
+def _method(entry: Entry) -> str:
+    return entry.name.partition(" ")[0]
+
+
+def _path(entry: Entry) -> str:
+    return entry.path or entry.name.partition(" ")[2]
+
+
+def _query(entry: Entry) -> list[tuple[str, str]]:
+    """Return the parameters in order, the last of a repeated name first, so that a dict keeps the first."""
+    return parse_qsl(entry.path.partition("?")[2], keep_blank_values=True)[::-1]
+
+
+def _is_plain(entry: Entry) -> bool:
+    """Whether the whole body is known, and is JSON or absent."""
+    return len(entry.request) == entry.request_size and (not entry.request or _json(entry.request) is not None)
+
+
+def _text(body: bytes) -> str:
+    return body.decode(errors="replace")
+
+
+def _json(body: bytes) -> Any:
+    """Return a body as Python has it; `None` if it is no JSON."""
+    try:
+        return json.loads(body) if body else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _needs_token(caller: Caller) -> bool:
+    """Whether `--as` cannot name the caller: the token has an opaque id of its own."""
+    if caller.role is Role.BROADCASTER or (caller.spans_channels and not caller.user_id):
+        return False
+    return not caller.user_id or caller.opaque_id != opaque_id_of(caller.user_id)
+
+
+def _identity(caller: Caller | None, url: str) -> list[str]:
+    """Return the options that make a command act as the caller."""
+    words = ["--url", quote(url)]
+    if caller is None:
+        return words
+    # A broadcaster owns the channel, so `--as` needs no user.
+    user = f":{caller.user_id}" if caller.user_id and caller.role is not Role.BROADCASTER else ""
+    words += ["--client-id", quote(caller.client_id), "--as", quote(f"{caller.role}{user}")]
+    return [*words, "--channel", quote(caller.channel_id)] if caller.channel_id else words
+
+
+def _token_command(caller: Caller, url: str) -> str:
+    """Return the command that prints such a token."""
+    words = ["extcli token sandbox --output plain", *_identity(caller, url)]
+    if _needs_token(caller):
+        words += ["--opaque", quote(caller.opaque_id)]
+    return " ".join(words)
+
+
+def _actor(caller: Caller) -> str:
+    user = f", {caller.user_id!r}" if caller.user_id and caller.role is not Role.BROADCASTER else ""
+    return f"extcli.actor({str(caller.role)!r}{user}, channel={caller.channel_id or ''!r})"
+
+
+def _identifier(entry: Entry) -> str:
+    words = entry.name.lower().replace(SERVICE, "")
+    return "_".join("".join(each if each.isascii() and each.isalnum() else " " for each in words).split())
+
+
+def _frame_words(entry: Entry) -> list[str]:
+    """Return the command that sends such a frame. Raises `BadRequest` for one that is no request."""
+    frame = _json(entry.request)
+    if not isinstance(frame, dict) or not isinstance(frame.get("action"), str):
+        raise invalid_parameter("as", "extcli", "a form of this frame, which is no request")
+    params, data = frame.get("params"), frame.get("data")
+    target = params.get("target") if isinstance(params, dict) else None
+    words = [frame["action"], *([target] if isinstance(target, str) else [])]
+    options = ["--data", json.dumps(data)] if data is not None else []
+    if any(each.startswith("-") for each in words):
+        raise invalid_parameter(
+            "as", "extcli", "a form of this frame, whose action or target begins with '-', as options do"
+        )
+    return ["socket", "send", *words, *options]

@@ -1,0 +1,79 @@
+"""The metrics in the Prometheus text format. Imported at the first scrape."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from itertools import accumulate
+
+from prometheus_client import CollectorRegistry, Info, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from emulator.control.operation.metrics import BOUNDS, Metrics, Responses
+
+
+def text_of(metrics: Metrics, *, lag: float) -> bytes:
+    """Return the metrics in the Prometheus text format; `lag` is the event loop lag in seconds."""
+    registry = CollectorRegistry()
+    Info("emulator", "The running service", registry=registry).info(
+        {"environment": metrics.environment, "version": metrics.version}
+    )
+    ProcessCollector(registry=registry)
+    registry.register(_Families(metrics, lag))
+    return generate_latest(registry)
+
+
+class _Families(Collector):
+    def __init__(self, metrics: Metrics, lag: float) -> None:
+        self._metrics = metrics
+        self._lag = lag
+
+    def collect(self) -> Iterator[Metric]:
+        """Build the metric families; called by the registry."""
+        endpoints = [([method, path], responses) for (method, path), responses in self._metrics.endpoints.items()]
+        actions = [([action], responses) for action, responses in self._metrics.actions.items()]
+        yield _counter("emulator_requests", "Handled requests", ["method", "path"], endpoints)
+        yield _histogram("emulator_request_duration_seconds", "Duration of requests", ["method", "path"], endpoints)
+        yield _counter("emulator_socket_requests", "Handled requests over WebSockets", ["action"], actions)
+        yield _histogram(
+            "emulator_socket_request_duration_seconds", "Duration of requests over WebSockets", ["action"], actions
+        )
+        refused = CounterMetricFamily("emulator_limited", "Requests refused by a limit", labels=["reason"])
+        for reason, number in self._metrics.limited.items():
+            refused.add_metric([reason], number)
+        yield refused
+        failures = CounterMetricFamily("emulator_storage_failures", "Operations that failed in storage")
+        failures.add_metric([], self._metrics.storage_failures)
+        yield failures
+        reachable = "1 if the last use of storage succeeded, else 0"
+        yield GaugeMetricFamily("emulator_storage_reachable", reachable, value=not self._metrics.outages.is_on)
+        sockets = self._metrics.sockets()
+        yield GaugeMetricFamily("emulator_sockets", "Open WebSocket connections", value=len(sockets))
+        waiting = "Open WebSocket connections of games that have not authenticated"
+        yield GaugeMetricFamily("emulator_unauthenticated_sockets", waiting, value=sockets.unauthenticated)
+        held = "Requests that wait for a condition"
+        yield GaugeMetricFamily("emulator_held_requests", held, value=self._metrics.held())
+        yield GaugeMetricFamily("emulator_tasks", "asyncio tasks of this process", value=len(asyncio.all_tasks()))
+        lag = "Duration of one event loop iteration, measured at this scrape"
+        yield GaugeMetricFamily("emulator_event_loop_lag_seconds", lag, value=self._lag)
+
+
+_Labeled = list[tuple[list[str], Responses]]
+
+
+def _counter(name: str, help_text: str, labels: list[str], series: _Labeled) -> Metric:
+    family = CounterMetricFamily(name, help_text, labels=[*labels, "status"])
+    for values, responses in series:
+        for status, number in responses.statuses.items():
+            family.add_metric([*values, str(status)], number)
+    return family
+
+
+def _histogram(name: str, help_text: str, labels: list[str], series: _Labeled) -> Metric:
+    family = HistogramMetricFamily(name, help_text, labels=labels)
+    for values, responses in series:
+        bounds = [*map(str, BOUNDS), "+Inf"]
+        buckets = list(zip(bounds, accumulate(responses.buckets), strict=True))
+        family.add_metric(values, buckets, responses.seconds)
+    return family

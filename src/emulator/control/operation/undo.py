@@ -1,0 +1,121 @@
+"""Undo of a reset: the data and the clock as they were are kept for a while, set aside in storage."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass, field
+
+from msgspec import Struct
+
+from emulator.clock import SECOND, Clock
+from emulator.control.operation import refusals
+from emulator.control.operation.rules import ClockRecord
+from emulator.control.operation.service import Control
+from emulator.errors import EngineError
+from emulator.ids import NewId, token_id
+from emulator.observability.audit import audit
+from emulator.wire.refusals import invalid_parameter
+
+MAX_SECONDS = 600
+
+
+class Kept(Struct):
+    """A reset that can be undone."""
+
+    token: str
+    at: int
+    """When it was, in Unix ms by the service's clock after it."""
+    expires_at: int
+    """Until when it can be undone, likewise."""
+
+
+@dataclass
+class _Aside:
+    kept: Kept
+    clock: ClockRecord
+    expiry: asyncio.Task[None]
+
+
+@dataclass(eq=False, repr=False)
+class Undo:
+    """Resets one service. At most one reset at a time can be undone."""
+
+    control: Control
+    clock: Clock
+    _: KW_ONLY
+    can_keep: bool
+    ended: Callable[[], None]
+    """Called when a reset can no longer be undone."""
+    new_id: NewId = token_id
+    _aside: _Aside | None = None
+    _changing: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def latest(self) -> Kept | None:
+        """Return the reset that can be undone, if there is one."""
+        return self._aside.kept if self._aside else None
+
+    async def reset(self, seconds: int) -> str:
+        """Delete all data and reset the clock, and return a token for `undo`; empty if `seconds` is 0.
+
+        For so many seconds of real time the reset can be undone. Raises `BadRequest`, and `Forbidden` if storage
+        cannot keep the data; then nothing is deleted.
+        """
+        if not 0 <= seconds <= MAX_SECONDS:
+            raise invalid_parameter("undo", seconds, f"within 0 to {MAX_SECONDS} seconds")
+        if seconds and not self.can_keep:
+            raise refusals.no_undo()
+        async with self._changing:
+            await self._forget()
+            if not seconds:
+                await self.control.reset()
+                audit("data reset")
+                return ""
+            clock = await self.control.set_aside()
+            audit("data reset", seconds_to_undo=seconds)
+            now = self.clock.now()
+            kept = Kept(self.new_id(), now, now + seconds * SECOND)
+            self._aside = _Aside(kept, clock, asyncio.create_task(self._expire(seconds)))
+            return kept.token
+
+    async def undo(self, token: str) -> None:
+        """Replace all data and the clock by those before the reset. Without a token, the latest reset is undone.
+
+        Every write acknowledged before the reset is there again; every later one is gone. Raises `NotFound` if there is
+        no reset to undo, and `Conflict` for the token of another one.
+        """
+        async with self._changing:
+            aside = self._aside
+            if aside is None:
+                raise refusals.nothing_to_undo()
+            if token not in ("", aside.kept.token):
+                raise refusals.earlier_reset()
+            await self.control.take_back(aside.clock)
+            audit("reset undone")
+            await self._forget()
+
+    async def close(self) -> None:
+        """Delete what is kept: the service stops."""
+        async with self._changing:
+            await self._forget()
+
+    async def _expire(self, seconds: int) -> None:
+        await asyncio.sleep(seconds)
+        async with self._changing:
+            await self._drop()
+        self.ended()
+
+    async def _forget(self) -> None:
+        aside = self._aside
+        if aside is None:
+            return
+        aside.expiry.cancel()
+        await asyncio.gather(aside.expiry, return_exceptions=True)
+        await self._drop()
+        self.ended()
+
+    async def _drop(self) -> None:
+        self._aside = None
+        with suppress(EngineError):  # the next reset or start deletes what stays
+            await self.control.drop_aside()

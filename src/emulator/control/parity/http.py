@@ -1,0 +1,42 @@
+"""The verdicts on the requests so far, for tests that must not depend on the sandbox."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import Struct
+
+from emulator.http.call import Call
+from emulator.http.endpoint import Audience, Parameter, endpoint
+from emulator.parity.service import Parity
+from emulator.parity.tally import Seen
+from emulator.wire.refusals import invalid_parameter
+
+NAMESPACE, SERVICE = "namespace", "service"
+_OF: Final = Parameter(
+    "of",
+    f"`{NAMESPACE}`: of this namespace since its latest reset, which is the default. "
+    f"`{SERVICE}`: of all namespaces since the process started.",
+)
+
+
+class Verdicts(Struct):
+    """How often production would have done something else, in the order in which production checks its rules."""
+
+    rules: list[Seen]
+
+
+@endpoint("GET", "/_emulator/parity", audience=Audience.CONTROL, answer=Verdicts, query=(_OF,), is_recorded=False)
+async def read_parity(parity: Parity, call: Call) -> Verdicts:
+    """List what production would have done differently, by rule, with the first and the latest request.
+
+    The header `X-Emulator-Production` of each answer, and its entry in the journal, say the same. Calls of the control
+    API are not counted.
+    """
+    of = call.text("of") or NAMESPACE
+    if of not in (NAMESPACE, SERVICE):
+        raise invalid_parameter("of", of, f"{NAMESPACE} or {SERVICE}")
+    return Verdicts((parity.total if of == SERVICE else parity.tally).seen)
+
+
+endpoints: Final = (read_parity,)

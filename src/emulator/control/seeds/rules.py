@@ -1,0 +1,264 @@
+"""What a seed does: the calls that make its data, the links and the clock. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from itertools import count, islice
+from typing import Any, Final, NamedTuple
+
+from msgspec import UNSET
+
+from emulator.callers import Caller, Role, opaque_id_of
+from emulator.clock import clamp_instant
+from emulator.control.seeds.document import Placed, Seed, SeedCodes, SeedPoll
+from emulator.control.seeds.refusals import invalid_seed, other_version
+from emulator.wire import json_codec
+
+VERSION: Final = 1
+_DEFINITION: Final = {
+    "prompt": "prompt",
+    "options": "options",
+    "user_data": "userData",
+    "starts_at": "startsAt",
+    "ends_at": "endsAt",
+    "user_id_voting": "userIDVoting",
+    "distinct_options_per_user": "distinctOptionsPerUser",
+    "total_votes_per_user": "totalVotesPerUser",
+    "votes_per_option": "votesPerOption",
+    "disabled": "disabled",
+}
+"""The fields of a definition, and their names in `vote_config`."""
+_LATER: Final = ("ends_at", "disabled")
+"""Fields that are set after the votes are cast, because they may refuse votes."""
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ID_LENGTH: Final = 22
+MAX_PROBLEMS: Final = 20
+"""Problems that an answer lists."""
+_LONGEST: Final = {"client_id": 100, "channel": 64, "user": 256}
+"""Characters in a name."""
+_VIEWER_STORES: Final = ("viewer_state", "extension_viewer_state")
+
+
+class SeedCall(NamedTuple):
+    """A REST call that makes a part of the data."""
+
+    at: str
+    """The field of the document that it comes from."""
+    caller: Caller
+    method: str
+    path: str
+    query: Mapping[str, str]
+    body: bytes
+    fields: Mapping[str, str]
+    """The fields of the document, by the fields of the call that they became."""
+
+    def located(self, detail: str) -> str:
+        """Return a detail of an error answer, which begins with the field of the document."""
+        field, colon, problem = detail.partition(": ")
+        known = re.compile("|".join(map(re.escape, sorted(self.fields, key=len, reverse=True))) or r"(?!)")
+        if colon and known.match(field):
+            return f"{known.sub(lambda found: self.fields[found[0]], field)}: {problem}"
+        return f"{self.at}: {detail}"
+
+
+class Plan(NamedTuple):
+    """What a seed does."""
+
+    calls: Iterator[list[SeedCall]]
+    """The calls of each thing in the document. After one that fails, the rest of its list is left out."""
+    links: list[Caller]
+    """The broadcasters whose channels get a link, in the order of the document."""
+    at: int | None
+    """The time that the clock is set to, in Unix ms; `None` if it stays."""
+    frozen: bool | None
+    """Whether the clock stands still then; `None` if that stays."""
+    counts: dict[str, int]
+    """How many things of each kind the document has."""
+    faults: list[dict[str, Any]]
+    """The faults, each with an id: `seed-1` and so on, if it has none of its own."""
+    new_id: Callable[[], str]
+    """Makes the ids of stored things. They depend on the seed only, so that it can replace its own data."""
+
+
+def plan_of(document: bytes) -> Plan:
+    """Read a seed; raises `BadRequest` for another shape or version."""
+    seed = json_codec.decode(document, Seed)
+    if seed.extcli != VERSION:
+        raise other_version(version=seed.extcli, known=VERSION)
+    if problems := list(islice(_invalid_names(seed), MAX_PROBLEMS)):
+        raise invalid_seed(problems=problems)
+    links = []
+    for link in seed.links:
+        channel = link.channel or seed.channel
+        owner = (link.client_id or seed.client_id, Role.BROADCASTER, channel, channel, opaque_id_of(channel))
+        links.append(Caller(*owner))
+    clock = seed.clock
+    at = _unix_ms(clock.at) if clock and clock.at else None
+    if at is not None and at != clamp_instant(at):
+        raise invalid_seed(problems=["clock.at: must be in the years 1970 to 9999, in UTC"])
+    faults = [{**fault, "id": fault.get("id") or f"seed-{number}"} for number, fault in enumerate(seed.faults, 1)]
+    frozen = clock.frozen if clock else None
+    return Plan(_calls_of(seed), links, at, frozen, _counts_of(seed), faults, _ids_of(document))
+
+
+def _invalid_names(seed: Seed) -> Iterator[str]:
+    """Yield what is wrong with client ids, channels and users, which a token would have."""
+    for place, name, text in _names_in(seed):
+        if not 1 <= len(text) <= _LONGEST[name] or not text.isprintable():
+            yield f"{place}: must be 1 to {_LONGEST[name]} printable characters"
+
+
+def _names_in(seed: Seed) -> Iterator[tuple[str, str, str]]:
+    """Yield the place of each name, what it names, and the name."""
+    yield "client_id", "client_id", seed.client_id
+    yield "channel", "channel", seed.channel
+    for kind in ("polls", "rankings", "buffers", "stores", "json_stores", "codes", "links"):
+        for at, each in enumerate(getattr(seed, kind)):
+            for name in ("client_id", "channel"):
+                if text := getattr(each, name, ""):
+                    yield f"{kind}[{at}].{name}", name, text
+    for at, poll in enumerate(seed.polls):
+        yield from ((f"polls[{at}].votes{_member(user)}", "user", user) for user in poll.votes)
+    for at, ranking in enumerate(seed.rankings):
+        yield from ((f"rankings[{at}].answers{_member(user)}", "user", user) for user in ranking.answers)
+    for at, buffer in enumerate(seed.buffers):
+        for number, entry in enumerate(buffer.entries):
+            yield f"buffers[{at}].entries[{number}].user", "user", entry.user
+    for at, store in enumerate(seed.stores):
+        if store.user or store.store in _VIEWER_STORES:
+            yield f"stores[{at}].user", "user", store.user
+
+
+class _Thing(NamedTuple):
+    """One thing of the document, and its place in it."""
+
+    place: str
+    client_id: str
+    channel: str
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: bytes,
+        *,
+        at: str = "",
+        user: str = "",
+        id: str = "",
+        fields: Mapping[str, str] | None = None,
+    ) -> SeedCall:
+        """Return a call of a viewer, if there is a `user`, or of the backend. `at` is the field inside the thing."""
+        opaque_id = opaque_id_of(user) if user else f"A-{Role.BACKEND}"
+        role = Role.VIEWER if user else Role.BACKEND
+        caller = Caller(self.client_id, role, self.channel, user or None, opaque_id)
+        named = {"id": f"{self.place}.id"} if id else {}
+        fields = {**named, **{theirs: f"{self.place}.{ours}" for theirs, ours in (fields or {}).items()}}
+        query = {"id": id} if id else {}
+        return SeedCall(f"{self.place}{at}", caller, method, f"/v1/e/{path}", query, body, fields)
+
+
+def _calls_of(seed: Seed) -> Iterator[list[SeedCall]]:
+
+    def thing(place: str, item: Placed) -> _Thing:
+        return _Thing(place, item.client_id or seed.client_id, item.channel or seed.channel)
+
+    for at, poll in enumerate(seed.polls):
+        yield list(_poll_calls(thing(f"polls[{at}]", poll), poll))
+    for at, ranking in enumerate(seed.rankings):
+        of = thing(f"rankings[{at}]", ranking)
+        for user, answer in ranking.answers.items():
+            body = json_codec.encode({"key": answer})
+            yield [of.call("POST", "rank", body, at=f".answers{_member(user)}", user=user, id=ranking.id)]
+    for at, buffer in enumerate(seed.buffers):
+        of = thing(f"buffers[{at}]", buffer)
+        for number, entry in enumerate(buffer.entries):
+            place, body = f".entries[{number}].data", bytes(entry.data)
+            yield [of.call("POST", "accumulate", body, at=place, user=entry.user, id=buffer.id)]
+    for at, store in enumerate(seed.stores):
+        of = thing(f"stores[{at}]", store)
+        yield [of.call("POST", store.store, bytes(store.data), at=".data", user=store.user)]
+    for at, json_store in enumerate(seed.json_stores):
+        of = thing(f"json_stores[{at}]", json_store)
+        yield [of.call("POST", "json_store", bytes(json_store.data), at=".data", id=json_store.id)]
+    for client_id in dict.fromkeys(each.client_id or seed.client_id for each in seed.codes):
+        sets = {at: each for at, each in enumerate(seed.codes) if (each.client_id or seed.client_id) == client_id}
+        yield list(_code_calls(client_id, sets))
+
+
+def _poll_calls(of: _Thing, poll: SeedPoll) -> Iterator[SeedCall]:
+    config = {name: _seconds(value) for name in _DEFINITION if (value := getattr(poll, name)) is not UNSET}
+    later = [name for name in _LATER if name in config]
+
+    def define(names: Iterable[str]) -> SeedCall:
+        body = json_codec.encode({"config": {_DEFINITION[name]: config[name] for name in names}})
+        fields = {theirs: ours for ours, theirs in _DEFINITION.items()}
+        return of.call("POST", "vote_config", body, id=poll.id, fields=fields)
+
+    if config:
+        yield define([name for name in config if name not in later])
+    for user, votes in poll.votes.items():
+        for value in votes if isinstance(votes, list) else [votes]:
+            body, place = json_codec.encode({"value": value}), f".votes{_member(user)}"
+            yield of.call("POST", "vote", body, at=place, user=user, id=poll.id)
+    if later:
+        yield define(config)
+
+
+def _code_calls(client_id: str, sets: Mapping[int, SeedCodes]) -> Iterator[SeedCall]:
+    """Yield the calls that define the sets of a client id and mark their users. Keys are positions in the document."""
+    of = _Thing("codes", client_id, "")
+    fields = {"names": "codes[].name", "indices": "codes[].index"}
+    for number, at in enumerate(sets):
+        for theirs, ours in (("codes", "codes"), ("names", "name"), ("indices", "index")):
+            fields[f"{theirs}[{number}]"] = f"codes[{at}].{ours}"
+    document = {name: [getattr(each, field) for each in sets.values()] for name, field in _CODES.items()}
+    yield of.call("PUT", "codes", json_codec.encode(document))._replace(fields=fields)
+    for at, each in sets.items():
+        for number in dict.fromkeys(each.marked.values()):
+            users = [user for user, codes in each.marked.items() if codes == number]
+            grant = {"users": users, "prizes": [each.index] * number, "prize_limits": [0] * each.index + [number]}
+            marking = of.call("POST", "codes/mark_from_list", json_codec.encode(grant))
+            yield marking._replace(at=f"codes[{at}].marked")
+
+
+_CODES: Final = {"codes": "codes", "names": "name", "indices": "index"}
+"""The members of a `PUT codes`, and the fields of the sets that they list."""
+
+
+def _counts_of(seed: Seed) -> dict[str, int]:
+    counts = {name: len(getattr(seed, name)) for name in ("polls", "rankings", "buffers", "stores", "json_stores")}
+    votes = [votes for poll in seed.polls for votes in poll.votes.values()]
+    return {
+        **counts,
+        "votes": sum(len(each) if isinstance(each, list) else 1 for each in votes),
+        "answers": sum(len(ranking.answers) for ranking in seed.rankings),
+        "entries": sum(len(buffer.entries) for buffer in seed.buffers),
+        "codes": sum(len(code_set.codes) for code_set in seed.codes),
+        "links": len(seed.links),
+        "faults": len(seed.faults),
+    }
+
+
+def _unix_ms(instant: datetime) -> int:
+    """Return a point in time in Unix ms."""
+    return (instant - _EPOCH) // timedelta(milliseconds=1)
+
+
+def _ids_of(document: bytes) -> Callable[[], str]:
+    digest, numbers = sha256(document).digest(), count()
+    return lambda: sha256(digest + b"%d" % next(numbers)).hexdigest()[:_ID_LENGTH]
+
+
+def _seconds(value: Any) -> Any:
+    """Return a point in time in Unix seconds, rounded up; any other value as it is."""
+    return -(-_unix_ms(value) // 1000) if isinstance(value, datetime) else value
+
+
+def _member(name: str) -> str:
+    """Return the last part of a path, as `extcli` writes it."""
+    return f".{name}" if _BARE.fullmatch(name) else f"[{json.dumps(name, ensure_ascii=False)}]"

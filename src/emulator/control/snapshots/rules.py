@@ -1,0 +1,101 @@
+"""The format of a snapshot. Pure.
+
+A snapshot is one JSON document. Its first line is the header, its last line `]}`, and each line between is one record,
+in the order of `engines/records.py`. Only the header changes with the version of extcli, and nothing in it is the time
+of saving, so equal data give equal snapshots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from emulator.clock import clamp_instant
+from emulator.control.snapshots.refusals import invalid
+from emulator.engines.records import DocumentRecord, Record
+from emulator.wire import json_codec
+
+FORMAT = 1
+"""The format that this version writes, and the only one that it reads."""
+END = b"]}\n"
+SECRET_KINDS = frozenset({"signing_key", "pin", "pin_token", "link"})
+"""Kinds of documents that are only saved with the keys: the key that signs tokens, and the records behind tokens."""
+_RECORDS = b',"records":['
+
+
+class ClockState(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
+    """A clock. A snapshot of a running clock has its offset, and one of a frozen clock its instant."""
+
+    offset: int = 0
+    """In ms, ahead of the system time; ignored if frozen."""
+    frozen_at: int | None = None
+    """In Unix ms."""
+
+
+class Header(msgspec.Struct):
+    """The first line of a snapshot."""
+
+    extcli_snapshot: int
+    """The number of the format."""
+    version: str
+    """The version of extcli that saved it."""
+    environment: str
+    clock: ClockState
+    keys: bool
+    """Whether it has the documents of `SECRET_KINDS`."""
+    counts: dict[str, int]
+    """The number of records by type. Types without records are absent."""
+
+
+class _Format(msgspec.Struct):
+    """The part of the header that every format has."""
+
+    extcli_snapshot: int
+
+
+def encode_header(header: Header) -> bytes:
+    """Return the first line."""
+    return json_codec.encode(header)[:-1] + _RECORDS + b"\n"
+
+
+def decode_header(line: bytes) -> Header:
+    """Return the header in the first line, without spaces around it. Raises `BadRequest`."""
+    if line.startswith(b"\x1f\x8b"):
+        raise invalid(1, "the snapshot is compressed; its file name must end in .gz")
+    if not line.endswith(_RECORDS):
+        raise invalid(1, "this is not the first line of a snapshot; a reformatted snapshot cannot be loaded")
+    try:
+        document = line.removesuffix(_RECORDS) + b"}"
+        number = msgspec.json.decode(document, type=_Format).extcli_snapshot
+        if number != FORMAT:
+            raise invalid(1, f"extcli_snapshot: format {number} is unknown; this version reads format {FORMAT}")
+        return msgspec.json.decode(document, type=Header)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise invalid(1, json_codec.error_text(error)) from None
+
+
+def check_header(header: Header, environment: str, now: int) -> None:
+    """Raise `BadRequest` for a snapshot of another environment, or of a time that a clock cannot show.
+
+    `now` is the system time in Unix ms.
+    """
+    if header.environment != environment:
+        raise invalid(1, f"environment: the snapshot is of {header.environment[:40]!r}, this service is {environment}")
+    clock = header.clock
+    instant = now + clock.offset if clock.frozen_at is None else clock.frozen_at
+    if instant != clamp_instant(instant):
+        raise invalid(1, "clock: must show a time from 1970 to 9999")
+
+
+def check_counts(header: Header, counts: Mapping[str, int], line: int) -> None:
+    """Raise `BadRequest` unless the header counts these records. `line` is the last one."""
+    for name in sorted({*header.counts, *counts}):
+        declared, found = header.counts.get(name, 0), counts.get(name, 0)
+        if declared != found:
+            raise invalid(line, f"{name}: the first line counts {declared:,} of them, but there are {found:,}")
+
+
+def is_secret(record: Record) -> bool:
+    """Whether the record is only saved with the keys."""
+    return type(record) is DocumentRecord and record.key.kind in SECRET_KINDS

@@ -1,0 +1,246 @@
+"""Lists, closes and stalls the open connections of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from heapq import merge
+from itertools import chain
+from typing import NamedTuple, Protocol
+
+from msgspec import Struct
+
+from emulator.callers import Caller
+from emulator.changes import Changes
+from emulator.control.sockets.refusals import no_socket
+from emulator.control.sockets.rules import (
+    GAME,
+    PAGE,
+    Closing,
+    Selection,
+    Stalling,
+    check_closing,
+    check_selection,
+    topic_name,
+)
+from emulator.engines.base import Key
+from emulator.limits.pages import FIRST, Page
+from emulator.observability.audit import audit
+from emulator.realtime.hub import SOCKET
+from emulator.wire.refusals import invalid_cursor
+
+
+class Connection(Protocol):
+    """The WebSocket of a peer."""
+
+    request_id: str
+    address: str
+
+    @property
+    def unread(self) -> int: ...
+    @property
+    def is_stalled(self) -> bool: ...
+    def stall(self) -> None: ...
+    def release(self) -> None: ...
+
+
+class Peer(Protocol):
+    """One open connection."""
+
+    @property
+    def connection(self) -> Connection: ...
+    @property
+    def number(self) -> int: ...
+    @property
+    def opened_at(self) -> int: ...
+    @property
+    def request_count(self) -> int: ...
+    @property
+    def frame_count(self) -> int: ...
+    def expel(self, reason: str, code: int) -> None: ...
+
+
+class Game(Peer, Protocol):
+    """The connection of a game or a backend."""
+
+    @property
+    def client_id(self) -> str: ...
+    @property
+    def caller(self) -> Caller | None: ...
+    @property
+    def topics(self) -> Iterable[Key]: ...
+
+
+class WebPage(Peer, Protocol):
+    """The connection of a web page."""
+
+    @property
+    def channels(self) -> Mapping[str, Key | None]: ...
+
+
+class SocketRecord(Struct):
+    """One open connection."""
+
+    number: int
+    """Its number; the first connection since the start of the service has 1."""
+    kind: str
+    """`game`, or `page` for a web page over the Pusher protocol."""
+    client_id: str
+    """Of a page, the one in the channels that it subscribed to; empty if unknown."""
+    role: str
+    """Empty before authentication, and for pages."""
+    channel_id: str
+    """The caller's channel; of a page, the one it subscribed to. Empty for none."""
+    user_id: str
+    address: str
+    request_id: str
+    """The id of the handshake. The id of a message adds its number: `3f2a/7`."""
+    subscriptions: list[str]
+    """What it subscribed to: `poll:lunch`, `event:*`, `state:channel`; of a page, its Pusher channels."""
+    opened_at: int
+    """Unix ms by the service's clock."""
+    requests: int
+    """Messages received so far."""
+    frames: int
+    """Messages sent so far: replies and updates."""
+    unread: int
+    """Bytes sent that its client has not taken yet."""
+    stalled: bool
+
+
+class SocketList(Struct):
+    """Open connections, oldest first."""
+
+    sockets: list[SocketRecord]
+    total: int
+    """The number of open connections on all pages of the list."""
+    next: str
+    """The `cursor` of the next page; `0` if there is none."""
+
+
+class Selected(Struct):
+    """The connections that were closed, stalled or released."""
+
+    sockets: list[int]
+    """Their numbers."""
+
+
+class _Entry(NamedTuple):
+    """A connection in the list. No two have the same number, so entries sort by it."""
+
+    number: int
+    where: Callable[[], tuple[str, str]]
+    describe: Callable[[], SocketRecord]
+
+
+@dataclass(eq=False, repr=False)
+class Sockets:
+    """The open connections. `_games` and `_pages` return those of this process, oldest first."""
+
+    _games: Callable[[], Iterable[Game]]
+    _pages: Callable[[], Iterable[WebPage]]
+    _changes: Changes
+
+    def read(self, page: Page, client_id: str, channel_id: str) -> SocketList:
+        """Return a page of the connections, all or only those of a client id and a channel, oldest first."""
+        after, total = _number_of(page.cursor), 0
+        found: list[SocketRecord] = []
+        games = (_Entry(each.number, partial(_where_game, each), partial(_game, each)) for each in self._games())
+        pages = (_Entry(each.number, partial(_where_page, each), partial(_page, each)) for each in self._pages())
+        # Both are sorted by number. There may be thousands, so only those on the page are described.
+        for entry in merge(games, pages):
+            if (client_id or channel_id) and not _is_in(entry.where(), client_id, channel_id):
+                continue
+            total += 1
+            if entry.number > after and len(found) <= page.limit:
+                found.append(entry.describe())
+        more = len(found) > page.limit
+        return SocketList(found[: page.limit], total, str(found[page.limit - 1].number) if more else FIRST)
+
+    def find(self, number: int) -> SocketRecord | None:
+        """Return an open connection by its number."""
+        games = (_game(each) for each in self._games() if each.number == number)
+        pages = (_page(each) for each in self._pages() if each.number == number)
+        return next(chain(games, pages), None)
+
+    def close(self, closing: Closing) -> Selected:
+        """Close connections with a code and a reason; a stalled one first gets what was held back."""
+        check_closing(closing)
+        selected = self._select(closing)
+        for each in selected:
+            each.expel(closing.reason, closing.code)
+        audit("sockets closed", sockets=len(selected))
+        return Selected([each.number for each in selected])
+
+    def stall(self, stalling: Stalling) -> Selected:
+        """Stop reading and writing connections, or resume. Notes a change."""
+        selected = self._select(stalling)
+        for each in selected:
+            each.connection.stall() if stalling.stalled else each.connection.release()
+        done = "stalled" if stalling.stalled else "released"
+        audit(f"sockets {done}", sockets=len(selected))
+        self._changes.note(Key(SOCKET, "", ""), done)
+        return Selected([each.number for each in selected])
+
+    def release_all(self) -> None:
+        """End all stalls, at a reset."""
+        for each in self._peers():
+            each.connection.release()
+
+    def _peers(self) -> list[Peer]:
+        return [*self._games(), *self._pages()]
+
+    def _select(self, selection: Selection) -> list[Peer]:
+        check_selection(selection)
+        selected = [each for each in self._peers() if selection.all or each.number == selection.socket]
+        if not selected and not selection.all:
+            raise no_socket(socket=selection.socket)
+        return selected
+
+
+def _where_game(game: Game) -> tuple[str, str]:
+    """Return the client id and the channel of a game."""
+    caller = game.caller
+    return (game.client_id, "") if caller is None else (caller.client_id, caller.channel_id or "")
+
+
+def _where_page(page: WebPage) -> tuple[str, str]:
+    """Return the client id and the channel that a page subscribed to, each empty unless there is one only."""
+    topics = [topic for topic in page.channels.values() if topic]
+    client_ids = {topic.owner for topic in topics}
+    channels = {topic.channel for topic in topics if topic.channel}
+    return (
+        client_ids.pop() if len(client_ids) == 1 else "",
+        channels.pop() or "" if len(channels) == 1 else "",
+    )
+
+
+def _is_in(where: tuple[str, str], client_id: str, channel_id: str) -> bool:
+    return client_id in ("", where[0]) and channel_id in ("", where[1])
+
+
+def _game(game: Game) -> SocketRecord:
+    caller = game.caller
+    topics = sorted({topic_name(topic) for topic in game.topics})
+    role, user_id = ("", "") if caller is None else (caller.role, caller.user_id or "")
+    return _record(game, GAME, _where_game(game), role, user_id, topics)
+
+
+def _page(page: WebPage) -> SocketRecord:
+    return _record(page, PAGE, _where_page(page), "", "", list(page.channels))
+
+
+def _record(peer: Peer, kind: str, where: tuple[str, str], role: str, user_id: str, topics: list[str]) -> SocketRecord:
+    connection, (client_id, channel_id) = peer.connection, where
+    return SocketRecord(
+        peer.number, kind, client_id, role, channel_id, user_id, connection.address, connection.request_id, topics,
+        peer.opened_at, peer.request_count, peer.frame_count, connection.unread, connection.is_stalled,
+    )  # fmt: skip
+
+
+def _number_of(cursor: str) -> int:
+    """Return the number of the last connection of the page before. Raises `BadRequest`."""
+    if not cursor.isascii() or not (cursor or FIRST).isdecimal() or len(cursor) > 18:
+        raise invalid_cursor(cursor)
+    return int(cursor or FIRST)

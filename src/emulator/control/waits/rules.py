@@ -1,0 +1,249 @@
+"""Conditions: how a query names them, what they measure, and when they are met. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from emulator.callers import GLOBAL
+from emulator.changes import KEPT
+from emulator.clock import MINUTE
+from emulator.control.waits.comparisons import MISSING, AtLeast, Comparison, Equal, Exactly, Present, comparison
+from emulator.engines.base import Key
+from emulator.wire.refusals import invalid_parameter, missing_parameter
+from emulator.wire.text import checked_text
+
+MAX_TIMEOUT: Final = MINUTE
+DEFAULT_TIMEOUT: Final = 5_000
+"""In ms."""
+_MAX_LENGTH: Final = 4 * 1024
+"""Characters in an id or a path."""
+
+FILTERS: Final = frozenset({"status", "path", "method", "role", "user", "kind", "production", "search", "probes"})
+"""Parameters that select entries of the journal, beside the client id and the channel."""
+
+
+class Subject(NamedTuple):
+    """What a condition is about."""
+
+    kind: str
+    """The kind of its changes in the record, if they all have the same."""
+    parameters: frozenset[str]
+    """What a query may say about it, beside `COMMON`."""
+    id: str = ""
+    """The id if the query has none; empty if it must have one."""
+    needs_client: bool = True
+    shared: str | None = None
+    """The beginning of the ids that all channels share, if they have no channel; `None` if no ids are shared."""
+
+
+SUBJECTS: Final[Mapping[str, Subject]] = {
+    "poll": Subject("poll", frozenset({"count", "value", "sum"}), "default", shared=GLOBAL),
+    "rank": Subject("rank", frozenset({"count", "key", "score"}), "default", shared=GLOBAL),
+    "accumulate": Subject("accumulate", frozenset({"count", "latest"}), "default"),
+    "store": Subject("", frozenset({"path", "equals", "user"}), shared=""),
+    "json_store": Subject("json_store", frozenset({"path", "equals"}), "default", shared="global"),
+    "pin": Subject("pin", frozenset({"count"}), shared=""),
+    "broadcast": Subject("event", frozenset({"count"})),
+    "sockets": Subject("socket", frozenset({"count"}), "connected", needs_client=False),
+    "journal": Subject("", frozenset({"count", *FILTERS}), "*", needs_client=False),
+}
+COMMON: Final = frozenset({"for", "id", "client_id", "channel_id", "timeout", "since"})
+RECORDED: Final = frozenset({"pin", "broadcast"})
+"""Subjects that the service does not store, so that only the record of changes can answer."""
+PIN_EVENTS: Final = ("issued", "used", "revoked")
+
+
+class Check(NamedTuple):
+    """One comparison of a condition. All have to hold."""
+
+    name: str
+    """The name in an answer."""
+    wanted: Comparison
+    measure: str
+    """`count`, `sum`, `part` (the count of one value or key), `latest`, `path` or `writes`."""
+    of: str = ""
+    """The value, key or JSON pointer that is measured."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What a caller waits for."""
+
+    subject: str
+    id: str
+    client_id: str
+    channel: str | None
+    """`None` for all channels together."""
+    user: str
+    since: int | None
+    """The mark after which changes count; `None` for all that there is."""
+    checks: tuple[Check, ...]
+
+    @property
+    def kind(self) -> str:
+        """The kind of the changes that may meet it."""
+        return SUBJECTS[self.subject].kind or self.id
+
+    def concerns(self, key: Key) -> bool:
+        """Whether a change of this key counts."""
+        named = self.subject in ("store", "pin") or key.name == self.id
+        shared = SUBJECTS[self.subject].shared
+        is_shared = not key.channel and shared is not None and self.id.startswith(shared)
+        here = self.channel is None or key.channel == self.channel or is_shared
+        return named and here and key.owner in ("", self.client_id)
+
+    def wanted(self) -> dict[str, str]:
+        """What is wanted, in words, by the name of each check."""
+        return {check.name: check.wanted.text for check in self.checks}
+
+    def is_met(self, found: Mapping[str, Any]) -> bool:
+        return all(check.wanted.accepts(found.get(check.name, MISSING)) for check in self.checks)
+
+
+def condition_of(query: Mapping[str, str]) -> Condition:
+    """Return the condition that a query names. Raises `BadRequest` naming the parameter."""
+    name = query.get("for", "")
+    subject = SUBJECTS.get(name)
+    if subject is None:
+        raise invalid_parameter("for", name, f"one of {', '.join(SUBJECTS)}")
+    _check_names(query, name, subject.parameters)
+    id = query.get("id") or subject.id
+    if not id:
+        raise missing_parameter("id", "issued, used or revoked" if name == "pin" else "the name")
+    if name == "pin" and id not in PIN_EVENTS:
+        raise invalid_parameter("id", id, f"one of {', '.join(PIN_EVENTS)}")
+    client_id = query.get("client_id", "")
+    if subject.needs_client and not client_id:
+        raise missing_parameter("client_id", "the extension that the condition is about")
+    for text in ("id", "client_id", "channel_id", "user"):
+        if query.get(text):
+            checked_text(query[text], _MAX_LENGTH, reason=f"Malformed {text} parameter", name=text)
+    since = _since(query, name)
+    checks = tuple(_checks(name, query, since))
+    if since is not None or name in RECORDED:
+        _check_countable(checks)
+    return Condition(name, id, client_id, query.get("channel_id") or None, query.get("user", ""), since, checks)
+
+
+def _check_countable(checks: Iterable[Check]) -> None:
+    """Refuse a count that the record of changes cannot reach."""
+    for check in checks:
+        if isinstance(check.wanted, AtLeast | Exactly) and check.measure != "sum" and check.wanted.number > KEPT:
+            raise invalid_parameter("count", check.wanted.number, f"at most {KEPT}, the changes that the service keeps")
+
+
+def _check_names(query: Mapping[str, str], subject: str, parameters: frozenset[str]) -> None:
+    """Refuse a parameter with no meaning: a misspelled one would change the condition."""
+    if unknown := sorted(query.keys() - parameters - COMMON):
+        known = ", ".join(sorted(parameters))
+        problem = f"{subject} has no such parameter; it has {known}"
+        raise invalid_parameter(unknown[0], query[unknown[0]], f"one of {known}", problem)
+
+
+def _since(query: Mapping[str, str], subject: str) -> int | None:
+    text = query.get("since", "")
+    if not text:
+        return None
+    if subject == "sockets":
+        problem = "sockets counts open connections, whenever they opened"
+        raise invalid_parameter("since", text, "no since: sockets counts what is open now", problem)
+    if not re.fullmatch("[0-9]{1,15}", text):
+        raise invalid_parameter("since", text, "a mark: the number in the header X-Emulator-Mark of an answer")
+    return int(text)
+
+
+def _checks(subject: str, query: Mapping[str, str], since: int | None) -> Iterator[Check]:
+    if subject in ("store", "json_store"):
+        equals = query.get("equals", "")
+        wanted = Equal(_json("equals", equals)) if equals else Present()
+        path = _pointer(query.get("path", ""))
+        yield Check(path or "document", wanted, "path", path)
+        if since is not None:
+            yield Check("writes", AtLeast(1), "writes")
+        return
+    for name in ("count", "sum"):
+        if query.get(name):
+            yield Check(name, comparison(name, query[name], lowest=None if name == "sum" else 0), name)
+    if query.get("value"):
+        yield from _values(query["value"])
+    if query.get("score") and not query.get("key"):
+        raise missing_parameter("key", "the answer that score is about")
+    if query.get("key"):
+        key = query["key"]
+        yield Check(f"score of {key}", comparison("score", query.get("score") or "1"), "part", key)
+    if query.get("latest"):
+        yield Check("latest", Equal(_json("latest", query["latest"])), "latest")
+    if not any(query.get(name) for name in ("count", "sum", "value", "key", "latest")):
+        yield Check("count", AtLeast(1), "count")
+
+
+def _values(text: str) -> Iterator[Check]:
+    """Parse `0=2,1==3`: at least two votes for 0, and exactly three for 1."""
+    for part in text.split(","):
+        value, separator, number = part.partition("=")
+        if not separator or not re.fullmatch(r"-?[0-9]{1,2}", value):
+            raise invalid_parameter("value", part, "VALUE=COUNT, such as 0=2, or 0==2 for exactly two")
+        value = str(int(value))
+        yield Check(f"value {value}", comparison("value", number), "part", value)
+
+
+def timeout_of(text: str) -> int:
+    """Return the ms that a query allows. Raises `BadRequest`."""
+    if not text:
+        return DEFAULT_TIMEOUT
+    if not re.fullmatch("[0-9]{1,9}", text) or int(text) > MAX_TIMEOUT:
+        raise invalid_parameter("timeout", text, f"0 to {MAX_TIMEOUT} ms")
+    return int(text)
+
+
+def count_facts(checks: Collection[Check], counts: Mapping[str, int]) -> dict[str, int]:
+    """Return what the checks find in the votes by value, or the answers by key."""
+    found = {}
+    for check in checks:
+        if check.measure == "count":
+            found[check.name] = sum(counts.values())
+        elif check.measure == "sum":
+            found[check.name] = sum(int(value) * votes for value, votes in counts.items())
+        elif check.measure == "part":
+            found[check.name] = counts.get(check.of, 0)
+    return found
+
+
+def document_facts(checks: Collection[Check], text: bytes | None) -> dict[str, Any]:
+    """Return what the checks find in a store; nothing for a path that it does not have."""
+    if text is None:
+        return {}
+    document = msgspec.json.decode(text)
+    found = ((check.name, at_pointer(document, check.of)) for check in checks if check.measure == "path")
+    return {name: value for name, value in found if value is not MISSING}
+
+
+def at_pointer(document: Any, pointer: str) -> Any:
+    """Return the value at a JSON Pointer (RFC 6901), or a value that equals nothing."""
+    for part in pointer.split("/")[1:]:
+        name = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(document, dict) and name in document:
+            document = document[name]
+        elif isinstance(document, list) and re.fullmatch("0|[1-9][0-9]{0,8}", name) and int(name) < len(document):
+            document = document[int(name)]
+        else:
+            return MISSING
+    return document
+
+
+def _pointer(text: str) -> str:
+    if text and not text.startswith("/"):
+        raise invalid_parameter("path", text, "a JSON pointer, such as /score or /teams/0/name")
+    return checked_text(text, _MAX_LENGTH, reason="Malformed path parameter", name="path") if text else ""
+
+
+def _json(name: str, text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        raise invalid_parameter(name, text, "JSON; a text has double quotes") from None

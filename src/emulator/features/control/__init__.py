@@ -1,1 +1,0 @@
-"""Monitoring and control of a running service: `/_emulator/…` (`operations.md`)."""

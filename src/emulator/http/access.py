@@ -1,0 +1,104 @@
+"""Decides who may reach an endpoint: credentials, roles, rates, and the gates of the control API and of pages."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from litestar.types import HTTPScope
+
+from emulator.callers import Caller, role_error
+from emulator.errors import Forbidden, Unauthorized
+from emulator.http.endpoint import Audience, Endpoint
+from emulator.http.request import Request
+from emulator.limits.rate_limit import RateLimits
+from emulator.parity.rules import ENDPOINT
+from emulator.parity.service import Parity, note
+
+_TOKEN_START: Final = "eyJ"
+"""The base64 of `{"`."""
+
+Gate = Callable[[HTTPScope], None]
+"""Raises a `ServiceError` if a request may not reach the control API."""
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Access:
+    """The checks of one service before an endpoint reads its body. Each raises a `ServiceError`."""
+
+    cached_caller: Callable[[str | None], Caller | None]
+    """Returns the caller of a header that was verified before; `None` for any other header."""
+    authenticate: Callable[[str | None], Awaitable[Caller]]
+    """Verifies a header."""
+    check_registered: Callable[[str], None]
+    """Raises `Unauthorized` for a client id that is not accepted."""
+    control_gate: Gate
+    page_gate: Gate
+    rate_limits: RateLimits
+    parity: Parity
+
+    async def caller_of(self, header: str | None) -> Caller:
+        """Verify a header, without counting failures."""
+        return self.cached_caller(header) or await self.authenticate(header)
+
+    async def verified(self, header: str | None, peer: str) -> Caller:
+        """Verify a header that is not cached, unless its address has failed too often. Count a 401 or 403."""
+        self.rate_limits.check_failures(peer)
+        try:
+            return await self.authenticate(header)
+        except (Unauthorized, Forbidden):
+            self.rate_limits.check_failures(peer, one_more=True)
+            raise
+
+    async def bearer(self, header: str, peer: str) -> Caller:
+        """Return the caller of a credential that a page brings to its connection. Count a 401 or 403."""
+        return self.cached_caller(header) or await self.verified(header, peer)
+
+    def check_caller(self, caller: Caller, endpoint: Endpoint[Any], peer: str) -> None:
+        """Count a request of a caller, and check the role."""
+        self.rate_limits.check(caller, peer)
+        if caller.role not in endpoint.roles:
+            raise role_error(caller.role, endpoint.roles)
+
+    async def client_of(self, request: Request) -> tuple[Caller | None, str]:
+        """Return the caller and the client id of a header that may lack a token, or be absent. Count the request."""
+        peer, header = request.peer, authorization_of(request.headers)
+        client_id = bare_client_id(header)
+        if client_id:
+            try:
+                self.check_registered(client_id)
+            except Unauthorized:
+                self.rate_limits.check_failures(peer, one_more=True)
+                raise
+        elif header:
+            request.context.caller = caller = self.cached_caller(header) or await self.verified(header, peer)
+            self.rate_limits.check(caller, peer)
+            return caller, caller.client_id
+        self.rate_limits.check_address(peer)
+        return None, client_id
+
+    def check_open(self, endpoint: Endpoint[Any], request: Request) -> None:
+        """Check a request of an endpoint that reads no credential."""
+        match endpoint.audience:
+            case Audience.PUBLIC:
+                self.parity.check_endpoint(endpoint.method, endpoint.path)
+                self.rate_limits.check_address(request.peer)
+            case Audience.CONTROL:
+                note(ENDPOINT)
+                self.control_gate(request.scope)
+            case Audience.PAGE:
+                note(ENDPOINT)
+                self.page_gate(request.scope)
+
+
+def authorization_of(headers: Mapping[bytes, bytes]) -> str | None:
+    """Return the header `Authorization`; `None` without one."""
+    header = headers.get(b"authorization")
+    return None if header is None else header.decode("latin-1")
+
+
+def bare_client_id(header: str | None) -> str:
+    """Return the client id of a header without a token; empty for any other header, also a token without client id."""
+    words = (header or "").strip().strip('"').split()
+    return words[0] if len(words) == 1 and not words[0].startswith(_TOKEN_START) else ""

@@ -1,0 +1,221 @@
+"""Dispatch of every HTTP call to its endpoint: check the caller and the body's size, run it, count and record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Final
+
+from litestar.types import HTTPScope, Receive
+
+from emulator.callers import Caller, Identify, finish_recording
+from emulator.changes import Changes
+from emulator.clock import monotonic
+from emulator.config.settings import Limits
+from emulator.errors import ServiceError
+from emulator.faults import REQUEST as REQUESTS
+from emulator.faults import Faults
+from emulator.hints import Hints
+from emulator.http.access import Access, authorization_of
+from emulator.http.call import Call
+from emulator.http.endpoint import Audience, Bound, Endpoint, Offer, Streamed
+from emulator.http.faulty_requests import FaultyRequests
+from emulator.http.forms import json_of
+from emulator.http.held import HeldRequests
+from emulator.http.recording import request_entry
+from emulator.http.request import AsgiRequest, Request
+from emulator.http.response import Reply, error_page, error_reply, in_one_chunk, reply_of, with_first_chunk
+from emulator.http.uploads import Uploads
+from emulator.journal import Journal
+from emulator.observability.failures import answerable
+from emulator.observability.recorder import Recorder
+from emulator.observability.request_context import RequestContext, current
+from emulator.parity.service import Parity
+from emulator.wire.query import query_of
+
+_LONGEST_GUESS: Final = 64
+"""Characters of an unknown path for which a similar one is looked for."""
+_OWN: Final = (Audience.CONTROL, Audience.PAGE)
+DISPATCHER = "emulator.dispatcher"
+"""The key of the dispatcher in an ASGI scope's state."""
+STREAM: Final = "emulator.stream"
+"""The key of the chunks of a reply in an ASGI scope's state."""
+
+
+@dataclass(eq=False, repr=False)
+class Dispatcher:
+    """Runs the endpoints of one service after their checks."""
+
+    offers: Mapping[tuple[str, str], Offer]
+    """The endpoints by method and path. Services share it; each binds an endpoint at its first use."""
+    service: Any
+    """What the endpoints are bound to."""
+    _: KW_ONLY
+    access: Access
+    identify: Identify
+    limits: Limits
+    recorder: Recorder
+    changes: Changes
+    parity: Parity
+    journal: Journal
+    faults: Faults
+    hints: Hints
+    uploads: Uploads
+
+    def __post_init__(self) -> None:
+        self.held = HeldRequests()
+        self._bound: dict[tuple[str, str], Bound] = {}
+
+    def serves(self, method: str, path: str) -> bool:
+        """Whether this service has the endpoint; production lacks the control API and `authtoken`."""
+        return (method, path) in self.offers
+
+    def knows(self, path: str) -> bool:
+        """Whether this service has an endpoint at `path`, for any method."""
+        return any(path == known for _, known in self.offers)
+
+    def nearest(self, path: str) -> str:
+        """Return the path of an endpoint that is most like this one; empty if none is, or without a journal."""
+        if not self.journal.is_on or len(path) > _LONGEST_GUESS:
+            return ""
+        from difflib import get_close_matches
+
+        found = get_close_matches(path, {known for _, known in self.offers if "{" not in known}, 1, 0.8)
+        return found[0] if found else ""
+
+    @property
+    def open_endpoints(self) -> list[tuple[str, str]]:
+        """The methods and paths of the endpoints for extensions."""
+        return [name for name, offer in self.offers.items() if offer.endpoint.allows_any_origin]
+
+    def bound(self, method: str, path: str) -> Bound:
+        """Return one of this service's endpoints."""
+        bound = self._bound.get((method, path))
+        if bound is None:
+            bound = self.offers[method, path].bind(self.service)
+            if bound.endpoint.is_upload:
+                bound = Bound(bound.endpoint, self.uploads.counted(bound.answer))
+            self._bound[method, path] = bound
+        return bound
+
+    async def perform(self, method: str, path: str, scope: HTTPScope, receive: Receive) -> Reply:
+        """Run one of this service's endpoints for an ASGI server; every error becomes a reply.
+
+        A reply in chunks is also `STREAM` in the scope's state. The caller closes it, even if it could not be sent.
+        """
+        reply = await self._perform(self.bound(method, path), scope, receive)
+        if not isinstance(reply.body, bytes):
+            scope["state"][STREAM] = reply.body
+        return reply
+
+    async def _perform(self, bound: Bound, scope: HTTPScope, receive: Receive) -> Reply:
+        request = AsgiRequest(scope, receive, current.get() or RequestContext(""))
+        if bound.endpoint.held:
+            return await self._held(bound, request, receive)
+        if REQUESTS in self.faults.kinds and bound.endpoint.allows_any_origin:
+            faulty = FaultyRequests(self.faults, self.access, self.answer, self._refused, self.limits)
+            return await faulty.perform(bound, request, receive)
+        return await self.answer(bound, request)
+
+    async def _held(self, bound: Bound, request: Request, receive: Receive) -> Reply:
+        """Run a held endpoint; every error becomes a reply."""
+        started = monotonic()
+        try:
+            return await self.held.answer(lambda: self.answer(bound, request), receive)
+        except ServiceError as error:  # `answer` raises none
+            reply = _error_reply(bound.endpoint, error, shows_code=self.parity.is_on)
+            self._record(bound.endpoint, request, reply, monotonic() - started, error)
+            return reply
+
+    async def answer(self, bound: Bound, request: Request) -> Reply:
+        """Run an endpoint; every error becomes a reply."""
+        started = monotonic()
+        endpoint, context = bound.endpoint, request.context
+        method, path = endpoint.method, endpoint.path
+        context.route, context.mark = path, self.changes.mark
+        failure: ServiceError | None = None
+        try:
+            reply = reply_of(await self._answer(bound, request), endpoint.allows_any_origin, endpoint.status)
+        except Exception as exception:
+            failure = answerable(exception, endpoint.title, self.recorder)
+            reply = _error_reply(endpoint, failure, shows_code=self.parity.is_on)
+        seconds = monotonic() - started
+        self.recorder.answered(method, path, reply.status, seconds)
+        if context.production:
+            self.parity.settle(context, endpoint.title, reply.status, is_counted=endpoint.allows_any_origin)
+        if self.journal.is_on and endpoint.is_recorded:
+            if failure is not None and isinstance(request, AsgiRequest) and not endpoint.streamed:
+                await request.read_arrived()
+            self.journal.add(request_entry(endpoint, request, reply, seconds, failure))
+        del failure  # its traceback refers to this frame: a circle, which only a collection of garbage would free
+        return reply
+
+    def _refused(
+        self, endpoint: Endpoint[Any], request: Request, reply: Reply, seconds: float, error: ServiceError
+    ) -> None:
+        """Count and record an answer that the endpoint did not give; status 0 stands for none."""
+        if reply.status:
+            self.recorder.answered(endpoint.method, endpoint.path, reply.status, seconds)
+        self._record(endpoint, request, reply, seconds, error)
+
+    def _record(
+        self, endpoint: Endpoint[Any], request: Request, reply: Reply, seconds: float, error: ServiceError
+    ) -> None:
+        if self.journal.is_on and endpoint.is_recorded:
+            self.journal.add(request_entry(endpoint, request, reply, seconds, error))
+
+    async def run(self, method: str, path: str, caller: Caller, query: Mapping[str, str], body: bytes) -> object:
+        """Run an endpoint for a caller whose token and role need no check. Raises what the endpoint raises."""
+        self.access.check_registered(caller.client_id)
+        caller, recording = await self.identify(caller, writes=True)
+        call = Call(caller, query, body, "", "", self.access.check_registered, in_one_chunk(body))
+        answer = await self.bound(method, path).answer(call)
+        if recording is not None:
+            await finish_recording(recording)
+        return answer
+
+    async def _answer(self, bound: Bound, request: Request) -> object:
+        endpoint, access = bound.endpoint, self.access
+        headers, peer, context = request.headers, request.peer, request.context
+        caller, client_id = None, ""
+        if endpoint.audience is Audience.CLIENTS:
+            header = authorization_of(headers)
+            context.caller = caller = access.cached_caller(header) or await access.verified(header, peer)
+            if caller.hint:
+                context.hint = caller.hint
+            access.check_caller(caller, endpoint, peer)
+        elif endpoint.audience is Audience.CLIENT_ID:
+            caller, client_id = await access.client_of(request)
+        else:
+            access.check_open(endpoint, request)
+        # The control API and pages have no callers, and their limits are for all.
+        is_large = endpoint.audience in _OWN if caller is None else caller.role in endpoint.limit_roles
+        limit: int = getattr(self.limits, endpoint.limit) if is_large else self.limits.body
+        body = b"" if endpoint.streamed else await request.body(limit)
+        if body and endpoint.audience is Audience.CONTROL and endpoint.body is not None:
+            body = json_of(body, headers, endpoint.body_shape)
+        recording = None
+        if caller is not None and caller.user_id is not None:
+            caller, recording = await self.identify(caller, writes=endpoint.method != "GET")
+        try:
+            query, chunks = query_of(request.query), request.chunks(limit)
+            if endpoint.audience is Audience.PAGE:
+                query = {**query, **request.scope["path_params"]}
+            if "channel_id" in query and caller is not None and not caller.spans_channels:
+                self.hints.other_channel(caller, query["channel_id"])
+            call = Call(caller, query, body, peer, client_id, access.check_registered, chunks, headers)
+            answer = await bound.answer(call)
+            context.mark = self.changes.mark  # before anything else runs, so that what this causes has later marks
+        finally:
+            if recording is not None:
+                await finish_recording(recording)
+        if not isinstance(answer, Streamed):
+            return answer
+        chunks = self.held.stream(answer.chunks) if endpoint.held else answer.chunks
+        return Streamed(await with_first_chunk(chunks), answer.content_type)
+
+
+def _error_reply(endpoint: Endpoint[Any], error: ServiceError, *, shows_code: bool) -> Reply:
+    if endpoint.audience is Audience.PAGE:
+        return error_page(error)
+    return error_reply(error, cors=endpoint.allows_any_origin, shows_code=shows_code)

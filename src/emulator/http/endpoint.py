@@ -1,0 +1,259 @@
+"""Declarations of HTTP endpoints: the one source of routes, OpenAPI, role checks and the hot path."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property, partial
+from types import FunctionType
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from emulator.callers import ANYONE, Role
+from emulator.http.call import Call
+from emulator.limits.pages import DEFAULT_PAGE, FIRST, MAX_PAGE
+
+S = TypeVar("S")
+
+
+class Audience(Enum):
+    """Who may reach an endpoint, before its roles are checked. The first three allow any web origin."""
+
+    CLIENTS = "clients"
+    """Extensions and games with a token."""
+    CLIENT_ID = "client_id"
+    """Clients that send a client id: in the header, with or without a token, or in the body."""
+    PUBLIC = "public"
+    """Clients without a credential."""
+    MONITORING = "monitoring"
+    """Health checks and metrics: no credential, both environments."""
+    CONTROL = "control"
+    """The control API: sandbox only, allowed hosts only, closed to web pages."""
+    PAGE = "page"
+    """Pages for browsers: as the control API, but links from other pages lead here. Not in the OpenAPI document."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A query parameter."""
+
+    name: str
+    meaning: str
+    kind: str = "string"
+    """Its JSON Schema type."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """A header of an answer."""
+
+    name: str
+    meaning: str
+    kind: str = "string"
+    """Its JSON Schema type."""
+
+
+CHANNEL = Parameter("channel_id", "The channel, for roles admin and backend.")
+
+PAGE = (
+    CHANNEL,
+    Parameter("limit", f"At most this many, 1 to {MAX_PAGE:,}; {DEFAULT_PAGE} when absent.", "integer"),
+    Parameter("cursor", f"`{FIRST}` for the first page, then `next` of the previous page."),
+)
+"""The parameters of a listing."""
+
+
+def id_of(thing: str) -> Parameter:
+    """The parameter that names one poll, buffer or other thing of a channel."""
+    return Parameter("id", f"The {thing} id; `default` when absent or empty.")
+
+
+class Nothing(msgspec.Struct):
+    """The answer `{}`."""
+
+
+class Special:
+    """Base of the answers that are more than a value to encode as JSON."""
+
+
+@dataclass(frozen=True)
+class Streamed(Special):
+    """An answer sent in chunks. If its endpoint is held, it ends when the client leaves or the service stops."""
+
+    chunks: AsyncIterator[bytes]
+    content_type: str = "application/json"
+
+
+@dataclass(frozen=True)
+class Text(Special):
+    """An answer that is not JSON."""
+
+    body: bytes
+    content_type: str
+
+
+@dataclass(frozen=True)
+class Page(Special):
+    """An answer for a browser: a page, a file or an event stream."""
+
+    body: bytes | AsyncIterator[bytes]
+    content_type: str
+    headers: tuple[tuple[bytes, bytes], ...]
+    status: int = 200
+
+
+@dataclass(frozen=True)
+class WithHeaders(Special):
+    """A value to encode as JSON, and headers that the endpoint declares."""
+
+    value: object
+    headers: Mapping[Header, str]
+
+
+class JavaScript(str):
+    """Marks a `Text` answer as a script in the OpenAPI document; `str` marks plain text."""
+
+    __slots__ = ()
+
+
+class JsonLines(str):
+    """Marks a `Streamed` answer as one JSON value per line in the OpenAPI document."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Endpoint(Generic[S]):
+    """A method and path with its handler; `S` is the feature's service."""
+
+    method: str
+    path: str
+    """A part in braces, as in `/ui/{screen}`, stands for any text; it is a parameter of the call."""
+    handler: Callable[[S, Call], Awaitable[object]]
+    roles: frozenset[Role]
+    audience: Audience
+    body: object | None
+    """The shape of the body, or a function that imports and returns it."""
+    answer: object
+    query: tuple[Parameter, ...]
+    headers: tuple[Header, ...]
+    """The headers of its answer."""
+    limit: str
+    """The field of `Limits` with the largest body in bytes."""
+    limit_roles: frozenset[Role]
+    """The roles that `limit` is for; others have the limit `body`."""
+    streamed: bool
+    """Whether the handler reads the body from `Call.chunks`."""
+    held: bool
+    """Whether the answer may take long. Such a request has no body; it ends when the client leaves (`http/held.py`)."""
+    status: int
+    """The status of a success."""
+    secrets: frozenset[str]
+    """The members of the body and of the answer, and the parameters, that the journal hides; `*` hides all."""
+    is_recorded: bool
+    """Whether the journal records its answers: not those of readers of the journal, health checks and pages."""
+
+    @property
+    def name(self) -> str:
+        """The handler's name, used as the operation id."""
+        return self.handler.__name__
+
+    @property
+    def body_shape(self) -> object | None:
+        """The shape of the body; `None` without a body."""
+        return self.body() if isinstance(self.body, FunctionType) else self.body
+
+    @property
+    def is_upload(self) -> bool:
+        """Whether the body may be large. A process takes few at once (`http/uploads.py`)."""
+        return self.streamed and not self.held
+
+    @cached_property
+    def title(self) -> str:
+        """The method and the path."""
+        return f"{self.method} {self.path}"
+
+    @cached_property
+    def shown(self) -> frozenset[str]:
+        """The parameters that the journal shows."""
+        return frozenset(each.name for each in self.query) - self.secrets
+
+    @cached_property
+    def answers_with_texts(self) -> bool:
+        """Whether a successful answer may contain texts, and so secrets. One of numbers only need not be searched."""
+        from msgspec import inspect
+
+        return _may_have_texts(inspect.type_info(self.answer), inspect)
+
+    @cached_property
+    def allows_any_origin(self) -> bool:
+        """Whether web pages of any origin may read the answer."""
+        return self.audience in (Audience.CLIENTS, Audience.CLIENT_ID, Audience.PUBLIC)
+
+    def bind(self, service: S) -> Bound:
+        return Bound(self, partial(self.handler, service))
+
+
+@dataclass(frozen=True)
+class Bound:
+    """An endpoint bound to a service."""
+
+    endpoint: Endpoint[Any] = field(repr=False)
+    answer: Callable[[Call], Awaitable[object]]
+
+
+class Offer(NamedTuple):
+    """An endpoint that services offer."""
+
+    endpoint: Endpoint[Any]
+    part: Callable[[Any], Any]
+    """Takes a service and returns the part of it that handles the endpoint."""
+
+    def bind(self, service: Any) -> Bound:
+        return self.endpoint.bind(self.part(service))
+
+
+def _may_have_texts(kind: Any, inspect: Any) -> bool:
+    if isinstance(kind, inspect.StructType):
+        return any(_may_have_texts(each.type, inspect) for each in kind.fields)
+    if isinstance(kind, inspect.ListType):
+        return _may_have_texts(kind.item_type, inspect)
+    if isinstance(kind, inspect.UnionType):
+        return any(_may_have_texts(each, inspect) for each in kind.types)
+    return not isinstance(kind, inspect.IntType | inspect.FloatType | inspect.BoolType | inspect.NoneType)
+
+
+def endpoint(
+    method: str,
+    path: str,
+    *,
+    roles: frozenset[Role] = frozenset(),
+    audience: Audience = Audience.CLIENTS,
+    body: object | None = None,
+    answer: object = Nothing,
+    query: tuple[Parameter, ...] = (),
+    headers: tuple[Header, ...] = (),
+    limit: str = "body",
+    limit_roles: frozenset[Role] = ANYONE,
+    streamed: bool = False,
+    held: bool = False,
+    status: int = 200,
+    secrets: frozenset[str] = frozenset(),
+    is_recorded: bool = True,
+) -> Callable[[Callable[[S, Call], Awaitable[object]]], Endpoint[S]]:
+    """Declare the decorated function as the handler of `method path`.
+
+    The function returns a value to encode as JSON or a `Special` answer, or raises a `ServiceError`. `body`, `answer`
+    and `headers` are for the OpenAPI document. A `body` whose import takes long may be a function that returns it.
+    """
+
+    def declare(handler: Callable[[S, Call], Awaitable[object]]) -> Endpoint[S]:
+        return Endpoint(
+            method, path, handler, roles, audience, body, answer, query, headers, limit, limit_roles,
+            streamed or held, held, status, secrets,
+            is_recorded and audience not in (Audience.MONITORING, Audience.PAGE),
+        )  # fmt: skip
+
+    return declare

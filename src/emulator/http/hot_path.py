@@ -1,0 +1,166 @@
+"""Answers hot endpoints from the HTTP protocol, without an ASGI cycle and without a task.
+
+The handler runs as soon as its request has arrived. If it has to wait, for a commit for example, the event loop
+continues it. A request that is unusual in any way is served through ASGI; both ways call the same method of the
+dispatcher.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
+
+from emulator.http.front import HotPath
+from emulator.http.request import WholeRequest
+from emulator.http.response import Reply
+from emulator.observability.request_context import HINT, PRODUCTION, REQUEST_ID, current
+
+_log = logging.getLogger("emulator")
+_PLAIN_QUERY: Final = re.compile(rb"[!-\"$-~]*")
+"""Visible ASCII characters except `#`: all URL parsers agree about them."""
+
+
+class Connection(Protocol):
+    """The HTTP protocol of one connection, as an exchange uses it."""
+
+    transport: Any
+    loop: Any
+    server_state: Any
+
+    def on_response_complete(self) -> None: ...
+
+
+class _NoEvent:
+    """Stands in for the event that wakes an ASGI application."""
+
+    def set(self) -> None: ...
+
+
+class Exchange:
+    """A request on the hot path and its response. uvicorn sees it as its own request-response cycle."""
+
+    __slots__ = (
+        "_connection", "_hot_path", "_name", "_steps",
+        "disconnected", "keep_alive", "request", "response_complete", "scope",
+    )  # fmt: skip
+
+    message_event: Final = _NoEvent()
+    response_started: Final = False
+    """Whether a part of the response was sent; it is always sent whole."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        hot_path: HotPath,
+        method: bytes,
+        path: bytes,
+        request: WholeRequest,
+        scope: object,
+    ) -> None:
+        self._connection = connection
+        self._hot_path = hot_path
+        self._name = method, path
+        self.request = request
+        self.scope = scope
+        self.keep_alive = True
+        self.disconnected = False
+        self.response_complete = False
+        self._steps: Coroutine[Any, Any, Reply]
+
+    def begin(self) -> None:
+        """Run the handler, now that the body is complete."""
+        self._steps = self._hot_path.answer(*self._name, self.request)
+        self._step()
+
+    def _step(self, _: object = None) -> None:
+        """Run the handler up to where it has to wait, as a task would."""
+        before = current.set(self.request.context)
+        try:
+            waits_for = self._steps.send(None)
+        except StopIteration as done:
+            self._respond(done.value)
+        except Exception:
+            _log.exception("unexpected failure on the hot path")
+            self._connection.transport.close()
+        except BaseException:
+            self._connection.transport.close()
+            raise
+        else:
+            if waits_for is None:
+                self._connection.loop.call_soon(self._step)
+            else:
+                waits_for._asyncio_future_blocking = False
+                waits_for.add_done_callback(self._step)
+        finally:
+            current.reset(before)
+
+    def _respond(self, reply: Reply) -> None:
+        self.response_complete = True
+        connection = self._connection
+        transport = connection.transport
+        if transport.is_closing():
+            return
+        body = reply.body
+        assert isinstance(body, bytes), "a hot endpoint does not stream its answer"
+        start, rest = _heads.of(connection.server_state.default_headers, reply)
+        end = b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n"
+        context = self.request.context
+        id = context.id.encode()
+        if context.hint:
+            rest = b"\r\n%b: %b%b" % (HINT, context.hint_header, rest)
+        if context.production:
+            rest = b"\r\n%b: %b%b" % (PRODUCTION, context.production.encode(), rest)
+        if context.mark:
+            parts = start, id, context.mark, rest, len(body), end, body
+            transport.write(b"%b%b\r\nx-emulator-mark: %d%b%d\r\n%b%b" % parts)
+        else:
+            transport.write(b"%b%b%b%d\r\n%b%b" % (start, id, rest, len(body), end, body))
+        if not self.keep_alive:
+            transport.close()
+        connection.on_response_complete()
+
+
+class _Heads:
+    """The constant parts of responses' heads. They change with the date header, once a second."""
+
+    def __init__(self) -> None:
+        self._default: Sequence[tuple[bytes, bytes]] = ()
+        self._heads: dict[tuple[int, tuple[tuple[bytes, bytes], ...]], tuple[bytes, bytes]] = {}
+
+    def of(self, default: Sequence[tuple[bytes, bytes]], reply: Reply) -> tuple[bytes, bytes]:
+        """Return what precedes the request id, and what follows it up to the content length."""
+        if default is not self._default:
+            self._default, self._heads = default, {}
+        headers = reply.headers
+        head = self._heads.get((reply.status, headers))
+        if head is None:
+            start = STATUS_LINE[reply.status] + _lines(default) + REQUEST_ID + b": "
+            head = start, b"\r\n" + _lines(headers) + b"content-length: "
+            if not reply.more:  # the others may be too many
+                self._heads[reply.status, headers] = head
+        return head
+
+
+_heads: Final = _Heads()
+
+
+def _lines(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
+    return b"".join(b"%b: %b\r\n" % header for header in headers)
+
+
+def is_plain(headers: Mapping[bytes, bytes], query: bytes, max_body: int) -> bool:
+    """Whether a request with these headers and query may take the hot path: nothing is unusual about it."""
+    length = headers.get(b"content-length", b"0")
+    return (
+        length.isdigit()
+        and len(length) < 10
+        and int(length) <= max_body
+        and b"transfer-encoding" not in headers
+        and b"upgrade" not in headers
+        and b"expect" not in headers
+        and _PLAIN_QUERY.fullmatch(query) is not None
+    )

@@ -1,0 +1,228 @@
+"""The routes under `/schema`: the OpenAPI 3.1 document, which is generated from the endpoint declarations, and a page
+that shows it, under a strict CSP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from litestar import MediaType, Request, get
+from litestar.datastructures import CacheControlHeader
+from litestar.handlers import HTTPRouteHandler
+from litestar.response import Response
+
+from emulator.config.settings import Limits
+from emulator.http.dispatch import DISPATCHER, Dispatcher
+from emulator.http.endpoint import Audience, Endpoint, JavaScript, JsonLines
+from emulator.http.request import ALIASES, SERVICE
+
+_REFERENCE = "#/components/schemas/{name}"
+_TEXTS: Final[dict[object, str]] = {
+    str: "text/plain",
+    JavaScript: "text/javascript",
+    JsonLines: "application/x-ndjson",
+}
+"""Content types of answers that are not JSON."""
+_SECURITY: Final[dict[Audience, list[Any]]] = {
+    Audience.CLIENTS: [{"credential": []}],
+    Audience.CLIENT_ID: [{"credential": []}, {}],
+}
+_SECURITY_SCHEMES: Final = {
+    "credential": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "Authorization",
+        "description": "`<client id> <JWT>`, separated by a space",
+    }
+}
+_ERRORS: Final = {
+    400: "The input is unreadable or breaks a rule.",
+    401: "The credential is missing, malformed, expired or not yet valid.",
+    403: "The role or stage is not allowed here.",
+    413: "The body is over the limit.",
+    429: "Too many requests, connections or attempts; retry after `Retry-After` seconds.",
+    503: "Storage is unavailable; retry after `Retry-After` seconds.",
+}
+
+
+class ErrorEntry(msgspec.Struct):
+    """One entry of `errors`."""
+
+    status: int
+    title: str
+    detail: str
+
+
+class ErrorAnswer(msgspec.Struct):
+    """The body of every error; `info` repeats the details."""
+
+    errors: list[ErrorEntry]
+    reason: str
+    info: str
+
+
+def _operation(endpoint: Endpoint[Any]) -> dict[str, Any]:
+    summary, _, description = (endpoint.handler.__doc__ or endpoint.name).partition("\n")
+    limit = getattr(Limits(), endpoint.limit)
+    notes = [" ".join(description.split()), _roles_note(endpoint), _alias_note(endpoint)]
+    if endpoint.body is not None:
+        notes.append(f"The body is parsed as JSON whatever its content type, up to {limit:,} bytes by default.")
+    described: dict[str, Any] = {
+        "operationId": endpoint.name,
+        "summary": summary.strip(),
+        "description": "\n\n".join(note for note in notes if note),
+        "tags": [endpoint.path.removeprefix(SERVICE) if endpoint.path.startswith(SERVICE) else "emulator"],
+        "parameters": [
+            {"name": each.name, "in": "query", "required": False, "description": each.meaning,
+             "schema": {"type": each.kind}}
+            for each in endpoint.query
+        ],
+        "responses": _responses(endpoint),
+        "security": _SECURITY.get(endpoint.audience, []),
+    }  # fmt: skip
+    if endpoint.body is not None:
+        described["requestBody"] = {
+            "required": endpoint.audience is not Audience.CLIENT_ID,
+            "content": _content(endpoint.body_shape),
+        }
+    return described
+
+
+def _roles_note(endpoint: Endpoint[Any]) -> str:
+    return f"Roles: {', '.join(sorted(endpoint.roles))}." if endpoint.audience is Audience.CLIENTS else ""
+
+
+def _alias_note(endpoint: Endpoint[Any]) -> str:
+    names = sorted(alias for alias, name in ALIASES.items() if SERVICE + name == endpoint.path)
+    return f"Also answered at: {', '.join(f'`{SERVICE}{name}`' for name in names)}." if names else ""
+
+
+def _responses(endpoint: Endpoint[Any]) -> dict[str, Any]:
+    text = _TEXTS.get(endpoint.answer)
+    content = {text: {"schema": {"type": "string"}}} if text else _content(endpoint.answer)
+    success: dict[str, Any] = {"description": "Done.", "content": content}
+    if endpoint.headers:
+        success["headers"] = {
+            each.name: {"description": each.meaning, "schema": {"type": each.kind}} for each in endpoint.headers
+        }
+    responses: dict[str, Any] = {str(endpoint.status): success}
+    for status, meaning in _ERRORS.items():
+        if status == 401 and endpoint.audience not in _SECURITY:
+            continue
+        responses[str(status)] = {"description": meaning, "content": _content(ErrorAnswer)}
+    responses["default"] = {"description": "Any other error.", "content": _content(ErrorAnswer)}
+    return responses
+
+
+def _content(kind: object) -> dict[str, Any]:
+    (schema,), _ = msgspec.json.schema_components([kind], ref_template=_REFERENCE)
+    return {"application/json": {"schema": schema}}
+
+
+class Document:
+    """The OpenAPI document of `endpoints`, built when it is first read."""
+
+    def __init__(self, endpoints: Sequence[Endpoint[Any]], version: str) -> None:
+        self._endpoints = [each for each in endpoints if each.audience is not Audience.PAGE]
+        self._version = version
+
+    def read(self, serves: Callable[[str, str], bool]) -> bytes:
+        """Return the document as JSON, with the endpoints whose method and path the running service `serves`."""
+        paths: dict[str, dict[str, Any]] = {}
+        for each, operation in zip(self._endpoints, self._operations, strict=True):
+            if serves(each.method, each.path):
+                paths.setdefault(each.path, {})[each.method.lower()] = operation
+        return msgspec.json.encode(
+            {
+                "info": {"title": "Extension backend", "version": self._version},
+                "openapi": "3.1.0",
+                "servers": [{"url": "/"}],
+                "paths": paths,
+                "components": {"schemas": self._schemas, "securitySchemes": _SECURITY_SCHEMES},
+            }
+        )
+
+    @cached_property
+    def _operations(self) -> list[dict[str, Any]]:
+        return [_operation(each) for each in self._endpoints]
+
+    @cached_property
+    def _schemas(self) -> dict[str, Any]:
+        kinds = [
+            kind for each in self._endpoints for kind in (each.body_shape, each.answer) if kind not in (None, *_TEXTS)
+        ]
+        _, schemas = msgspec.json.schema_components([*kinds, ErrorAnswer], ref_template=_REFERENCE)
+        return dict(sorted(schemas.items()))
+
+
+HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+"""Headers of all answers under `/schema`. Inline styles are allowed because the viewer uses them."""
+_FOLDER: Final = Path(__file__).with_name("viewer")
+VIEWER_FILES: Final = {
+    "swagger-ui-bundle.js": "text/javascript",
+    "swagger-ui.css": "text/css",
+    "viewer.js": "text/javascript",
+}
+"""The files of the viewer, by name, with their content types."""
+_PAGE: Final = b"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Extension backend</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="/schema/swagger-ui.css">
+</head>
+<body>
+<div id="viewer"></div>
+<script src="/schema/swagger-ui-bundle.js"></script>
+<script src="/schema/viewer.js"></script>
+</body>
+</html>
+"""
+
+
+def schema_routes(document: Document) -> list[HTTPRouteHandler]:
+    """Return the routes of the document, the page and its files."""
+
+    @get("/schema/openapi.json", media_type=MediaType.JSON, response_headers=HEADERS)
+    async def read_document(request: Request[Any, Any, Any]) -> bytes:
+        dispatcher: Dispatcher = request.scope["state"][DISPATCHER]
+        # The first call builds the document, which takes 150 to 250 ms. Other requests go on meanwhile.
+        return await asyncio.to_thread(document.read, dispatcher.serves)
+
+    return [read_document, _read_page, _read_file]
+
+
+@get(["/schema", "/schema/docs"], media_type=MediaType.HTML, sync_to_thread=False, response_headers=HEADERS)
+def _read_page() -> bytes:
+    return _PAGE
+
+
+@get(
+    [f"/schema/{name}" for name in VIEWER_FILES],
+    sync_to_thread=False,
+    cache_control=CacheControlHeader(max_age=3600),
+    response_headers=HEADERS,
+)
+def _read_file(request: Request[Any, Any, Any]) -> Response[bytes]:
+    name = request.scope["path"].rpartition("/")[2]
+    return Response(_viewer_file(name), media_type=VIEWER_FILES[name])
+
+
+@cache
+def _viewer_file(name: str) -> bytes:
+    return (_FOLDER / name).read_bytes()

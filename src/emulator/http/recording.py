@@ -1,0 +1,64 @@
+"""Journal entries of answers to HTTP requests."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from emulator.errors import ServiceError
+from emulator.faults import fault_id
+from emulator.http.endpoint import Endpoint
+from emulator.http.request import Request
+from emulator.http.response import Reply
+from emulator.journal import HIDDEN, MAX_BODY, REQUEST, Entry, Journal
+from emulator.observability.masking import EVERYTHING, masked, masked_caller, masked_refusal, masked_target, masked_text
+from emulator.observability.request_context import PRODUCTION, RequestContext
+from emulator.observability.unrouted import unrouted_entry
+
+_OWN_ID: Final = 20
+"""Characters that an id may have which the service made itself."""
+
+
+_HIDDEN: Final = HIDDEN.encode()
+"""The body of a request of which nothing is shown, also of one that was read in pieces."""
+
+
+def request_entry(
+    endpoint: Endpoint[Any], request: Request, reply: Reply, seconds: float, failure: ServiceError | None
+) -> Entry:
+    """Return the entry of an answer, without secrets."""
+    context, secrets, query, body = request.context, endpoint.secrets, request.query, request.raw
+    answer = reply.body if isinstance(reply.body, bytes) else b""
+    id, detail = context.id, failure.detail if failure else ""
+    return Entry(
+        REQUEST,
+        0,
+        0,
+        masked_text(id) if len(id) > _OWN_ID else id,
+        masked_caller(context.caller),
+        endpoint.title,
+        masked_target(endpoint.path, query, endpoint.shown) if query else endpoint.path,
+        reply.status,
+        seconds,
+        _HIDDEN if request.size and EVERYTHING in secrets else masked(body, secrets),
+        request.size,
+        masked(answer, secrets) if failure or endpoint.answers_with_texts else answer[:MAX_BODY],
+        len(answer),
+        failure.reason if failure else "",
+        masked_text(detail) if detail else "",
+        context.production,
+        fault=fault_id(context.fault) if context.fault else "",
+        refused=masked_refusal(failure.refused) if failure else None,
+        hint=masked_text(context.hint) if context.hint else "",
+    )
+
+
+def record_unrouted(
+    journal: Journal, context: RequestContext, method: str, path: str, reply: Reply, error: ServiceError | None = None
+) -> None:
+    """Add an answer that no endpoint gave to a journal, if it is on."""
+    if journal.is_on:
+        answer = reply.body if isinstance(reply.body, bytes) else b""
+        entry = unrouted_entry(path, id=context.id, method=method, status=reply.status, answer=answer, error=error)
+        entry.hint = masked_text(context.hint) if context.hint else ""
+        entry.production = context.production or dict(reply.more).get(PRODUCTION, b"").decode()
+        journal.add(entry)

@@ -1,0 +1,134 @@
+"""HTTP replies: status, headers and body (rulings W3, W4, W5)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from litestar.types import Send
+
+from emulator.errors import ServiceError
+from emulator.http.endpoint import Page, Special, Streamed, Text, WithHeaders
+from emulator.observability.request_context import CODE
+from emulator.wire import json_codec
+
+JSON = b"application/json"
+HTML = b"text/html"  # Litestar adds the charset
+PAGE_HEADERS = (
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+        b"form-action 'self'; frame-ancestors 'none'",
+    ),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+)
+"""The headers of every page."""
+ALLOWED_HEADERS = ("Authorization", "Content-Type")
+"""The headers that pages of any origin may send, beside those that need no permission (ruling W5)."""
+CORS = (
+    (b"access-control-allow-origin", b"*"),
+    (b"access-control-allow-headers", ", ".join(ALLOWED_HEADERS).encode()),
+    (b"access-control-allow-methods", b"GET, POST, PUT, PATCH, DELETE, OPTIONS"),
+    (b"access-control-expose-headers", b"X-Request-Id, Retry-After"),
+)
+_JSON_HEADERS = ((b"content-type", JSON),)
+_OPEN_JSON_HEADERS = (*_JSON_HEADERS, *CORS)
+
+
+@dataclass(slots=True)  # frozen would cost half a microsecond per reply
+class Reply:
+    """A reply that can be sent over ASGI."""
+
+    status: int
+    body: bytes | AsyncIterator[bytes]
+    cors: bool
+    content_type: bytes = JSON
+    more: tuple[tuple[bytes, bytes], ...] = ()
+    """Extra headers."""
+
+    @property
+    def headers(self) -> tuple[tuple[bytes, bytes], ...]:
+        """All headers except the content length."""
+        if self.content_type is JSON:
+            headers = _OPEN_JSON_HEADERS if self.cors else _JSON_HEADERS
+            return (*headers, *self.more) if self.more else headers
+        return ((b"content-type", self.content_type), *(CORS if self.cors else ()), *self.more)
+
+    async def __call__(self, send: Send) -> None:
+        if isinstance(self.body, bytes):
+            length = (b"content-length", str(len(self.body)).encode())
+            await send(_start(self.status, [*self.headers, length]))
+            await send({"type": "http.response.body", "body": self.body, "more_body": False})
+            return
+        await send(_start(self.status, list(self.headers)))
+        async for chunk in self.body:
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _start(status: int, headers: list[tuple[bytes, bytes]]) -> Any:
+    return {"type": "http.response.start", "status": status, "headers": headers}
+
+
+def reply_of(answer: object, cors: bool, status: int) -> Reply:
+    """Return the reply to a successful call: the answer as JSON with this status, or as a `Special` one asks."""
+    if not isinstance(answer, Special):
+        return Reply(status, json_codec.encode(answer), cors)
+    if isinstance(answer, Streamed):
+        return Reply(status, answer.chunks, cors, answer.content_type.encode())
+    if isinstance(answer, Text):
+        return Reply(status, answer.body, cors, answer.content_type.encode())
+    if isinstance(answer, Page):
+        return Reply(answer.status, answer.body, cors, answer.content_type.encode(), answer.headers)
+    assert isinstance(answer, WithHeaders)
+    headers = tuple((header.name.lower().encode(), text.encode()) for header, text in answer.headers.items())
+    return Reply(status, json_codec.encode(answer.value), cors, more=headers)
+
+
+def error_reply(error: ServiceError, *, cors: bool, shows_code: bool = False) -> Reply:
+    """Return an error as JSON, with `Retry-After` if a retry may help, and in the sandbox with the refusal's code."""
+    after = () if error.retry_after is None else ((b"retry-after", str(error.retry_after).encode()),)
+    code = ((CODE, error.refused.code.encode()),) if shows_code and error.refused else ()
+    return Reply(error.status, json_codec.error_body(error), cors, more=(*after, *code))
+
+
+def error_page(error: ServiceError) -> Reply:
+    """Return an error for a browser: a page without style and script."""
+    title = f"{error.status} {escape(error.reason)}"
+    text = f"<h1>{title}</h1>\n<p>{escape(error.detail)}</p>"
+    page = f'<!doctype html>\n<html lang="en">\n<title>{title}</title>\n<main>\n{text}\n</main>\n</html>\n'
+    return Reply(error.status, page.encode("utf-8", "replace"), False, HTML, PAGE_HEADERS)
+
+
+async def in_one_chunk(body: bytes) -> AsyncIterator[bytes]:
+    """Yield a complete body."""
+    yield body
+
+
+async def with_first_chunk(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Produce the first chunk now, so that an early failure still gets an error reply."""
+
+    async def begun() -> AsyncIterator[bytes]:
+        try:
+            first = await anext(chunks, b"")
+            yield b""  # taken below, so that closing this closes `chunks`
+            yield first
+            async for chunk in chunks:
+                await asyncio.sleep(0)  # a fast reader would otherwise keep all other requests waiting
+                yield chunk
+        finally:
+            await close_chunks(chunks)
+
+    resumed = begun()
+    await anext(resumed)
+    return resumed
+
+
+async def close_chunks(chunks: AsyncIterator[bytes]) -> None:
+    """Close a generator of chunks at once: garbage collection may do so much later."""
+    if isinstance(chunks, AsyncGenerator):
+        await chunks.aclose()
