@@ -38,6 +38,7 @@ FORMATS = {
     "": "a tree of files",
     "sh": "run here",
     "console": "run here, unless in NOT_RUN",
+    "mermaid": "a picture",
     "json": "a snapshot, which test_snapshot_guide.py reads, or a message, which test_interface_pages.py parses",
     "toml": "parsed here; the services below read the extensions' file",
     "yaml": "its `run` steps are run here",
@@ -64,10 +65,12 @@ NOT_RUN = {
     "extcli data ": "tests/cli/test_data_command.py runs each on its own files",
 }
 LONG = {f"docs/{name}.md" for name in ("ci", "guide/conform", "guide/faults", "guide/journal", "guide/polls")}
-LONG |= {"docs/guide/simulate.md"}
+LONG |= {"docs/guide/simulate.md", "docs/start.md"}
 """Documents whose commands take many seconds."""
 SERVE = re.compile(r"(\w+=\S+ )*extcli serve\b")
 DEFAULT_PLACE = "127.0.0.1:8282"
+REGISTERED = '[extensions.my-extension]\nsecret_files = ["my-extension.secret"]\n'
+"""The file of extensions of a document that shows none."""
 VOTE = "extcli --url $BACKEND_URL vote cast --value 3"
 
 
@@ -216,7 +219,7 @@ def test_the_commands_of_a_document_work_from_top_to_bottom(
 @pytest.mark.parametrize(("block", "command", "output"), SERVES)
 def test_a_service_of_a_document_starts_and_stops(tmp_path: Path, block: Block, command: str, output: str) -> None:
     registered = [each.text for each in blocks(block.document) if each.info == "toml" and "[extensions." in each.text]
-    (tmp_path / "extensions.toml").write_text("".join(registered))
+    (tmp_path / "extensions.toml").write_text("".join(registered) or REGISTERED)
     (tmp_path / "seed.toml").write_text((ROOT / "examples" / "seed.toml").read_text())
     (tmp_path / "my-extension.secret").write_text(base64.b64encode(os.urandom(32)).decode())
 
