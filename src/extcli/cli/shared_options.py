@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -18,6 +18,9 @@ from extcli.cli.fast_parser import parse_fast
 from extcli.config.flags import Flags
 from extcli.errors import CliError, UsageError, Withheld
 from extcli.output.streams import silence
+
+if TYPE_CHECKING:
+    from extcli.output.printer import View
 
 _SHARED = "shared"
 SERVE_PANEL = "serve"
@@ -240,10 +243,10 @@ def noun(summary: str) -> typer.Typer:
 def _no_options() -> None: ...
 
 
-def noun_and_command(function: Callable[..., None]) -> typer.Typer:
+def noun_and_command(function: Callable[..., None], *, prints: View | None = None) -> typer.Typer:
     """Return a group of verbs that without a verb runs `function`, whose docstring is its help."""
     app = typer.Typer(cls=Group, rich_markup_mode=None, add_completion=False)
-    alone = shared(function)
+    alone = shared(function, prints=prints)
 
     def run(context: typer.Context, **values: Any) -> None:
         if context.invoked_subcommand is None:
@@ -253,18 +256,24 @@ def noun_and_command(function: Callable[..., None]) -> typer.Typer:
 
     run.__signature__ = inspect.signature(alone)  # type: ignore[attr-defined]
     run.__annotations__ = alone.__annotations__
-    app.callback(invoke_without_command=True, help=function.__doc__)(run)
+    app.callback(invoke_without_command=True, help=alone.__doc__)(run)
     return app
 
 
 def command(
-    app: typer.Typer, name: str | None = None, *, use_profile: bool = True, loses: str = "", is_control: bool = False
+    app: typer.Typer,
+    name: str | None = None,
+    *,
+    use_profile: bool = True,
+    loses: str = "",
+    is_control: bool = False,
+    prints: View | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add a function as a verb. Its first parameter is the `Session`; the others are its own options.
 
     If it always `loses` data, it asks for confirmation in production (`guarded`). `is_control` says that it calls the
-    control API. Commands that edit the profiles file
-    do not `use_profile`, so that they work even if the file is invalid.
+    control API. Commands that edit the profiles file do not `use_profile`, so that they work even if the file is
+    invalid. In the help, `$columns` stands for the columns of what the verb `prints`.
     """
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
@@ -272,12 +281,14 @@ def command(
             from extcli.cli.confirm import guarded
 
             function = guarded(loses, is_control=is_control)(function)
-        return app.command(name, cls=Command)(shared(function, use_profile=use_profile))
+        return app.command(name, cls=Command)(shared(function, use_profile=use_profile, prints=prints))
 
     return add
 
 
-def shared(function: Callable[..., None], *, use_profile: bool = True, has_env: bool = False) -> Callable[..., None]:
+def shared(
+    function: Callable[..., None], *, use_profile: bool = True, has_env: bool = False, prints: View | None = None
+) -> Callable[..., None]:
     """Give a function the shared options, and turn `CliError` into its exit code. Few commands have `-o env`."""
     # `extcli --help` needs none of these.
     from extcli.output.printer import print_error
@@ -308,6 +319,8 @@ def shared(function: Callable[..., None], *, use_profile: bool = True, has_env: 
         finally:
             session.close()
 
+    if prints:
+        run.__doc__ = prints.described(run.__doc__)
     _declare(run, *list(inspect.signature(function, eval_str=True).parameters.values())[1:])
     return run
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from extcli.output.columns import Column, grouped, listing, table
 from extcli.output.printer import View
 from extcli.output.sanitize import field, visible
-from extcli.output.views import table_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -15,8 +16,12 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 
 _VISIBLE = 4
-_COUNTS = {"distributed": "handed out", "left": "left"}
-_FACTS = ("index", "name", "codes", "longest", "duplicates", "in_earlier_sets")
+_INDEX = Column("index", text=lambda index: grouped(index) if index != "" else "", right=True)
+_NAME = Column("name", folds=True)
+_COUNTS = (
+    Column("handed out", "distributed", text=grouped, right=True, optional=True),
+    Column("left", text=grouped, right=True, optional=True),
+)
 
 
 def masked(code: str) -> str:
@@ -47,21 +52,20 @@ def distributed(names: Mapping[int, str]) -> View:
             for (index, name), count in zip(known, counts, strict=True)
         ]
 
-    return _listing(records, "index", "name", "handed out", empty="no sets")
+    return listing(records, _INDEX, _NAME, _COUNTS[0], else_shown="no sets")
 
 
 def redeemed(*, reveal: bool) -> View:
     """Return the view of all codes that a user has redeemed."""
-    return _listing(
+    return listing(
         lambda document: [
             {"index": index, "code": str(code)}
             for index, codes in enumerate(document["redeemed"] or [])
             for code in codes or []
         ],
-        "index",
-        "code",
-        empty="nothing redeemed yet",
-        text=visible if reveal else masked,
+        _INDEX,
+        Column("code", text=visible if reveal else masked, folds=True),
+        else_shown="nothing redeemed yet",
     )
 
 
@@ -79,73 +83,40 @@ def redemption(*, reveal: bool) -> View:
     )
 
 
-def _listing(
-    records: Callable[[Any], list[Record]],
-    *headings: str,
-    empty: str,
-    text: Callable[[str], str] = visible,
-    in_table: Callable[[Record], bool] = lambda _: True,
-) -> View:
-    """Return the view of a list of records, one column for each member; `text` makes text safe for the table."""
-
-    def table(document: Any) -> RenderableType:
-        texts = [at for at, heading in enumerate(headings) if heading in ("name", "code")]
-        numbers = [at for at in range(len(headings)) if at not in texts]
-        shown = table_of(*headings, right=numbers, folded=texts)
-        for record in filter(in_table, records(document)):
-            shown.add_row(*(text(value) if isinstance(value, str) else f"{value:,}" for value in record.values()))
-        return shown if shown.row_count else empty
-
-    return View(
-        table=table,
-        rows=lambda document: [[field(value) for value in record.values()] for record in records(document)],
-        items=records,
-    )
-
-
-def _sets(document: Mapping[str, Any]) -> View:
+def _sets(document: Mapping[str, Any]) -> list[Record]:
     names = names_by_index(document)
-    counts = {each: dict(zip(names, document[each], strict=True)) for each in _COUNTS if each in document}
-
-    def records(_: Any) -> list[Record]:
-        return [
-            {"index": index, "name": name, **{each: numbers[index] for each, numbers in counts.items()}}
-            for index, name in sorted(names.items())
-        ]
-
-    return _listing(records, "index", "name", *(_COUNTS[each] for each in counts), empty="no sets")
+    counted = [each.member for each in _COUNTS if each.member in document]
+    counts = {member: dict(zip(names, document[member], strict=True)) for member in counted}
+    return [
+        {"index": index, "name": name, **{member: numbers[index] for member, numbers in counts.items()}}
+        for index, name in sorted(names.items())
+    ]
 
 
-SETS = View(
-    table=lambda document: _sets(document).table(document),
-    rows=lambda document: _sets(document).rows(document),
-    items=lambda document: _sets(document).items(document),
-)
+SETS = listing(_sets, _INDEX, _NAME, *_COUNTS, else_shown="no sets")
 """The active sets. Another deployment may not count their codes."""
 
-ELIGIBILITY = _listing(
-    lambda document: [{"index": index, "eligible": count} for index, count in enumerate(document["eligible"] or [])],
-    "index",
-    "redeemable",
-    empty="eligible for nothing",
-    in_table=lambda record: bool(record["eligible"]),
-)
+
+def _eligible(document: Mapping[str, Any]) -> list[Record]:
+    return [{"index": index, "eligible": count} for index, count in enumerate(document["eligible"] or [])]
 
 
-def _checked_table(sets: Sequence[Mapping[str, Any]]) -> RenderableType:
-    replaces = any("replaces" in each for each in sets)
-    columns = ["index", "name", "codes", "longest", "duplicates", "in earlier sets", *["replaces"] * replaces]
-    table = table_of(*columns, right=(0, 2, 3, 4, 5), folded=(1, 6))
-    for each in sets:
-        counts = [f"{each[name]:,}" for name in _FACTS[2:]]
-        last = [visible(each.get("replaces") or "")] * replaces
-        table.add_row(str(each["index"]), visible(each["name"]), *counts, *last)
-    return table
+def _eligibility_table(document: Mapping[str, Any]) -> RenderableType:
+    found = [each for each in _eligible(document) if each["eligible"]]
+    return table(_ELIGIBLE, found) if found else "eligible for nothing"
 
 
-CHECKED_SETS = View(
-    table=_checked_table,
-    rows=lambda sets: [[field("" if value is None else value) for value in each.values()] for each in sets],
-    items=lambda sets: sets,
+_ELIGIBLE = (_INDEX, Column("count", "eligible", "redeemable", grouped, right=True))
+ELIGIBILITY = replace(listing(_eligible, *_ELIGIBLE), table=_eligibility_table)
+
+CHECKED_SETS = listing(
+    "",
+    Column("index", text=str, right=True),
+    _NAME,
+    Column("codes", text=grouped, right=True),
+    Column("longest", text=grouped, right=True),
+    Column("duplicates", text=grouped, right=True),
+    Column("in earlier sets", "in_earlier_sets", text=grouped, right=True),
+    Column("replaces", lambda each: each["replaces"] or "", folds=True, optional=True),
 )
 """The counts of checked sets and, for a dry run, the names of the sets that they replace."""

@@ -13,9 +13,10 @@ from extcli.atomic_file import cannot_be_written, replace
 from extcli.conform.recording import NOT_RECORDED, SAME
 from extcli.conform.rule import shown
 from extcli.conform.run import Result, Status
+from extcli.output.columns import table_of
 from extcli.output.printer import View
 from extcli.output.sanitize import field, visible
-from extcli.output.views import stacked, table_of
+from extcli.output.views import stacked
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -7,9 +7,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from extcli.errors import CliError
-from extcli.output.printer import View
-from extcli.output.sanitize import field, visible
-from extcli.output.views import table_of
+from extcli.output.columns import Column, listing
+from extcli.output.sanitize import visible
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -49,22 +48,21 @@ def failed(check: str, error: CliError) -> Finding:
 _STYLES = {Status.OK: "green", Status.NOTE: "yellow", Status.FAIL: "bold red", Status.SKIPPED: "dim"}
 
 
-def _table(document: dict[str, Any]) -> RenderableType:
+def _styled(status: str) -> RenderableType:
     from rich.text import Text
 
-    table = table_of("", "check", "meaning, and what to do", folded=(2,))
-    for each in document["checks"]:
-        text = visible(each["meaning"]) + (f"\n→ {visible(each['action'])}" if each["action"] else "")
-        table.add_row(Text(each["status"], _STYLES[each["status"]]), each["check"], text)
-    return table
+    return Text(status, _STYLES[Status(status)])
 
 
-def _row(finding: dict[str, Any]) -> list[str]:
-    return [field(finding[name]) for name in ("status", "check", "meaning", "action")]
+def _advice(finding: dict[str, Any]) -> str:
+    return visible(finding["meaning"]) + (f"\n→ {visible(finding['action'])}" if finding["action"] else "")
 
 
-FINDINGS = View(
-    table=_table,
-    rows=lambda document: map(_row, document["checks"]),
-    items=lambda document: document["checks"],
+FINDINGS = listing(
+    "checks",
+    Column("status", heading="", text=_styled),
+    Column("check", text=str),
+    Column("meaning", heading=None),
+    Column("", _advice, "meaning, and what to do", str, folds=True),
+    Column("action", heading=None),
 )

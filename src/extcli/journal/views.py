@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from shutil import get_terminal_size
 from textwrap import wrap
@@ -11,6 +12,7 @@ from typing import Any
 
 from extcli import bounded_json
 from extcli.output import times
+from extcli.output.columns import Column, listing
 from extcli.output.printer import View
 from extcli.output.sanitize import field, pretty_json, visible
 
@@ -117,15 +119,19 @@ def _cut(text: str, width: int) -> str:
     return text if cell_len(text) <= width else f"{set_cell_size(text, width - 1)}…"
 
 
-def _row(entry: Json) -> list[str]:
-    texts = (request_of(entry), caller_of(entry), str(entry["duration_ms"]), entry["id"], note_of(entry))
-    return [str(entry["system_at"]), str(entry["status"]), *map(field, texts)]
-
-
-ENTRIES = View(
+_ENTRIES = listing(
+    "entries",
+    Column("time", "system_at", plain=str),
+    Column("status", plain=str),
+    Column("request", request_of),
+    Column("caller", caller_of),
+    Column("ms", "duration_ms", plain=str),
+    Column("id"),
+    Column("note", note_of),
+)
+ENTRIES = replace(
+    _ENTRIES,
     table=lambda document: lines_of(document["entries"], get_terminal_size().columns) or "no entries",
-    rows=lambda document: map(_row, document["entries"]),
-    items=lambda document: document["entries"],
 )
 """A part of the journal."""
 
@@ -139,7 +145,7 @@ def line_of(entry: Json, *, with_client: bool = False) -> str:
     return _cut(line.rstrip(), total)
 
 
-ENTRY_LINE = View(table=line_of, rows=lambda entry: [_row(entry)])
+ENTRY_LINE = View(table=line_of, rows=lambda entry: _ENTRIES.rows({"entries": [entry]}))
 """One entry of many, as it happens."""
 ENTRY_LINE_WITH_CLIENT = View(table=partial(line_of, with_client=True), rows=ENTRY_LINE.rows)
 """The same, where callers have several client ids."""
@@ -224,12 +230,14 @@ def _difference(replay: Json) -> str:
     return "the bodies cannot be compared" if same is None else f"the body {'is the same' if same else 'differs'}"
 
 
-REPLAYS = View(
+REPLAYS = replace(
+    listing(
+        "replays",
+        Column("status before", "before", plain=str),
+        Column("status", plain=str),
+        Column("same body", "same_body", plain=json.dumps),
+        Column("request id", "request_id"),
+    ),
     table=_replays_table,
-    rows=lambda document: [
-        (str(each["before"]), str(each["status"]), json.dumps(each["same_body"]), field(each["request_id"]))
-        for each in document["replays"]
-    ],
-    items=lambda document: document["replays"],
 )
 """The outcomes of repeated requests."""

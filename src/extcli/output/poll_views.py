@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from extcli.output import times
+from extcli.output.columns import Column, listing, table_of
 from extcli.output.printer import View
 from extcli.output.sanitize import field, visible
-from extcli.output.views import bar, stacked, table_of
+from extcli.output.views import bar, stacked
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -45,14 +47,14 @@ def poll(outside: Mapping[int, int], definition: Mapping[str, Any]) -> View:
     `outside` has the votes for values that the statistics do not count, as far as they are known.
     """
 
-    def histogram(poll: Mapping[str, Any]) -> list[tuple[int, int]]:
-        return sorted((_counted(poll) | dict(outside)).items())
+    def histogram(poll: Mapping[str, Any]) -> list[dict[str, int]]:
+        votes = sorted((_counted(poll) | dict(outside)).items())
+        return [{"value": value, "count": count} for value, count in votes]
 
-    return View(
-        table=lambda document: _poll_table(document, dict(histogram(document)), definition),
-        rows=lambda document: [(str(value), str(count)) for value, count in histogram(document)],
-        items=lambda document: [{"value": value, "count": count} for value, count in histogram(document)],
-    )
+    def as_table(poll: Mapping[str, Any]) -> RenderableType:
+        return _poll_table(poll, {each["value"]: each["count"] for each in histogram(poll)}, definition)
+
+    return replace(listing(histogram, Column("value"), Column("count")), table=as_table)
 
 
 def _poll_table(poll: Mapping[str, Any], votes: dict[int, int], definition: Mapping[str, Any]) -> RenderableType:
@@ -106,16 +108,11 @@ def _state(definition: Mapping[str, Any]) -> Iterator[str]:
             yield f"{verb} at {times.shown(instant)}"
 
 
-def _log_row(vote: Mapping[str, Any]) -> list[str]:
-    return [field(vote[name]) for name in ("identifier", "opaque", "value", "timestamp")]
-
-
-def _log_table(votes: Iterable[Mapping[str, Any]]) -> RenderableType:
-    table = table_of("voter", "opaque id", "value", "received (UTC)", right=(2,), folded=(0, 1))
-    for vote in votes:
-        identifier, opaque, value, _ = _log_row(vote)
-        table.add_row(identifier, opaque, value, times.shown(int(vote["timestamp"])))
-    return table if table.row_count else "no votes yet"
-
-
-VOTE_LOG = View(table=_log_table, rows=lambda votes: map(_log_row, votes), items=lambda votes: votes)
+VOTE_LOG = listing(
+    "",
+    Column("identifier", heading="voter", text=field, folds=True),
+    Column("opaque", heading="opaque id", text=field, folds=True),
+    Column("value", text=field, right=True),
+    Column("timestamp", heading="received (UTC)", text=lambda at: times.shown(int(at))),
+    else_shown="no votes yet",
+)

@@ -35,10 +35,16 @@ class View:
 
     table: Callable[[Any], RenderableType]
     """For people on a terminal."""
-    rows: Callable[[Any], Iterable[Sequence[str]]]
+    rows: Callable[[Any], Iterable[Iterable[str]]]
     """For `plain`: fields in a fixed order, made safe by `sanitize.field` or `sanitize.json_text`."""
     items: Callable[[Any], Iterable[object]] = lambda document: [document]
     """For `jsonl`."""
+    columns: Sequence[str] = ()
+    """What the help calls the fields of plain output."""
+
+    def described(self, text: str | None) -> str:
+        """Return the help of a command that prints this, where `$columns` stands for the fields of plain output."""
+        return (text or "").replace("$columns", f"`{'<TAB>'.join(self.columns)}`")
 
 
 class Part(Protocol):

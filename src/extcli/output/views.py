@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from extcli.output import times
+from extcli.output.columns import Column, counts_of, grouped, listing, numbered_table, shown, spaced, table, whole
 from extcli.output.printer import View
 from extcli.output.sanitize import compact, field, json_text, pretty_json, visible
 from extcli.output.times import instant_of
@@ -25,23 +26,6 @@ def bar(share: float, width: int = _BAR) -> str:
     return "█" * whole + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
 
 
-def table_of(*columns: str, right: Sequence[int] = (), folded: Sequence[int] = ()) -> Table:
-    """Return a table without lines. Columns in `folded` wrap; the others are cut off. Those in `right` align right."""
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for index, name in enumerate(columns):
-        folds = index in folded
-        table.add_column(
-            name,
-            justify="right" if index in right else "left",
-            overflow="fold" if folds else "ellipsis",
-            no_wrap=not folds,
-            min_width=min(len(name), 8),
-        )
-    return table
-
-
 def stacked(*parts: RenderableType) -> RenderableType:
     """Return these texts and tables below each other, with blank lines between them."""
     from rich.console import Group
@@ -54,21 +38,22 @@ def stacked(*parts: RenderableType) -> RenderableType:
 # Rankings
 
 
-def _ranking_table(answers: list[dict[str, Any]]) -> RenderableType:
-    table = table_of("", "answer", "score", "", right=(0, 2), folded=(1,))
-    most = max((answer["score"] for answer in answers), default=0) or 1
-    for place, answer in enumerate(answers, 1):
-        table.add_row(str(place), visible(answer["key"]), f"{answer['score']:,}", bar(answer["score"] / most, 20))
-    return table if answers else "no answers yet"
+_ANSWER = (Column("key", heading="answer", folds=True), Column("score", text=grouped, right=True))
 
 
 def ranking(top: int | None) -> View:
     """Return the view of the `top` first answers of a ranking, or of all."""
-    return View(
-        table=lambda document: _ranking_table(document["data"][:top]),
-        rows=lambda document: [(field(answer["key"]), field(answer["score"])) for answer in document["data"][:top]],
-        items=lambda document: document["data"][:top],
-    )
+
+    def first(document: dict[str, Any]) -> list[dict[str, Any]]:
+        return list(document["data"][:top])
+
+    def as_table(document: dict[str, Any]) -> RenderableType:
+        answers = first(document)
+        most = max((answer["score"] for answer in answers), default=0) or 1
+        share = Column("", "score", "", lambda score: bar(score / most, 20))
+        return numbered_table([*_ANSWER, share], answers) if answers else "no answers yet"
+
+    return replace(listing(first, *_ANSWER), table=as_table)
 
 
 # Accumulation
@@ -78,24 +63,14 @@ def _poster(entry: dict[str, Any]) -> str:
     return str(entry.get("user_id") or entry.get("opaque_user_id") or entry.get("opaque_id") or "")
 
 
-def _buffer_table(entries: Iterable[dict[str, Any]]) -> RenderableType:
-    table = table_of("observed (UTC)", "channel", "user", "data", folded=(1, 2, 3))
-    for entry in entries:
-        table.add_row(
-            times.shown(entry["observed"]),
-            visible(str(entry["channel_id"])),
-            visible(_poster(entry)),
-            visible(compact(entry["data"])),
-        )
-    return table if table.row_count else "nothing collected"
-
-
-def _buffer_row(entry: dict[str, Any]) -> list[str]:
-    place = [field(entry["observed"]), field(entry["channel_id"]), field(_poster(entry))]
-    return [*place, json_text(entry["data"])]
-
-
-BUFFER = View(table=_buffer_table, rows=lambda entries: map(_buffer_row, entries), items=lambda entries: entries)
+BUFFER = listing(
+    "",
+    Column("observed", heading="observed (UTC)", text=times.shown),
+    Column("channel_id", heading="channel", text=shown, folds=True),
+    Column("user", _poster, folds=True),
+    Column("data", text=lambda data: visible(compact(data)), plain=json_text, folds=True),
+    else_shown="nothing collected",
+)
 
 
 # Objects
@@ -115,6 +90,7 @@ STORE = View(
     table=_pretty,
     rows=lambda document: [(field(key), json_text(value)) for key, value in _members(document)],
     items=lambda document: [{"key": key, "value": value} for key, value in _members(document)],
+    columns=("key", "JSON"),
 )
 """A JSON object, by member."""
 
@@ -132,12 +108,14 @@ def _fact(name: str, value: object) -> str:
     return f"{text}  ({times.shown(instant)})" if isinstance(instant, int) and instant else text
 
 
+_MEMBERS = (
+    Column("name", lambda pair: pair[0], ""),
+    Column("value", lambda pair: _fact(*pair), "", folds=True),
+)
+
+
 def _record_table(document: Any) -> Table:
-    table = table_of("", "", folded=(1,))
-    table.show_header = False
-    for name, value in _members(document):
-        table.add_row(visible(name), _fact(name, value))
-    return table
+    return table(_MEMBERS, document.items())
 
 
 RECORD = View(
@@ -172,38 +150,26 @@ def _short(name: str) -> str:
     return f"{name[:12]}…" if _DIGEST.fullmatch(name) else name
 
 
-def _moved_table(clock: dict[str, Any]) -> RenderableType:
-    table = table_of("expired", "id", "at (UTC)", folded=(1,))
-    for entry in clock.get("expired", []):
-        table.add_row(visible(entry["kind"]), visible(_short(entry["id"])), times.shown(entry["at"]))
-    facts = ", ".join(f"{name} {value}" for name, value in _clock_facts(clock).items())
-    return stacked(table, facts) if table.row_count else facts
+def _clock_line(clock: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in _clock_facts(clock).items())
 
 
-MOVED_CLOCK = View(
-    table=_moved_table,
-    rows=lambda clock: [
-        [field(entry["kind"]), field(_short(entry["id"])), field(entry["at"])] for entry in clock.get("expired", [])
-    ],
-    items=lambda clock: clock.get("expired", []),
+MOVED_CLOCK = listing(
+    lambda clock: clock.get("expired", []),
+    Column("kind", heading="expired"),
+    Column("id", lambda entry: _short(entry["id"]), folds=True),
+    Column("at", heading="at (UTC)", text=times.shown),
+    else_shown=_clock_line,
+    around=lambda clock, table: stacked(table, _clock_line(clock)),
 )
 """The clock after a move. Programs get what expired."""
 
 
-def _seeded_rows(result: dict[str, Any]) -> list[tuple[str, int]]:
-    return [(name.replace("_", " "), number) for name, number in result["counts"].items() if number]
-
-
-def _seeded_table(result: dict[str, Any]) -> RenderableType:
-    table = table_of("", "", right=(1,))
-    table.show_header = False
-    for name, number in _seeded_rows(result):
-        table.add_row(name, f"{number:,}")
-    return stacked(table, f"clock  {times.shown(result['now'])}")
-
-
-SEEDED = View(
-    table=_seeded_table, rows=lambda result: [(field(name), field(number)) for name, number in _seeded_rows(result)]
+SEEDED = listing(
+    lambda result: [pair for pair in result["counts"].items() if pair[1]],
+    *counts_of(text=spaced, plain=spaced),
+    around=lambda result, table: stacked(table, f"clock  {times.shown(result['now'])}"),
+    items=whole,
 )
 """What a seed put into the service, by kind."""
 
@@ -249,19 +215,19 @@ def _names(document: Any) -> list[str]:
     return [visible(name) for name in document["namespaces"]]
 
 
-def _namespace_table(document: Any) -> RenderableType:
-    details = document.get("details")
-    if not details:  # a service of an earlier version lists names only
-        return "\n".join(_names(document)) or "no namespaces"
-    table = table_of("namespace", "records", "sockets", "age", "last use", right=(1, 2), folded=(0,))
-    for each in details:
-        numbers = (str(each["records"]), str(each["sockets"]), times.span(each["age"] * 1000))
-        table.add_row(visible(each["name"]), *numbers, f"{times.span(each['idle'] * 1000)} ago")
-    return table
-
-
+_NAMESPACE_COLUMNS = (
+    Column("name", heading="namespace", folds=True),
+    Column("records", text=str, right=True),
+    Column("sockets", text=str, right=True),
+    Column("age", text=lambda seconds: times.span(seconds * 1000)),
+    Column("idle", heading="last use", text=lambda seconds: f"{times.span(seconds * 1000)} ago"),
+)
 NAMESPACES = View(
-    table=_namespace_table,
+    table=lambda document: (
+        table(_NAMESPACE_COLUMNS, document["details"])
+        if document.get("details")  # a service of an earlier version lists names only
+        else "\n".join(_names(document)) or "no namespaces"
+    ),
     rows=lambda document: [(name,) for name in _names(document)],
     items=lambda document: document["namespaces"],
 )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from extcli.output import times
+from extcli.output.columns import Column, listing, shown
 from extcli.output.printer import View
 from extcli.output.sanitize import compact, field, json_text, visible
 from extcli.output.views import RECORD
@@ -103,22 +103,16 @@ def facts_of(link: Link) -> dict[str, Any]:
     }
 
 
-def _links_table(links: Sequence[dict[str, Any]]) -> RenderableType:
-    from rich.table import Table
-
-    if not links:
-        return "no links are stored"
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("service", "client id", "channel", "since", "until"):
-        table.add_column(name, overflow="fold")
-    for link in links:
-        names = [visible(str(link[name])) for name in (_SERVICE, _CLIENT_ID, _CHANNEL)]
-        table.add_row(*names, _when(link[_SINCE])[:10], _when(link[_UNTIL])[:10])
-    return table
+def _day(milliseconds: int | None) -> str:
+    return _when(milliseconds)[:10]
 
 
-LINKS = View(
-    table=_links_table,
-    rows=lambda links: [[field(value) for value in link.values()] for link in links],
-    items=lambda links: links,
+LINKS = listing(
+    "",
+    Column("service", text=shown, folds=True),
+    Column("client id", _CLIENT_ID, text=shown, folds=True),
+    Column("channel", _CHANNEL, text=shown, folds=True),
+    Column("since", text=_day, folds=True),
+    Column("until", text=_day, folds=True),
+    else_shown="no links are stored",
 )

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from extcli.errors import CliError, ExitCode
+from extcli.output.columns import table_of
 from extcli.output.printer import View
 from extcli.output.sanitize import field, visible
-from extcli.output.views import bar, stacked, table_of
+from extcli.output.views import bar, stacked
 from extcli.session import Session
 from extcli.simulate.expectations import Expectation
 from extcli.simulate.outcome import Comparison, Point, Tally, Verdict

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from extcli.output import times
-from extcli.output.printer import View
-from extcli.output.sanitize import field, visible
-from extcli.output.views import stacked, table_of
+from extcli.output.columns import Column, counts_of, grouped, listing, whole
+from extcli.output.sanitize import visible
+from extcli.output.views import stacked
 from extcli.snapshots.comparison import Comparison
 from extcli.snapshots.content import Header, Records, lines_of
 from extcli.snapshots.files import size
@@ -21,16 +21,8 @@ if TYPE_CHECKING:
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
 
-def _counts_table(answer: Mapping[str, Any]) -> RenderableType:
-    table = table_of("records", "", right=(1,))
-    for name, count in answer["counts"].items():
-        table.add_row(visible(name), f"{count:,}")
-    return table if table.row_count else "no records"
-
-
-COUNTS = View(
-    table=_counts_table,
-    rows=lambda answer: [(field(name), field(count)) for name, count in answer["counts"].items()],
+COUNTS = listing(
+    lambda answer: answer["counts"].items(), *counts_of("type", "records"), else_shown="no records", items=whole
 )
 """The answer to a load."""
 
@@ -63,24 +55,24 @@ def clock_text(header: Header | Mapping[str, int]) -> str:
     return f"{times.span(offset)} {'ahead' if offset > 0 else 'behind'}" if offset else "real time"
 
 
-def _facts_table(facts: Mapping[str, Any]) -> RenderableType:
-    table = table_of("records", "kind", "", right=(2,), folded=(1,))
-    for each in facts["records"]:
-        table.add_row(visible(each["type"]), visible(each["kind"]), f"{each['count']:,}")
-    text = "\n".join(
-        (
-            f"clock    {clock_text(facts['clock'])}",
-            f"keys     {'yes' if facts['keys'] else 'no'}",
-            f"saved by extcli {visible(facts['version'])}, {visible(facts['environment'])}",
-            f"size     {facts['bytes']:,} bytes",
-        )
+def _facts_text(facts: Mapping[str, Any], records: RenderableType) -> RenderableType:
+    lines = (
+        f"clock    {clock_text(facts['clock'])}",
+        f"keys     {'yes' if facts['keys'] else 'no'}",
+        f"saved by extcli {visible(facts['version'])}, {visible(facts['environment'])}",
+        f"size     {facts['bytes']:,} bytes",
     )
-    return stacked(text, table if table.row_count else "no records")
+    return stacked("\n".join(lines), records)
 
 
-FACTS = View(
-    table=_facts_table,
-    rows=lambda facts: [[field(each[name]) for name in ("type", "kind", "count")] for each in facts["records"]],
+FACTS = listing(
+    "records",
+    Column("type", heading="records"),
+    Column("kind", folds=True),
+    Column("count", heading="", text=grouped, right=True),
+    else_shown=lambda facts: _facts_text(facts, "no records"),
+    around=_facts_text,
+    items=whole,
 )
 
 
@@ -104,27 +96,25 @@ def difference(found: Comparison) -> dict[str, Any]:
     }
 
 
-def _difference_row(each: Mapping[str, Any]) -> list[str]:
-    key = " ".join(part or "-" for part in (*each["key"], *each["of"]))
-    return [_SIGNS[each["change"]], each["type"], key, ", ".join(each.get("fields", ()))]
+def _changes(document: Mapping[str, Any]) -> list[dict[str, str]]:
+    headers = [{"sign": _SIGNS["changed"], "type": "header", "key": name, "fields": ""} for name in document["header"]]
+    return headers + [
+        {
+            "sign": _SIGNS[each["change"]],
+            "type": each["type"],
+            "key": " ".join(part or "-" for part in (*each["key"], *each["of"])),
+            "fields": ", ".join(each.get("fields", ())),
+        }
+        for each in document["records"]
+    ]
 
 
-def _difference_table(document: Mapping[str, Any]) -> RenderableType:
-    if document["equal"]:
-        return "no difference"
-    table = table_of("", "record", "key", "changed fields", folded=(2, 3))
-    for name in document["header"]:
-        table.add_row("~", "header", name, "")
-    for each in document["records"]:
-        table.add_row(*map(visible, _difference_row(each)))
-    return table if table.row_count else "the records are the same, in another order"
-
-
-DIFFERENCE = View(
-    table=_difference_table,
-    rows=lambda document: [
-        *(("~", "header", name, "") for name in document["header"]),
-        *([field(part) for part in _difference_row(each)] for each in document["records"]),
-    ],
+DIFFERENCE = listing(
+    _changes,
+    Column("|".join(_SIGNS.values()), "sign", ""),
+    Column("type", heading="record"),
+    Column("key", folds=True),
+    Column("fields", heading="changed fields", folds=True),
+    else_shown=lambda document: "no difference" if document["equal"] else "the records are the same, in another order",
     items=lambda document: document["records"],
 )

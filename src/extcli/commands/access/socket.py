@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,15 +14,59 @@ from extcli.cli.json_input import read_json
 from extcli.cli.shared_options import command, noun
 from extcli.commands.watching import Watch, repeat
 from extcli.errors import ExpectationFailed, UsageError
-from extcli.output import views
-from extcli.output.sanitize import json_text
+from extcli.output import times, views
+from extcli.output.columns import Column, listing, shown
+from extcli.output.printer import View
+from extcli.output.sanitize import field, json_text, visible
 from extcli.session import Session
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
 
 app = noun("The WebSocket: send requests, print updates, list and close sockets.")
 
 Number = Annotated[int | None, typer.Argument(metavar="N", help="The socket's number in `socket list`.")]
 All = Annotated[bool, typer.Option("--all", help="All open sockets.")]
 NoAuth = Annotated[bool, typer.Option("--no-auth", help="Skip authentication.")]
+
+
+def _around(document: dict[str, Any], table: Table) -> RenderableType:
+    """Add below the table what each socket follows: there may be many topics."""
+    follows = [
+        f"{each['number']} {'is stalled, and ' if each['stalled'] else ''}follows "
+        + (visible(", ".join(each["subscriptions"])) or "nothing")
+        for each in document["sockets"]
+    ]
+    if hidden := document["total"] - table.row_count:
+        table.add_row("", f"{hidden:,} more")
+    return views.stacked(table, "\n".join(follows))
+
+
+SOCKETS = listing(
+    "sockets",
+    Column("number", heading="", text=shown, right=True),
+    Column("kind", text=shown),
+    Column("client id", "client_id", text=shown, folds=True),
+    Column("role", text=shown),
+    Column("channel", "channel_id", text=shown, folds=True),
+    Column("", "user_id", "user", shown, folds=True),
+    Column("in", "requests", text=shown, right=True),
+    Column("out", "frames", text=shown, right=True),
+    Column("unread", text=shown, right=True),
+    Column("", "opened_at", "opened", lambda at: times.shown(at)[11:19]),
+    Column("state", lambda each: "stalled" if each["stalled"] else "open", None),
+    Column("subscriptions", lambda each: " ".join(each["subscriptions"]), None),
+    Column("user", "user_id", None),
+    else_shown="no open sockets",
+    around=_around,
+)
+SELECTED = View(
+    table=lambda document: ", ".join(map(str, document["sockets"])) or "no open sockets",
+    rows=lambda document: [(field(number),) for number in document["sockets"]],
+    items=lambda document: document["sockets"],
+)
+"""The numbers of sockets that were closed, stalled or released."""
 
 
 @command(app)
@@ -92,21 +136,19 @@ def repl(session: Session, no_auth: NoAuth = False, yes: Yes = False) -> None:
     Repl(session.websocket, session.output).run()
 
 
-@command(app, "list")
+@command(app, "list", prints=SOCKETS)
 def list_sockets(session: Session, watch: Watch = False) -> None:
     """List the open sockets of the emulator.
 
     Shows games and pages, and what they follow. --client-id and --channel limit the list.
-    Plain output is number, kind, client id, role, channel, messages received and sent,
-    unread bytes, `stalled` or `open`, subscriptions, user.
+    Plain output is $columns,
+    with messages received and sent, unread bytes, and `stalled` or `open`.
 
     \b
     Examples:
       extcli socket list
       extcli socket list --watch
     """
-    from extcli.output.socket_views import SOCKETS
-
     flags = session.resolver.flags
     control = session.control()
     limits = {"client_id": flags.client_id, "channel_id": flags.channel}
@@ -130,8 +172,6 @@ def close(
       extcli socket close 12
       extcli socket close --all --code 1012 --reason "service restart"
     """
-    from extcli.output.socket_views import SELECTED
-
     closing = {**_selection(number, every, "close"), "code": code, "reason": reason}
     session.output.show(session.control().close_sockets(closing), SELECTED)
 
@@ -154,8 +194,6 @@ def stall(
       extcli socket stall 12
       extcli socket stall --all --release
     """
-    from extcli.output.socket_views import SELECTED
-
     stalling = {**_selection(number, every, "stall"), "stalled": not release}
     session.output.show(session.control().stall_sockets(stalling), SELECTED)
 

@@ -17,6 +17,7 @@ from extcli.config import secret_lookup
 from extcli.config.settings import Identity
 from extcli.errors import CliError, Refused, UsageError
 from extcli.output import times, views
+from extcli.realtime import views as link_views
 from extcli.session import BACKEND, VIEWER, Session
 
 app = noun("Tokens: the JWT in every Authorization header, after the client id.")
@@ -130,17 +131,15 @@ def refresh(session: Session, header: Header = False) -> None:
     _print(session, login.renew(session, login.stored_link(session)).access, header)
 
 
-@command(app, "list")
+@command(app, "list", prints=link_views.LINKS)
 def list_links(session: Session) -> None:
     """List the stored links, without their tokens. Sends nothing.
 
-    Plain output is `service<TAB>client id<TAB>channel<TAB>since<TAB>until`, with times in
+    Plain output is $columns, with times in
     Unix milliseconds.
 
     Example: extcli token list
     """
-    from extcli.realtime import views as link_views
-
     session.output.show_value([link_views.facts_of(link) for link in session.link_store.all()], link_views.LINKS)
 
 

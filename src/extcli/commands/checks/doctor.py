@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from extcli.cli.shared_options import shared
+from extcli.doctor.findings import FINDINGS, Status
 from extcli.errors import ExpectationFailed
 from extcli.session import Session
 
 _SECONDS = 5.0
 
 
-@shared
+@partial(shared, prints=FINDINGS)
 def doctor(
     session: Session,
     poll: Annotated[
@@ -26,7 +28,7 @@ def doctor(
     nothing, and waits up to --timeout (default 5s) for each answer. Votes over an hour old
     are a failure in POLL, and a note in other polls.
 
-    Plain output is `status<TAB>check<TAB>meaning<TAB>action`.
+    Plain output is $columns.
 
     \b
     Examples:
@@ -34,7 +36,6 @@ def doctor(
       extcli doctor lunch -o json
     """
     from extcli.doctor.checks import findings
-    from extcli.doctor.findings import FINDINGS, Status
 
     session.http.set_timeout(session.resolver.timeout(_SECONDS))
     found = list(findings(session, poll))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from extcli.cli.shared_options import command, noun
 from extcli.commands.checks.conditions import Condition, add_conditions
-from extcli.commands.checks.parity import parity
+from extcli.commands.checks.parity import VERDICTS, parity
 from extcli.session import Session
 
 app = noun("Check a condition now: exits 7 if it is not met. `extcli wait` also waits for it.")
@@ -17,4 +17,4 @@ def _meet(session: Session, condition: Condition) -> None:
 
 
 add_conditions(app, "expect", "Expect", _meet)
-command(app)(parity)
+command(app, prints=VERDICTS)(parity)

@@ -15,6 +15,7 @@ from extcli.cli.confirm import in_production
 from extcli.cli.journal_filters import Since, filtered
 from extcli.cli.shared_options import command, noun_and_command
 from extcli.errors import UsageError
+from extcli.journal import views
 from extcli.output.format import Format
 from extcli.output.sanitize import compact
 from extcli.session import Session
@@ -57,7 +58,7 @@ def _logs(
     how many entries were lost; so does jsonl, by {"lost": 12}. -f ends after --count
     entries or, if given, --timeout.
 
-    Plain output is `time<TAB>status<TAB>request<TAB>caller<TAB>ms<TAB>id<TAB>note`, with the
+    Plain output is $columns, with the
     time in Unix milliseconds.
 
     \b
@@ -66,7 +67,7 @@ def _logs(
       extcli logs -f --path vote --role viewer
       extcli logs --since 5m --production stage -o jsonl
     """
-    from extcli.journal import reading, views
+    from extcli.journal import reading
 
     _choose(session, ns)
     if not follow:
@@ -92,7 +93,6 @@ def _logs(
 
 def _print_all(session: Session, items: Iterable[dict[str, Any]], count: int | None) -> int:
     """Print entries as they come, one flushed line each, at most `count`. Returns how many."""
-    from extcli.journal import views
     from extcli.output.streams import flush
 
     output, shown, clients = session.output, 0, set[str]()
@@ -127,7 +127,7 @@ def _choose(session: Session, name: str | None) -> None:
         session.http = session.http.at(root if name == "default" else f"{root}/_ns/{name}")
 
 
-app = noun_and_command(_logs)
+app = noun_and_command(_logs, prints=views.ENTRIES)
 
 
 @command(app)
@@ -151,7 +151,7 @@ def show(
       extcli logs show latest
       extcli logs show latest --copy-as curl
     """
-    from extcli.journal import reading, views
+    from extcli.journal import reading
 
     _choose(session, ns)
     entry = reading.find(session, id)
@@ -224,7 +224,7 @@ def _write(session: Session, path: Path, lines: Iterable[str]) -> None:
         raise cannot_be_written(path, error) from None
 
 
-@command(app)
+@command(app, prints=views.REPLAYS)
 def replay(
     session: Session,
     id: Id,
@@ -238,7 +238,7 @@ def replay(
     request whose body was longer than 4 KiB or had a secret. `latest` is the latest
     request below /v1/e/.
 
-    Plain output is `status before<TAB>status<TAB>same body<TAB>request id`.
+    Plain output is $columns.
 
     \b
     Examples:
@@ -246,7 +246,7 @@ def replay(
       extcli logs replay latest --times 3
     """
     from extcli.api.call import SERVICE
-    from extcli.journal import reading, views
+    from extcli.journal import reading
     from extcli.journal.replay import replay as repeat
 
     if in_production(session):

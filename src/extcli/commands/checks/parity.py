@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
 
 from extcli.errors import ExpectationFailed, Refused, UsageError
-from extcli.output.printer import View
-from extcli.output.sanitize import field, visible
+from extcli.output.columns import Column, listing
+from extcli.output.sanitize import visible
 from extcli.parity import SHAPE, Selection, lines_of
 from extcli.reading.shapes import document_of
 from extcli.session import Session
+
+VERDICTS = replace(
+    listing(
+        "rules",
+        Column("rule", plain=str),
+        Column("verdict", plain=str),
+        Column("count", plain=str),
+        Column("first request", lambda each: each["examples"][0]["request_id"]),
+        Column("latest request", lambda each: each["examples"][-1]["request_id"]),
+    ),
+    table=lambda document: "",  # the error says it
+)
 
 
 def parity(
@@ -32,7 +45,7 @@ def parity(
     last reset. `unknown` must be named: without --extensions, the service cannot say
     whether production accepts a token.
 
-    Plain output is `rule<TAB>verdict<TAB>count<TAB>first request<TAB>latest request`.
+    Plain output is $columns.
 
     \b
     Examples:
@@ -65,15 +78,3 @@ class ProductionDiffers(ExpectationFailed):
     def lines(self) -> list[str]:
         """Return each rule with what it means and its requests."""
         return [*super().lines(), *map(visible, lines_of(self._found))]
-
-
-def _row(seen: Mapping[str, Any]) -> list[str]:
-    ids = [field(each["request_id"]) for each in seen["examples"]]
-    return [seen["rule"], seen["verdict"], str(seen["count"]), ids[0], ids[-1]]
-
-
-VERDICTS = View(
-    table=lambda document: "",  # the error says it
-    rows=lambda document: map(_row, document["rules"]),
-    items=lambda document: document["rules"],
-)

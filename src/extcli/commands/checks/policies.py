@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -10,15 +12,35 @@ import typer
 from extcli.cli.shared_options import shared
 from extcli.errors import CliError, UsageError
 from extcli.output import views
-from extcli.output.printer import View
-from extcli.output.sanitize import field, visible
+from extcli.output.columns import Column, listing, table_of
+from extcli.output.sanitize import visible
 from extcli.rulings import rulings
 from extcli.session import Session
 
 _SECONDS = 5.0
 
 
-@shared
+def _summary(ruling: dict[str, Any]) -> str:
+    """Return what was seen of a ruling: the worst result of its rules; empty if none was probed."""
+    statuses = {each["status"] for each in ruling.get("rules", [])}
+    return next((each for each in ("fail", "unknown", "pass") if each in statuses), "")
+
+
+def _first(text: str) -> str:
+    """Return the first sentence of a text, without its full stop."""
+    return text.partition("\n")[0].partition(". ")[0].rstrip(".")
+
+
+_VIEW = listing(
+    "rulings",
+    Column("id", heading="ruling", text=str),
+    Column("seen", _summary, text=str),
+    Column("text", heading="choice", text=lambda text: visible(_first(text)), folds=True),
+    Column("why", lambda each: each.get("why", ""), None),
+)
+
+
+@partial(shared, prints=_VIEW)
 def policies(
     session: Session,
     id: Annotated[str | None, typer.Argument(metavar="ID", help="Only this ruling, with its whole text.")] = None,
@@ -28,7 +50,7 @@ def policies(
     If a service answers at the URL, the rules of `extcli conform` that only read are probed
     there, and each ruling has what was seen: pass, fail, unknown, or nothing.
 
-    Plain output is `id<TAB>seen<TAB>text<TAB>why`.
+    Plain output is $columns.
 
     \b
     Examples:
@@ -46,7 +68,7 @@ def policies(
         document["rulings"] = [{**each, "rules": seen[each["id"]]} for each in found]
     except CliError as error:
         session.output.note(f"what a service does is not shown: {error.what}")
-    session.output.show_value(document, _VIEW if id is None else _ONE)
+    session.output.show_value(document, _VIEW if id is None else replace(_VIEW, table=_one))
 
 
 def _seen(session: Session, ids: list[str]) -> dict[str, list[dict[str, Any]]]:
@@ -59,24 +81,6 @@ def _seen(session: Session, ids: list[str]) -> dict[str, list[dict[str, Any]]]:
     rules = [each for each in all_rules() if each.source in ids]
     found = [as_json(each) for each in results(rules, target)]
     return {id: [each for each in found if each["source"] == id] for id in ids}
-
-
-def _summary(ruling: dict[str, Any]) -> str:
-    """Return what was seen of a ruling: the worst result of its rules; empty if none was probed."""
-    statuses = {each["status"] for each in ruling.get("rules", [])}
-    return next((each for each in ("fail", "unknown", "pass") if each in statuses), "")
-
-
-def _first(text: str) -> str:
-    """Return the first sentence of a text, without its full stop."""
-    return text.partition("\n")[0].partition(". ")[0].rstrip(".")
-
-
-def _table(document: dict[str, Any]) -> Any:
-    table = views.table_of("ruling", "seen", "choice", folded=(2,))
-    for each in document["rulings"]:
-        table.add_row(each["id"], _summary(each), visible(_first(each["text"])))
-    return table
 
 
 def _one(document: dict[str, Any]) -> Any:
@@ -93,22 +97,10 @@ def _paragraphs(ruling: dict[str, Any]) -> Iterator[str]:
 def _rule_tables(ruling: dict[str, Any]) -> Iterator[Any]:
     if not ruling.get("rules"):
         return
-    table = views.table_of("", "rule", "what must hold", folded=(2,))
+    made = table_of("", "rule", "what must hold", folded=(2,))
     for each in ruling["rules"]:
         lines = [each["sentence"]]
         lines += [f"→ {each['reason']}"] if "reason" in each else []
         lines += [f"expected {each['expected']}, seen {each['seen']}"] if "seen" in each else []
-        table.add_row(each["status"], each["rule"], "\n".join(map(visible, lines)))
-    yield table
-
-
-def _row(ruling: dict[str, Any]) -> list[str]:
-    return [field(each) for each in (ruling["id"], _summary(ruling), ruling["text"], ruling.get("why", ""))]
-
-
-_VIEW = View(
-    table=_table,
-    rows=lambda document: map(_row, document["rulings"]),
-    items=lambda document: document["rulings"],
-)
-_ONE = View(table=_one, rows=_VIEW.rows, items=_VIEW.items)
+        made.add_row(each["status"], each["rule"], "\n".join(map(visible, lines)))
+    yield made

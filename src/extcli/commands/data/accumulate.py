@@ -12,6 +12,7 @@ import typer
 from extcli.api.call import encoded
 from extcli.cli.json_input import read_bytes, read_pairs
 from extcli.cli.shared_options import Skip, command, noun
+from extcli.commands.data.listing import BUFFERS, show_all
 from extcli.errors import UsageError
 from extcli.output import times, views
 from extcli.session import BACKEND, BROADCASTER, VIEWER, Session
@@ -96,7 +97,7 @@ def _is_pair(word: str) -> bool:
     return "=" in word and word[0] not in '{["@='
 
 
-@command(app)
+@command(app, prints=views.BUFFER)
 def get(
     session: Session,
     buffer: Annotated[str, typer.Argument(metavar="ID", help="The buffer's id.")] = "default",
@@ -107,7 +108,7 @@ def get(
 ) -> None:
     """Read a buffer, newest first. Acts as broadcaster; --as backend reads all channels.
 
-    Plain output is `observed<TAB>channel_id<TAB>user<TAB>data`. A duration counts back from the
+    Plain output is $columns. A duration counts back from the
     emulator's clock, or else from this machine's.
 
     \b
@@ -120,15 +121,13 @@ def get(
         session.output.show_stream(answer, "data.item", views.BUFFER)
 
 
-@command(app, "list")
+@command(app, "list", prints=BUFFERS)
 def list_buffers(session: Session) -> None:
     """List the buffers of all channels. Acts as backend; --channel selects a channel.
 
     --as broadcaster lists those of the broadcaster's channel. Plain output is
-    `id<TAB>channel<TAB>entries<TAB>latest entry`, with the time in Unix ms.
+    $columns, with the time in Unix ms.
 
     Example: extcli accumulate list --channel 1001
     """
-    from extcli.commands.data.listing import show_all
-
-    show_all(session, session.service(BACKEND).list_buffers, "buffers")
+    show_all(session, session.service(BACKEND).list_buffers, "buffers", BUFFERS)

@@ -10,7 +10,8 @@ import typer
 from extcli.cli.json_input import read_bytes
 from extcli.cli.shared_options import command, noun
 from extcli.errors import UsageError
-from extcli.output import game_views, views
+from extcli.output import times, views
+from extcli.output.columns import Column, listing
 from extcli.output.sanitize import visible
 from extcli.session import VIEWER, Session
 
@@ -22,6 +23,19 @@ _LIFETIME = 15 * 60
 Purchase = Annotated[str | None, typer.Argument(metavar="ID", help="The purchase's id, as `bits list` shows it.")]
 Sku = Annotated[str | None, typer.Option(metavar="SKU", help="With --user, instead of ID: the product.")]
 User = Annotated[str | None, typer.Option(metavar="ID", help="With --sku: the buyer, whose oldest purchase is meant.")]
+
+PURCHASES = listing(
+    "transactions",
+    Column("posted", "timestamp", "posted (UTC)", times.shown),
+    Column("id", folds=True),
+    Column("sku", heading="product", folds=True),
+    Column("cost", heading=None),
+    Column("", lambda each: f"{each['cost']:,} {each['currency']}", "cost", right=True),
+    Column("currency", heading=None),
+    Column("user", "userId", "buyer", folds=True),
+    else_shown="no outstanding purchases",
+    plain=("id", "sku", "cost", "currency", "user", "posted"),
+)
 
 
 @command(app)
@@ -65,19 +79,18 @@ def purchase(
     session.output.show_value({"id": transaction}, views.SOLE_VALUE)
 
 
-@command(app, "list")
+@command(app, "list", prints=PURCHASES)
 def list_purchases(
     session: Session, sku: Annotated[str, typer.Argument(metavar="SKU", help="The product; * is all.")] = "*"
 ) -> None:
     """List up to 10 unsettled purchases, oldest first. Acts as broadcaster.
 
     An unsettled purchase is neither validated nor refunded. Asks over the WebSocket, with a
-    stored link if there is one, unless you pass --as or a token. Plain output is
-    `id<TAB>sku<TAB>cost<TAB>currency<TAB>user<TAB>posted`.
+    stored link if there is one, unless you pass --as or a token. Plain output is $columns.
 
     Example: extcli bits list hat
     """
-    session.output.show_value(_request(session, "get", {"sku": sku}), game_views.PURCHASES)
+    session.output.show_value(_request(session, "get", {"sku": sku}), PURCHASES)
 
 
 @command(app)

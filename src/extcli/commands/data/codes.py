@@ -91,12 +91,12 @@ def upload(
             session.output.report(line)
 
 
-@command(app)
+@command(app, prints=code_views.CHECKED_SETS)
 def check(session: Session, sets: Sets, column: Column = None, form: Form = None) -> None:
     """Check sets of codes as `upload` does, and send nothing.
 
-    Errors are named by line, with exit code 2. Plain output is `index`, `name`, `codes`,
-    `longest`, `duplicates` and `in earlier sets`, separated by tabs.
+    Errors are named by line, with exit code 2. Plain output is
+    $columns, the last for a dry run of `upload`.
 
     Example: extcli codes check --set Hat=hats.txt
     """
@@ -106,24 +106,24 @@ def check(session: Session, sets: Sets, column: Column = None, form: Form = None
         errors.raise_any(sends=False)
 
 
-@command(app, "list")
+@command(app, "list", prints=code_views.SETS)
 def list_sets(session: Session) -> None:
     """List the active sets, with the codes handed out and left. Acts as backend.
 
-    Plain output is `index<TAB>name<TAB>handed out<TAB>left`.
+    Plain output is $columns.
 
     Example: extcli codes list
     """
     session.output.show(session.service(BACKEND).list_codes(), code_views.SETS)
 
 
-@command(app)
+@command(app, prints=code_views.distributed({}))
 def rm(session: Session, yes: Yes = False) -> None:
     """End all sets, and print how many codes each handed out. Acts as backend.
 
     Viewers keep the codes they have redeemed, but can redeem no more. Asks for
     confirmation, except in a sandbox; --yes skips it. Plain output is
-    `index<TAB>name<TAB>handed out`.
+    $columns.
 
     Example: extcli codes rm --yes
     """
@@ -222,22 +222,22 @@ def mark_from_list(
     )
 
 
-@command(app)
+@command(app, prints=code_views.ELIGIBILITY)
 def eligible(session: Session) -> None:
     """Show how many codes of each set the viewer may redeem. Acts as viewer:U1.
 
-    Plain output is `index<TAB>count`.
+    Plain output is $columns.
 
     Example: extcli codes eligible --as viewer:U2
     """
     session.output.show(session.service(VIEWER).read_eligibility(), code_views.ELIGIBILITY)
 
 
-@command(app)
+@command(app, prints=code_views.redeemed(reveal=True))
 def redeemed(session: Session, reveal: Reveal = False) -> None:
     """List the codes the viewer has redeemed. Acts as viewer:U1.
 
-    Tables mask the codes; all other formats show them. Plain output is `index<TAB>code`.
+    Tables mask the codes; all other formats show them. Plain output is $columns.
 
     Example: extcli codes redeemed --as viewer:U2 --reveal
     """

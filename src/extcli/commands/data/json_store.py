@@ -22,9 +22,9 @@ Document = Annotated[
 ]
 
 
-@command(app)
+@command(app, prints=views.STORE)
 def get(session: Session, store: Store) -> None:
-    """Read an object. Acts as viewer:U1. Plain output is `key<TAB>JSON`.
+    """Read an object. Acts as viewer:U1. Plain output is $columns.
 
     Exits 4 if nothing is stored under the id.
 

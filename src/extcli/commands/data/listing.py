@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from extcli.errors import TooLarge, UnexpectedAnswer, shortened
+from extcli.output.columns import Column, grouped, instant, listing, shown
 from extcli.output.format import Format
-from extcli.output.listing_views import VIEWS
 from extcli.output.printer import Answer, View
 from extcli.reading.shapes import document_of
 from extcli.reading.streams import LARGEST_WHOLE
@@ -16,12 +17,33 @@ END = "0"
 """The cursor of the first page, and `next` of the last."""
 
 
-def show_all(session: Session, read: Callable[[str], Answer], member: str, view: View | None = None) -> None:
+def _status(poll: dict[str, Any]) -> str:
+    """Return the status of a poll, which refuses votes if it is disabled."""
+    return f"{poll.get('status', '')}{', disabled' if poll.get('disabled') else ''}"
+
+
+def _listing(member: str, counted: str, latest: str, *own: Column) -> View:
+    return listing(
+        member,
+        Column("id", text=shown, folds=True),
+        Column("channel", "channel_id", text=shown, folds=True),
+        Column(counted, "count", text=grouped, right=True),
+        *own,
+        Column(latest, "latest", "latest (UTC)", instant),
+        else_shown=f"no {member}",
+    )
+
+
+POLLS = _listing("polls", "votes", "latest vote", Column("status", _status))
+RANKINGS = _listing("rankings", "answers", "latest answer")
+BUFFERS = _listing("buffers", "entries", "latest entry")
+
+
+def show_all(session: Session, read: Callable[[str], Answer], member: str, view: View) -> None:
     """Print all pages: as one table or JSON document, or else each as it arrives. `read` returns the page at a cursor.
 
     A list of one page is printed as JSON byte for byte.
     """
-    view = view or VIEWS[member]
     cursor, found, seen = END, [], set[str]()
     size = 0
     as_one = session.output.format in (Format.TABLE, Format.JSON) or session.output.query is not None

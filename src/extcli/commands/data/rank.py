@@ -10,6 +10,7 @@ import typer
 from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import Columns, Concurrency, Skip, command, noun
 from extcli.commands.data.deletion import AllChannels, delete
+from extcli.commands.data.listing import RANKINGS, show_all
 from extcli.commands.watching import Watch, repeat
 from extcli.errors import UsageError
 from extcli.output import views
@@ -55,7 +56,7 @@ def submit(
     sender.send(session, answers, operations.answers(ranking), acts_as=VIEWER, concurrency=concurrency)
 
 
-@command(app)
+@command(app, prints=views.ranking(None))
 def get(
     session: Session,
     ranking: Ranking = "default",
@@ -64,7 +65,7 @@ def get(
 ) -> None:
     """Print the most frequent answers, at most 100. Acts as broadcaster.
 
-    Plain output is `key<TAB>score`. --top does not affect json, the service's own answer.
+    Plain output is $columns. --top does not affect json, the service's own answer.
 
     Example: extcli rank get colour --top 10
     """
@@ -96,15 +97,13 @@ def rm(session: Session, ranking: Ranking = "default", all_channels: AllChannels
     )
 
 
-@command(app, "list")
+@command(app, "list", prints=RANKINGS)
 def list_rankings(session: Session) -> None:
     """List the rankings of all channels. Acts as backend; --channel selects a channel.
 
     --as broadcaster lists those of the broadcaster's channel. Plain output is
-    `id<TAB>channel<TAB>answers<TAB>latest answer`, with the time in Unix ms.
+    $columns, with the time in Unix ms.
 
     Example: extcli rank list --channel 1001
     """
-    from extcli.commands.data.listing import show_all
-
-    show_all(session, session.service(BACKEND).list_rankings, "rankings")
+    show_all(session, session.service(BACKEND).list_rankings, "rankings", RANKINGS)

@@ -81,10 +81,10 @@ def store_app(stores: StoreNoun) -> typer.Typer:
     app = noun(stores.summary)
 
     def add(name: str, function: Callable[..., None], *, loses: str = "") -> None:
-        function.__doc__ = Template(function.__doc__ or "").substitute(
+        function.__doc__ = Template(function.__doc__ or "").safe_substitute(
             name=stores.name, writers=stores.writers, patch_note=stores.patch_note
         )
-        command(app, name, loses=loses)(function)
+        command(app, name, loses=loses, prints=views.STORE)(function)
 
     add("get", _get_of_users(stores) if stores.has_users else _get(stores))
     add("set", _set(stores), loses=f"the content of {stores.name} {{scope}} is replaced")
@@ -95,7 +95,7 @@ def store_app(stores: StoreNoun) -> typer.Typer:
 
 def _get(stores: StoreNoun) -> Callable[..., None]:
     def get(session: Session, scope: str = scope_argument(stores.scopes)) -> None:
-        """Read a store. Acts as viewer:U1. Plain output is `key<TAB>JSON`.
+        """Read a store. Acts as viewer:U1. Plain output is $columns.
 
         Example: extcli $name get channel
         """
@@ -109,7 +109,7 @@ def _get_of_users(stores: StoreNoun) -> Callable[..., None]:
     def get(
         session: Session, scope: str = scope_argument(stores.scopes), users: Users = None, user: OneUser = None
     ) -> None:
-        """Read a store. Acts as viewer:U1, or as backend for hidden. Plain output is `key<TAB>JSON`.
+        """Read a store. Acts as viewer:U1, or as backend for hidden. Plain output is $columns.
 
         The store `viewer` of another user needs --channel, too.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,18 +10,87 @@ import typer
 from extcli.cli.option_groups import with_options
 from extcli.cli.shared_options import command, noun
 from extcli.errors import Refused, UsageError
-from extcli.output import game_views, views
+from extcli.output import views
+from extcli.output.columns import Column, grouped, listing, whole
 from extcli.output.printer import View
-from extcli.output.sanitize import visible
+from extcli.output.sanitize import field, visible
 from extcli.reading.shapes import document_of
 from extcli.session import BACKEND, VIEWER, Session
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from extcli.api.client import Service
 
 app = noun("Trivia: questions with options, one vote per user, teams by channel, and a leaderboard.")
 
 _STATES = ("inactive", "unlocked", "locked", "results")
+_STATE = "state-"
+
+
+def _result(name: str) -> Callable[[dict[str, Any]], Any]:
+    return lambda question: question["results"].get(name, "")
+
+
+def _state(question: dict[str, Any]) -> Any:
+    return question["state"].removeprefix(_STATE)
+
+
+def _option_ids(question: dict[str, Any]) -> str:
+    return ", ".join(visible(option["id"]) for option in question["options"])
+
+
+QUESTIONS = listing(
+    "questions",
+    Column("id"),
+    Column("state", _state),
+    Column("name", heading="question", folds=True),
+    Column("", _option_ids, "options", folds=True),
+    Column("own vote", _result("you"), "yours"),
+    Column("winner", _result("winner")),
+    else_shown="no questions",
+)
+
+
+def _options(question: dict[str, Any]) -> list[dict[str, str]]:
+    """Return id, name and marks of each option."""
+    results = question["results"]
+    marks = (("winner", results.get("winner")), ("yours", results.get("you")))
+    return [
+        {**each, "mark": ", ".join(mark for mark, option in marks if option == each["id"])}
+        for each in question["options"]
+    ]
+
+
+def _with_title(question: dict[str, Any], options: RenderableType) -> RenderableType:
+    from rich.console import Group
+    from rich.text import Text
+
+    title = f"{visible(question['id'])} ({visible(_state(question))})  {visible(question['name'])}".rstrip()
+    return Group(Text(title), options)
+
+
+QUESTION = listing(
+    _options,
+    Column("option", "id"),
+    Column("name", folds=True),
+    Column("mark", heading=""),
+    else_shown=lambda question: _with_title(question, "no options"),
+    around=_with_title,
+    items=whole,
+)
+
+LEADERBOARD = listing(
+    "leaderboard",
+    Column("team", "team_id", folds=True),
+    Column("score", "combined_score", text=grouped, right=True),
+    else_shown="no teams yet",
+    numbered=True,
+)
+TEAM = View(
+    table=lambda document: visible(document["id"]) or "no team yet",
+    rows=lambda document: [(field(document["id"]),)] if document["id"] else [],
+)
 
 Question = Annotated[str, typer.Argument(metavar="QUESTION", help="The question's id.")]
 OptionId = Annotated[str, typer.Argument(metavar="OPTION", help="The option's id.")]
@@ -51,33 +120,32 @@ def _edited(present: Mapping[str, Any], texts: Mapping[str, Any], id: str) -> di
 
 
 def _checked_state(name: str) -> str:
-    name = name.removeprefix("state-")
+    name = name.removeprefix(_STATE)
     if name not in _STATES:
         raise typer.BadParameter(f"{name!r} is not one of {', '.join(_STATES)}")
     return name
 
 
-@command(app, "list")
+@command(app, "list", prints=QUESTIONS)
 def list_questions(session: Session) -> None:
     """List the questions with the caller's votes and the winners. Acts as viewer:U1.
 
-    --as backend lists inactive questions, too. Plain output is
-    `id<TAB>state<TAB>name<TAB>own vote<TAB>winner`.
+    --as backend lists inactive questions, too. Plain output is $columns.
 
     Example: extcli trivia list --as backend
     """
-    session.output.show(session.service(VIEWER).read_questions(), game_views.QUESTIONS)
+    session.output.show(session.service(VIEWER).read_questions(), QUESTIONS)
 
 
-@command(app)
+@command(app, prints=QUESTION)
 def get(session: Session, question: Question) -> None:
     """Print a question and its options. Acts as viewer:U1; --as backend reads inactive questions, too.
 
-    Plain output is `option<TAB>name<TAB>mark`; the mark says `winner`, `yours` or both.
+    Plain output is $columns; the mark says `winner`, `yours` or both.
 
     Example: extcli trivia get q1
     """
-    session.output.show(session.service(VIEWER).read_questions(question), game_views.QUESTION)
+    session.output.show(session.service(VIEWER).read_questions(question), QUESTION)
 
 
 @command(app)
@@ -92,7 +160,7 @@ def define(session: Session, question: Question, *, texts: dict[str, Any]) -> No
     """
     service = session.service(BACKEND)
     present = _question(service, question)
-    session.output.show(service.edit_question(_edited(present, texts, question)), game_views.QUESTION)
+    session.output.show(service.edit_question(_edited(present, texts, question)), QUESTION)
 
 
 @command(app, loses="question {question} is deleted, with its options and votes")
@@ -115,7 +183,7 @@ def define_option(session: Session, question: Question, option: OptionId, *, tex
     service = session.service(BACKEND)
     options = _question(service, question).get("options") or []
     present: dict[str, Any] = next((each for each in options if each["id"] == option), {})
-    session.output.show(service.edit_option(question, _edited(present, texts, option)), game_views.QUESTION)
+    session.output.show(service.edit_option(question, _edited(present, texts, option)), QUESTION)
 
 
 @command(app, loses="option {option} of question {question} is deleted, and votes for it no longer count")
@@ -124,7 +192,7 @@ def rm_option(session: Session, question: Question, option: OptionId) -> None:
 
     Example: extcli trivia rm-option q1 red
     """
-    session.output.show(session.service(BACKEND).remove_option(question, option), game_views.QUESTION)
+    session.output.show(session.service(BACKEND).remove_option(question, option), QUESTION)
 
 
 @command(app)
@@ -154,7 +222,7 @@ def move(
     """
     if (winner is not None) != (state == "results"):
         raise UsageError("the state results needs --winner OPTION, and no other state takes it")
-    answer = session.service(BACKEND).set_question_state(question, f"state-{state}", winner=winner)
+    answer = session.service(BACKEND).set_question_state(question, f"{_STATE}{state}", winner=winner)
     moved = f"question {visible(question)} is now {state}"
     session.output.show(answer, View(table=lambda _: moved, rows=lambda _: [(state,)]))
 
@@ -177,13 +245,13 @@ def vote(session: Session, question: Question, option: OptionId) -> None:
     session.output.note(f"voted {visible(option)}")
 
 
-@command(app)
+@command(app, prints=LEADERBOARD)
 def leaderboard(session: Session) -> None:
-    """List the best teams, highest score first. Acts as backend. Plain output is `team<TAB>score`.
+    """List the best teams, highest score first. Acts as backend. Plain output is $columns.
 
     Example: extcli trivia leaderboard
     """
-    session.output.show(session.service(BACKEND).read_leaderboard(), game_views.LEADERBOARD)
+    session.output.show(session.service(BACKEND).read_leaderboard(), LEADERBOARD)
 
 
 @command(app)
@@ -192,7 +260,7 @@ def join(session: Session) -> None:
 
     Example: extcli trivia join --channel 1001
     """
-    session.output.show(session.service(VIEWER).join_team(), game_views.TEAM)
+    session.output.show(session.service(VIEWER).join_team(), TEAM)
 
 
 @command(app)
@@ -201,7 +269,7 @@ def team(session: Session) -> None:
 
     Example: extcli trivia team --as viewer:U7
     """
-    session.output.show(session.service(VIEWER).read_team(), game_views.TEAM)
+    session.output.show(session.service(VIEWER).read_team(), TEAM)
 
 
 def _question(service: Service, question: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import Columns, Concurrency, Skip, command, noun
 from extcli.commands.data import vote_definition
 from extcli.commands.data.deletion import AllChannels, delete
+from extcli.commands.data.listing import POLLS, show_all
 from extcli.commands.watching import Watch, repeat
 from extcli.errors import CliError, Refused, UsageError, shortened
 from extcli.output import poll_views, times, views
@@ -120,11 +121,11 @@ def _check_votes_add_up(service: Service, poll: str) -> None:
         )
 
 
-@command(app)
+@command(app, prints=poll_views.poll({}, {}))
 def get(session: Session, poll: Poll = "default", watch: Watch = False) -> None:
     """Print the result of a poll. Acts as viewer:U1.
 
-    A table shows the prompt and the options' texts, too. Plain output is `value<TAB>count` for
+    A table shows the prompt and the options' texts, too. Plain output is $columns for
     each value with votes. The service counts the values 0 to 63; others come from the log, if it
     has at most 10,000 votes and you may read it.
 
@@ -163,7 +164,7 @@ def _votes_outside(session: Session, poll: str, result: Mapping[str, Any]) -> di
         return poll_views.count_outside(items(answer.iter_bytes(), "result.item", f"poll {visible(poll)}"))
 
 
-@command(app)
+@command(app, prints=poll_views.VOTE_LOG)
 def logs(
     session: Session,
     poll: Poll = "default",
@@ -174,7 +175,7 @@ def logs(
 ) -> None:
     """List each voter's latest vote in all channels, oldest first. Acts as backend.
 
-    Plain output is `identifier<TAB>opaque<TAB>value<TAB>timestamp`.
+    Plain output is $columns.
 
     Example: extcli vote logs lunch -o jsonl > votes.jsonl
     """
@@ -207,18 +208,16 @@ def rm(session: Session, poll: Poll = "default", all_channels: AllChannels = Fal
     )
 
 
-@command(app, "list")
+@command(app, "list", prints=POLLS)
 def list_polls(session: Session) -> None:
     """List the polls of all channels. Acts as backend; --channel selects a channel.
 
     --as broadcaster lists those of the broadcaster's channel. Plain output is
-    `id<TAB>channel<TAB>votes<TAB>status<TAB>latest vote`, with the time in Unix ms.
+    $columns, with the time in Unix ms.
 
     Example: extcli vote list --channel 1001
     """
-    from extcli.commands.data.listing import show_all
-
-    show_all(session, session.service(BACKEND).list_polls, "polls")
+    show_all(session, session.service(BACKEND).list_polls, "polls", POLLS)
 
 
 @command(app)

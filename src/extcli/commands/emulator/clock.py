@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,10 +11,41 @@ from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import command, noun
 from extcli.errors import ExpectationFailed
 from extcli.output import times, views
+from extcli.output.columns import Column, listing
+from extcli.output.sanitize import visible
 from extcli.reading.shapes import document_of
 from extcli.session import Session
 
+if TYPE_CHECKING:
+    from rich.table import Table
+
 app = noun("The emulator's clock, which decides when polls, buffers and tokens expire: read it, move it, freeze it.")
+
+_WHOLE = {4: ("client_id", 20), 5: ("channel_id", 12)}
+"""Columns that are not broken up to this width: the id is."""
+
+
+def _around(document: dict[str, Any], table: Table) -> Table:
+    """Widen the columns of names."""
+    for at, (name, most) in _WHOLE.items():
+        longest = max((len(visible(each[name])) for each in document["next"]), default=0)
+        table.columns[at].min_width = max(table.columns[at].min_width or 0, min(longest, most))
+    return table
+
+
+_COMING = listing(
+    lambda document: [{**each, "now": document["now"]} for each in document["next"]],
+    Column("Unix ms", "at", "expires (UTC)", text=lambda at: times.shown(at)[:16]),
+    Column("", lambda each: times.span(each["at"] - each["now"]), "in"),
+    Column("kind"),
+    Column("id", folds=True),
+    Column("client id", "client_id", folds=True),
+    Column("channel", "channel_id", folds=True),
+    else_shown="nothing will expire",
+    around=_around,
+    items=lambda document: document["next"],
+)
+"""What expires next."""
 
 
 @command(app)
@@ -62,7 +93,7 @@ def freeze(session: Session, off: Annotated[bool, typer.Option("--off", help="Le
     _move(session, freeze=not off)
 
 
-@command(app, "next")
+@command(app, "next", prints=_COMING)
 def show_next(
     session: Session,
     limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, max=200, help="At most this many.")] = 10,
@@ -71,18 +102,16 @@ def show_next(
     ] = False,
     yes: Yes = False,
 ) -> None:
-    """List what expires next, soonest first. Plain output is Unix ms, kind, id, client id, channel.
+    """List what expires next, soonest first. Plain output is $columns.
 
     \b
     Examples:
       extcli clock next
       extcli clock next --jump
     """
-    from extcli.output.contents_views import COMING
-
     coming = session.control().read_coming_expiries(1 if jump else limit)
     if not jump:
-        session.output.show(coming, COMING)
+        session.output.show(coming, _COMING)
         return
     confirm.guard(session, "the clock moves, and data may expire", yes=yes, is_control=True)
     document = document_of(coming, {"now": int, "next": [{"at": int}]})

@@ -9,7 +9,8 @@ import typer
 
 from extcli.cli.shared_options import shared
 from extcli.commands.data.listing import show_all
-from extcli.output.contents_views import COUNTS, view_of
+from extcli.output.columns import Column, counts_of, grouped, instant, listing, spaced, whole
+from extcli.output.printer import View
 from extcli.session import Session
 
 
@@ -21,6 +22,40 @@ class Kind(StrEnum):
     JSON_STORES = "json-stores"
     CODES = "codes"
     PINS = "pins"
+
+
+def _number(name: str, heading: str) -> Column:
+    return Column(name, heading=heading, text=grouped, right=True)
+
+
+_SIZE = _number("size", "bytes")
+_OWN = {
+    Kind.POLLS: [_number("count", "votes"), Column("status")],
+    Kind.RANKINGS: [_number("count", "answers")],
+    Kind.BUFFERS: [_number("count", "entries")],
+    Kind.STORES: [Column("user", lambda each: each.get("user", "")), _SIZE],
+    Kind.JSON_STORES: [_SIZE],
+    Kind.CODES: [Column("name"), _number("count", "handed out"), _number("left", "left")],
+    Kind.PINS: [Column("status")],
+}
+"""The columns between the names and the times of a kind."""
+
+
+def _view_of(kind: Kind) -> View:
+    return listing(
+        "rows",
+        Column("id", folds=True),
+        Column("client_id", heading="client id", folds=True),
+        Column("channel_id", heading="channel", folds=True),
+        *_OWN[kind],
+        Column("latest", lambda each: each.get("latest", ""), None),
+        Column("expires_at", heading="expires (UTC)", text=instant),
+        else_shown=f"no {kind.value.replace('-', ' ')}",
+    )
+
+
+COUNTS = listing(lambda counts: counts.items(), *counts_of(text=spaced, plain=str), items=whole)
+"""How many things of each kind there are."""
 
 
 @shared
@@ -47,4 +82,4 @@ def contents(
         return
     flags, name = session.resolver.flags, kind.value.replace("-", "_")
     only = {"client_id": flags.client_id, "channel_id": flags.channel, "search": search}
-    show_all(session, lambda cursor: control.list_contents(name, only, cursor), "rows", view_of(name))
+    show_all(session, lambda cursor: control.list_contents(name, only, cursor), "rows", _view_of(kind))

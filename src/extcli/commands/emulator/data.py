@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from operator import itemgetter
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from extcli import clock
 from extcli.cli.shared_options import command, noun
 from extcli.errors import ExpectationFailed, UsageError
+from extcli.output import times
+from extcli.output.columns import Column, grouped, listing, table
+from extcli.output.printer import View
+from extcli.output.sanitize import field, visible
+from extcli.output.views import stacked
 from extcli.session import Session
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 app = noun("The file with the emulator's data: back up, verify, restore, describe.")
 
@@ -25,6 +34,78 @@ Url = Annotated[
 ]
 Backup = Annotated[Path, typer.Argument(metavar="FILE", help="The backup.")]
 _VARIABLE = "EXTCLI_SERVE_DATA"
+
+_COUNTS = (
+    Column("environment", itemgetter(0)),
+    Column("kind", itemgetter(1)),
+    Column("count", itemgetter(2), "", grouped, right=True),
+)
+
+
+def facts_document(facts: Any, file: str) -> dict[str, Any]:
+    """Return the JSON that describes a data file; `facts` are those of the engine."""
+    return {
+        "file": file,
+        "format": facts.format,
+        "version": facts.version,
+        "bytes": facts.bytes,
+        "free_bytes": facts.free_bytes,
+        "namespaces": facts.namespaces,
+        "oldest": facts.oldest,
+        "newest": facts.newest,
+        "environments": [{"name": name, "counts": dict(counts)} for name, counts in facts.environments.items()],
+    }
+
+
+def findings_document(verified: Any, file: str) -> dict[str, Any]:
+    """Return the JSON of a verification."""
+    findings = [{"table": table, "key": key, "what": what} for table, key, what in verified.findings]
+    return {"file": file, "format": verified.format, "findings": findings}
+
+
+def _facts_table(facts: Mapping[str, Any]) -> RenderableType:
+    lines = [
+        f"format   {facts['format']}, written by extcli {visible(facts['version'] or 'of an unknown version')}",
+        f"size     {facts['bytes']:,} bytes, {facts['free_bytes']:,} of them free",
+    ]
+    if facts["newest"] is not None:
+        lines.append(f"entries  {times.shown(facts['oldest'])} to {times.shown(facts['newest'])}")
+    if facts["namespaces"]:
+        lines.append(f"namespaces  {facts['namespaces']:,}")
+    if "backup" in facts:
+        made = facts["backup"]
+        lines.append(f"backup   {times.shown(made['at'])}, {visible(made['file'])}" if made else "backup   none known")
+    counts = table(_COUNTS, _counts(facts))
+    return stacked("\n".join(lines), counts if counts.row_count else "empty")
+
+
+def _counts(facts: Mapping[str, Any]) -> Iterator[tuple[str, str, int]]:
+    for environment in facts["environments"]:
+        for kind, count in environment["counts"].items():
+            yield environment["name"], kind, count
+
+
+def _rows(facts: Mapping[str, Any]) -> Iterator[Iterable[str]]:
+    for name in ("format", "version", "bytes", "free_bytes", "namespaces", "oldest", "newest"):
+        yield name, "" if facts[name] is None else field(facts[name])
+    if "backup" in facts:
+        made = facts["backup"]
+        yield ("backup", field(made["at"]), field(made["file"])) if made else ("backup", "", "")
+    yield from (map(field, count) for count in _counts(facts))
+
+
+FACTS = View(table=_facts_table, rows=_rows)
+"""What a data file holds."""
+
+
+FINDINGS = listing(
+    "findings",
+    Column("table"),
+    Column("key", folds=True),
+    Column("what is wrong", "what", folds=True),
+    else_shown="nothing is wrong",
+)
+"""What is wrong with a data file."""
 
 
 @command(app)
@@ -47,19 +128,17 @@ def backup(
 
         path = _file_of(data, "back up", "`extcli snapshot save FILE` saves the data of a running service")
         made = back_up(path, file, now=clock.now(), replace=force)
-    from extcli.output.data_views import FACTS, facts_document
-
     session.output.show_value(facts_document(made.facts, str(file)), FACTS)
     session.output.report(f"saved {path} to {file}")
 
 
-@command(app)
+@command(app, prints=FINDINGS)
 def verify(session: Session, file: Annotated[Path, typer.Argument(metavar="FILE", help="The file.")]) -> None:
     """Check a data file or a backup. Exits 7 if something is wrong.
 
     Changes nothing; the service may run. Reads all pages, compares the tables with the format,
     and the counts of polls, rankings and codes with their logs. Prints no values.
-    Plain output is `table<TAB>key<TAB>what is wrong`.
+    Plain output is $columns.
 
     Example: extcli data verify /backup/extension.db
     """
@@ -67,8 +146,6 @@ def verify(session: Session, file: Annotated[Path, typer.Argument(metavar="FILE"
         from emulator.engines.sqlite.files.verification import verify_file
 
         verified = verify_file(_path(file))
-    from extcli.output.data_views import FINDINGS, findings_document
-
     session.output.show_value(findings_document(verified, str(file)), FINDINGS)
     if verified.findings:
         count = len(verified.findings)
@@ -95,8 +172,6 @@ def restore(session: Session, file: Backup, data: Url = None) -> None:
         path = _file_of(data, "restore", "`extcli snapshot load FILE` loads a snapshot into a running service")
         names = (SANDBOX.name, PRODUCTION.name)
         restored = replace(_path(file), path, environments=names, now=clock.now())
-    from extcli.output.data_views import FACTS, FINDINGS, facts_document, findings_document
-
     if restored.damage is not None:
         session.output.show_value(findings_document(restored.damage, str(file)), FINDINGS)
         raise ExpectationFailed(f"{file} is damaged; nothing was changed", fix="use an older backup")
@@ -126,8 +201,6 @@ def info(
 
         path = _path(file) if file is not None else _file_of(data, "describe", "`extcli contents` lists what it holds")
         facts = described(path)
-    from extcli.output.data_views import FACTS, facts_document
-
     session.output.show_value({**facts_document(facts, path), "backup": latest_backup(path)}, FACTS)
 
 

@@ -10,6 +10,10 @@ import typer
 from extcli.cli.shared_options import command, noun
 from extcli.commands.watching import Watch, repeat
 from extcli.errors import UsageError
+from extcli.output import times
+from extcli.output.columns import Column, listing, shown
+from extcli.output.printer import View
+from extcli.output.sanitize import field, visible
 from extcli.session import Session
 
 app = noun("Faults: failures of the emulator on purpose, to test how a client copes.")
@@ -55,6 +59,66 @@ For = Annotated[
 ]
 
 
+_CONDITIONS = ("role", "channel", "user", "client_id", "event")
+
+
+def _conditions_of(fault: dict[str, Any]) -> str:
+    """Return the conditions of a fault besides its match: `role=viewer channel=1001`."""
+    return " ".join(f"{name}={fault[name]}" for name in _CONDITIONS if fault.get(name))
+
+
+def _effect_of(fault: dict[str, Any]) -> str:
+    """Return what a fault does: `status 503, retry after 1 s`."""
+    effect = str(fault["effect"])
+    if effect == "status":
+        after = fault.get("retry_after")
+        return f"status {fault['status']}" + (f", retry after {after} s" if after is not None else "")
+    if effect == "delay":
+        longest = fault.get("delay_max")
+        return f"delay {times.span(fault['delay'])}" + (f" to {times.span(longest)}" if longest else "")
+    if effect == "truncate":
+        return f"truncate after {fault['bytes']} bytes"
+    return f"close {fault['code']}" if effect == "close" else effect
+
+
+def _left_of(fault: dict[str, Any]) -> str:
+    """Return how much longer a fault acts: `2 of 3`, `10% at random`, `until 20:15:00Z`; empty if nothing limits it."""
+    parts = []
+    if fault.get("left") is not None:
+        parts.append(f"{fault['left']} of {fault['times']}")
+    if fault.get("share") is not None:
+        parts.append(f"{fault['share'] * 100:.4g}% at random")
+    if fault.get("ends_at") is not None:
+        parts.append(f"until {times.shown(fault['ends_at'] // 1000 * 1000)}")
+    return ", ".join(parts)
+
+
+FAULTS = listing(
+    "faults",
+    Column("id", heading="", folds=True),
+    Column("match", heading=None),
+    Column("conditions", _conditions_of, None),
+    Column("", lambda each: f"{each['match']} {_conditions_of(each)}".strip(), "match", folds=True),
+    Column("effect", _effect_of, folds=True),
+    Column("hits", text=shown, right=True),
+    Column("left", _left_of, folds=True),
+    else_shown="no faults",
+)
+FAULT = View(
+    table=lambda fault: (
+        visible(f"fault {fault['id']}: {fault['match']} {_conditions_of(fault)}".rstrip()) + f", {_effect_of(fault)}"
+    ),
+    rows=lambda fault: [(field(fault["id"]),)],
+)
+"""A fault that was added."""
+
+REMOVED = View(
+    table=lambda document: f"{document['removed']} removed",
+    rows=lambda document: [(field(document["removed"]),)],
+)
+"""How many faults were removed."""
+
+
 @command(app)
 def add(
     session: Session,
@@ -93,7 +157,6 @@ def add(
       extcli fault add --event round-over --lose --for 10s
     """
     from extcli.faults.options import members, problems
-    from extcli.faults.views import FAULT
     from extcli.simulate.shares import share as share_of
 
     flags = session.resolver.flags
@@ -111,19 +174,17 @@ def add(
     session.output.show(session.control().add_fault(members(options)), FAULT)
 
 
-@command(app, "list")
+@command(app, "list", prints=FAULTS)
 def list_faults(session: Session, watch: Watch = False) -> None:
     """List the faults, oldest first. Of those that match a request, the oldest acts.
 
-    Plain output is id, match, conditions, effect, hits, what is left.
+    Plain output is $columns.
 
     \b
     Examples:
       extcli fault list
       extcli fault list --watch
     """
-    from extcli.faults.views import FAULTS
-
     control = session.control()
     repeat(session, lambda: session.output.show(control.list_faults(), FAULTS), watch=watch)
 
@@ -134,8 +195,6 @@ def rm(session: Session, id: Annotated[str, typer.Argument(metavar="ID", help="T
 
     Example: extcli fault rm f1
     """
-    from extcli.faults.views import REMOVED
-
     session.output.show(session.control().remove_fault(id), REMOVED)
 
 
@@ -145,8 +204,6 @@ def clear(session: Session) -> None:
 
     Example: extcli fault clear
     """
-    from extcli.faults.views import REMOVED
-
     session.output.show(session.control().clear_faults(), REMOVED)
 
 
@@ -166,7 +223,6 @@ def load(
     Example: extcli fault load faults.toml
     """
     from extcli.faults.file import load_faults
-    from extcli.faults.views import FAULTS
 
     session.output.show(load_faults(file, os.environ, session.control()), FAULTS)
 

@@ -10,6 +10,7 @@ import typer
 from extcli.cli.shared_options import command, noun
 from extcli.reading.shapes import document_of
 from extcli.session import Session
+from extcli.snapshots import views
 
 app = noun("Snapshots: save all data of the emulator to a file, load it, and compare files.")
 
@@ -47,7 +48,7 @@ def save(
     session.output.report(f"saved {counted(sum(header.counts.values()), 'record')} to {file}")
 
 
-@command(app, loses="all data is replaced", is_control=True)
+@command(app, loses="all data is replaced", is_control=True, prints=views.COUNTS)
 def load(session: Session, file: Source) -> None:
     """Replace all data and the clock by a snapshot.
 
@@ -55,12 +56,12 @@ def load(session: Session, file: Source) -> None:
 
     The service checks the whole snapshot first; if a line is invalid, nothing is changed.
     A snapshot without keys ends all links, and deletes the stored links to the service.
-    Plain output is `type<TAB>count`.
+    Plain output is $columns.
 
     Example: extcli snapshot load before.json
     """
     from extcli.realtime import login
-    from extcli.snapshots import transfer, views
+    from extcli.snapshots import transfer
 
     session.http.set_timeout(session.resolver.timeout(transfer.TIMEOUT))
     with transfer.body_of(file) as body:
@@ -70,22 +71,20 @@ def load(session: Session, file: Source) -> None:
         login.delete_links(session)
 
 
-@command(app)
+@command(app, prints=views.FACTS)
 def show(session: Session, file: Annotated[Path, typer.Argument(metavar="FILE", help="The file.")]) -> None:
     """Print what a file has: clock, version, size, number of records.
 
     The records are counted by type and kind.
 
-    Needs no service. Plain output is `type<TAB>kind<TAB>count`.
+    Needs no service. Plain output is $columns.
 
     Example: extcli snapshot show before.json
     """
-    from extcli.snapshots import views
-
     session.output.show_value(views.facts_of(file), views.FACTS)
 
 
-@command(app)
+@command(app, prints=views.DIFFERENCE)
 def diff(
     session: Session,
     before: Annotated[Path, typer.Argument(metavar="BEFORE", help="The first file.")],
@@ -95,12 +94,12 @@ def diff(
     """Print which records were added, removed or changed. Exits 7 if any.
 
     Needs no service. Prints keys and names of fields, never values. The version of extcli
-    that saved a file is not compared. Plain output is `+|-|~<TAB>type<TAB>key<TAB>fields`.
+    that saved a file is not compared. Plain output is $columns.
 
     Example: extcli snapshot diff before.json after.json
     """
     from extcli.errors import ExpectationFailed
-    from extcli.snapshots import comparison, views
+    from extcli.snapshots import comparison
 
     found = comparison.compare(before, after, most=limit)
     session.output.show_value(views.difference(found), views.DIFFERENCE)

@@ -17,13 +17,33 @@ from extcli.config.flags import Flags
 from extcli.config.resolver import Resolver
 from extcli.config.urls import reachable
 from extcli.errors import ExpectationFailed
+from extcli.output import times
+from extcli.output.columns import Column, listing, shown
 from extcli.output.format import Format
+from extcli.output.sanitize import visible
 from extcli.running import registry
-from extcli.running.views import NO_SERVICES, services_view
 from extcli.session import Session
 
+_NO_SERVICES = "no service runs under a name: `extcli serve --name NAME` starts one"
 
-@partial(shared, has_env=True)
+
+def _up(started: int) -> str:
+    return times.span(max(clock.now() - started, 0) // 1_000 * 1_000)
+
+
+_SERVICES = listing(
+    "services",
+    Column("name", folds=True),
+    Column("pid", text=shown),
+    Column("url", text=lambda url: visible(url or "starting")),
+    Column("started", heading="up", text=_up),
+    Column("environment"),
+    Column("data", folds=True),
+    else_shown=_NO_SERVICES,
+)
+
+
+@partial(shared, has_env=True, prints=_SERVICES)
 def status(
     session: Session,
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show only this service.")] = None,
@@ -32,8 +52,8 @@ def status(
     """List the services of this machine that run under a name (`serve --name`).
 
     -o env prints lines for other commands, like `connect env`: for the service named, or
-    for the only one. Exits 7 if there is none. Plain output is name, pid, URL, start in
-    Unix ms, environment and data.
+    for the only one. Exits 7 if there is none. Plain output is $columns,
+    with the start in Unix ms.
 
     \b
     Examples:
@@ -55,5 +75,5 @@ def _show(session: Session, name: str | None) -> None:
             session.output.line(line)
         return
     if not chosen and session.output.format is Format.PLAIN:
-        session.output.report(NO_SERVICES)
-    session.output.show_value({"services": [asdict(each) for each in chosen]}, services_view(clock.now()))
+        session.output.report(_NO_SERVICES)
+    session.output.show_value({"services": [asdict(each) for each in chosen]}, _SERVICES)

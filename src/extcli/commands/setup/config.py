@@ -25,15 +25,15 @@ _SCOPES = ("channel", "extension")
 """The stores of `extcli store-config`, whose name is easily confused with this command's."""
 
 
-@command(app, "list")
+@command(app, "list", prints=profile_views.SETTINGS)
 def list_settings(
     session: Session,
     show_origin: Annotated[bool, typer.Option("--show-origin", help="Show where each value comes from.")] = False,
 ) -> None:
     """List the effective value of every setting. Sends nothing.
 
-    Of a secret or token it shows only whether it is set. Plain output is `key<TAB>value`,
-    and with --show-origin `key<TAB>value<TAB>origin`.
+    Of a secret or token it shows only whether it is set. Plain output is $columns,
+    the last with --show-origin.
 
     \b
     Examples:

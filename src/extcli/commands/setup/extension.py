@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from extcli.cli.shared_options import command, noun
 from extcli.config.settings import SECRET_FILE
 from extcli.output import views
+from extcli.output.columns import Column, listing
+from extcli.output.sanitize import visible
 from extcli.session import Session
 
 if TYPE_CHECKING:
     from extcli.config.profiles import Profiles
     from extcli.extensions.editor import Dropped, Written
+    from extcli.extensions.registry import Registration, Source
 
 app = noun("Registered extensions: the file that `serve --extensions` reads, and its secrets.")
 
@@ -23,6 +26,43 @@ File = Annotated[str, typer.Argument(metavar="FILE", envvar="EXTCLI_SERVE_EXTENS
 Show = Annotated[bool, typer.Option("--show", help="Print the secret, too.")]
 _DEFAULT = "extensions.toml"
 _OTHERS = 0o077
+
+
+def _facts(registration: Registration) -> dict[str, Any]:
+    """Return an extension as a record, without its secrets."""
+    from extcli.extensions.registry import NOT_BEFORE, text_of
+
+    return {
+        "client_id": registration.client_id,
+        "owner_user_id": registration.owner,
+        "secrets": len(registration.sources),
+        "sources": [_facts_of(source) for source in registration.sources],
+        **({NOT_BEFORE: text_of(registration.not_before)} if registration.not_before else {}),
+    }
+
+
+def _facts_of(source: Source) -> dict[str, str]:
+    facts = {"from": source.kind, "name": source.name, "state": source.state}
+    return {name: value for name, value in facts.items() if value}
+
+
+def _in_words(source: dict[str, str]) -> str:
+    place = source["from"] + (f" {source['name']}" if "name" in source else "")
+    return place if source["state"] == "ok" else f"{place} ({source['state']})"
+
+
+def _places(extension: dict[str, Any]) -> list[str]:
+    return [_in_words(source) for source in extension["sources"]]
+
+
+_LIST = listing(
+    "",
+    Column("CLIENT ID", "client_id", "client id", folds=True),
+    Column("OWNER", lambda each: each["owner_user_id"] or "", "owner", lambda owner: visible(owner or "-"), folds=True),
+    Column("NUMBER OF SECRETS", "secrets", "secrets", str, folds=True),
+    Column("", lambda each: "\n".join(map(visible, _places(each))), "from, newest first", str, folds=True),
+    Column("SOURCES", lambda each: ", ".join(_places(each)), None),
+)
 
 
 @command(app)
@@ -57,20 +97,18 @@ def init(
         _suggest_reload(session)
 
 
-@command(app, "list")
+@command(app, "list", prints=_LIST)
 def list_extensions(session: Session, file: File = _DEFAULT) -> None:
     """List the registered extensions, and where their secrets are.
 
-    Fails if the service could not start with FILE. Plain output is
-    `CLIENT ID<TAB>OWNER<TAB>NUMBER OF SECRETS<TAB>SOURCES`.
+    Fails if the service could not start with FILE. Plain output is $columns.
 
     Example: extcli extension list
     """
     from extcli.extensions.registry import SECRET_BYTES, registrations
-    from extcli.extensions.views import REGISTRATIONS, facts_of
 
     found = registrations(Path(file))
-    session.output.show_value([facts_of(each) for each in found], REGISTRATIONS)
+    session.output.show_value([_facts(each) for each in found], _LIST)
     for each in found:
         if any(source.state == "short" for source in each.sources):
             session.output.report(

@@ -10,9 +10,8 @@ import typer
 from extcli.cli.shared_options import shared
 from extcli.config.settings import VARIABLES
 from extcli.errors import MEANINGS
-from extcli.output import views
+from extcli.output.columns import Column, listing, shown, table
 from extcli.output.printer import View
-from extcli.output.sanitize import field, visible
 from extcli.session import Session
 
 
@@ -24,18 +23,13 @@ class Topic(StrEnum):
     SEED = "seed"
 
 
-def _table(facts: list[dict[str, Any]]) -> Any:
-    columns = len(facts[0])
-    table = views.table_of(*[""] * columns, folded=range(columns))
-    table.show_header = False
-    for fact in facts:
-        table.add_row(*(visible(str(value)) for value in fact.values()))
-    return table
+def _columns(facts: list[dict[str, Any]]) -> list[Column]:
+    return [Column(name, heading="", text=shown, folds=True) for name in facts[0]]
 
 
 _FACTS = View(
-    table=_table,
-    rows=lambda facts: [[field(value) for value in fact.values()] for fact in facts],
+    table=lambda facts: table(_columns(facts), facts),
+    rows=lambda facts: listing("", *_columns(facts)).rows(facts),
     items=lambda facts: facts,
 )
 

@@ -17,11 +17,11 @@ app = noun("Profiles: named sets of settings, one per deployment.")
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The profile's name.")]
 
 
-@command(app, "list", use_profile=False)
+@command(app, "list", use_profile=False, prints=profile_views.PROFILES)
 def list_profiles(session: Session) -> None:
     """List the profiles; a star marks the current one.
 
-    Plain output is `name<TAB>url<TAB>production<TAB>current`, the last two `true` or `false`.
+    Plain output is $columns, the last two `true` or `false`.
 
     Example: extcli profile list
     """
