@@ -62,12 +62,12 @@ For = Annotated[
 _CONDITIONS = ("role", "channel", "user", "client_id", "event")
 
 
-def _conditions_of(fault: dict[str, Any]) -> str:
+def conditions_of(fault: dict[str, Any]) -> str:
     """Return the conditions of a fault besides its match: `role=viewer channel=1001`."""
     return " ".join(f"{name}={fault[name]}" for name in _CONDITIONS if fault.get(name))
 
 
-def _effect_of(fault: dict[str, Any]) -> str:
+def effect_of(fault: dict[str, Any]) -> str:
     """Return what a fault does: `status 503, retry after 1 s`."""
     effect = str(fault["effect"])
     if effect == "status":
@@ -81,7 +81,7 @@ def _effect_of(fault: dict[str, Any]) -> str:
     return f"close {fault['code']}" if effect == "close" else effect
 
 
-def _left_of(fault: dict[str, Any]) -> str:
+def left_of(fault: dict[str, Any]) -> str:
     """Return how much longer a fault acts: `2 of 3`, `10% at random`, `until 20:15:00Z`; empty if nothing limits it."""
     parts = []
     if fault.get("left") is not None:
@@ -97,16 +97,16 @@ FAULTS = listing(
     "faults",
     Column("id", heading="", folds=True),
     Column("match", heading=None),
-    Column("conditions", _conditions_of, None),
-    Column("", lambda each: f"{each['match']} {_conditions_of(each)}".strip(), "match", folds=True),
-    Column("effect", _effect_of, folds=True),
+    Column("conditions", conditions_of, None),
+    Column("", lambda each: f"{each['match']} {conditions_of(each)}".strip(), "match", folds=True),
+    Column("effect", effect_of, folds=True),
     Column("hits", text=shown, right=True),
-    Column("left", _left_of, folds=True),
+    Column("left", left_of, folds=True),
     else_shown="no faults",
 )
 FAULT = View(
     table=lambda fault: (
-        visible(f"fault {fault['id']}: {fault['match']} {_conditions_of(fault)}".rstrip()) + f", {_effect_of(fault)}"
+        visible(f"fault {fault['id']}: {fault['match']} {conditions_of(fault)}".rstrip()) + f", {effect_of(fault)}"
     ),
     rows=lambda fault: [(field(fault["id"]),)],
 )
