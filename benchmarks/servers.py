@@ -43,7 +43,8 @@ from emulator.config.environment import PRODUCTION, AnonymousLimits
 from emulator.config.extensions import Extension
 from emulator.config.settings import Limits, Settings
 from emulator.control.operation.metrics import Metrics
-from emulator.process import http_protocol, run
+from emulator.http import http_protocol
+from emulator.process import run
 from emulator.process.http_server import Server, listen, url_of
 from emulator.process.signals import HANGUPS, SignalHandler
 from emulator.realtime import gateway

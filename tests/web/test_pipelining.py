@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from emulator.config.settings import Settings
+from emulator.http import http_protocol
 from emulator.http.front import HOT
-from emulator.process import http_protocol
 from support.service import LiveServer, live_server
 
 REQUEST = b"GET /_emulator/live HTTP/1.1\r\nHost: x\r\n\r\n"
