@@ -9,7 +9,7 @@ from pathlib import Path
 
 from blocks import ROOT, documents, name_of
 
-from support import decision_index
+from support import decision_index, ruling_texts
 
 TESTS = ROOT / "tests"
 
@@ -30,21 +30,20 @@ def _marks(tree: ast.Module) -> Iterator[str]:
 
 
 def table() -> list[tuple[str, set[str]]]:
-    """The rows of docs/gaps.md: a ruling, and the test files that pin it."""
-    lines = (ROOT / "docs" / "gaps.md").read_text().splitlines()
-    cells = [line.split("|")[1:-1] for line in lines if re.match(r"\| [A-Z]\d+ \|", line)]
-    return [(row[0].strip(), set(re.findall(r"`(test_\w+\.py)`", row[-1]))) for row in cells]
+    """The rulings of docs/gaps.md, each with the test files that pin it."""
+    found = ruling_texts.rulings(ruling_texts.SOURCE.read_text())
+    return [(id, set(re.findall(r"`(test_\w+\.py)`", tests))) for id, _, _, tests in found]
 
 
 def rows() -> dict[str, set[str]]:
     return dict(table())
 
 
-def test_every_marked_ruling_has_one_row_and_every_row_a_test():
+def test_every_marked_ruling_is_documented_once_with_its_tests():
     assert sorted(marked_rulings()) == sorted(ruling for ruling, _ in table())
 
 
-def test_the_test_files_in_a_row_are_marked_with_its_ruling():
+def test_the_test_files_of_a_ruling_are_marked_with_it():
     marked = marked_rulings()
 
     assert {ruling: set() for ruling in rows()} == {ruling: files - marked[ruling] for ruling, files in rows().items()}

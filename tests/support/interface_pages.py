@@ -184,6 +184,8 @@ def _refusals(folders: Iterable[str]) -> list[str]:
 
 
 def _rule(rule: str) -> str:
+    if found := re.fullmatch(r"(?:gaps: )?(.+)", rule) if re.match(r"gaps: |[A-Z]\d+$", rule) else None:
+        return f"[{found[1]}](gaps.md#{found[1].lower().replace(' ', '-')})"
     return {OF_INPUT: "that of the input", OF_ROLES: "that of the roles"}.get(rule, rule)
 
 

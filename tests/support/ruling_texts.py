@@ -22,17 +22,23 @@ def page() -> str:
     return HEAD + "".join(_rule(each) for each in (*_rulings(text), *_sections(text)))
 
 
+def rulings(text: str) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the id, the choice, the reason and the tests of each ruling. The reason may be empty."""
+    for id, body in re.findall(r"^### ([A-Z]\d+)\n(.*?)(?=^#|\Z)", text, re.DOTALL | re.MULTILINE):
+        paragraphs = [" ".join(each.split()) for each in body.strip().split("\n\n")]
+        named = {kind: rest for kind, _, rest in (each.removeprefix("*").partition(":* ") for each in paragraphs[1:])}
+        yield id, paragraphs[0], named.pop("Why", ""), named.pop("Tests")
+        assert not named, f"{id}: {named}"
+
+
 def _rulings(text: str) -> Iterator[dict[str, str]]:
-    """Yield the rows of the table."""
-    for line in text.splitlines():
-        if re.match(r"\| [A-Z]\d+ \|", line):
-            id, choice, why, _ = (cell.strip() for cell in line.split("|")[1:-1])
-            yield {"id": id, "text": _plain(choice), "why": _plain(why), "documented": f"docs/gaps.md, ruling {id}"}
+    for id, choice, why, _ in rulings(text):
+        yield {"id": id, "text": _plain(choice), "why": _plain(why), "documented": f"docs/gaps.md, ruling {id}"}
 
 
 def _sections(text: str) -> Iterator[dict[str, str]]:
     """Yield the choices that have no number, by heading."""
-    for section in re.split(r"^### ", text, flags=re.MULTILINE)[1:]:
+    for section in re.split(r"^### ", text.partition("## Further choices")[2], flags=re.MULTILINE)[1:]:
         title, _, body = section.partition("\n")
         items = re.split(r"^- |\n\n(?!- )", body, flags=re.MULTILINE)
         paragraphs = [" ".join(_plain(item).split()) for item in items if item.strip()]
