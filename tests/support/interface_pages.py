@@ -30,8 +30,6 @@ from support.layout_page import SRC, with_parts
 from support.role_table import TABLE
 
 DOCS = SRC.parent / "docs"
-COMMON = ("auth", "callers", "limits", "wire", "emulator", "realtime")
-"""The folders whose refusals any endpoint may give."""
 SCOPES = {
     "codes": "extension",
     "curated_poll": "extension",
@@ -68,8 +66,12 @@ def pages() -> Mapping[Path, str]:
     """Return the text of each page."""
     for path in SRC.glob("emulator/**/refusals.py"):
         import_module(".".join(path.relative_to(SRC).with_suffix("").parts))
+    own = {package.rpartition(".")[2] for package in groups()}
     parts = {
-        "rest.md": {"refusals": _refusals(COMMON), "endpoints": list(_endpoints())},
+        "rest.md": {
+            "refusals": _refusals({code.partition(".")[0] for code in REFUSALS} - own),
+            "endpoints": list(_endpoints()),
+        },
         "roles.md": {"roles": list(_role_rows()), "others": list(_rows_without_role())},
         "websocket.md": {"actions": list(_actions()), "topics": list(_feeds()), "closes": list(_closes())},
     }
@@ -77,25 +79,20 @@ def pages() -> Mapping[Path, str]:
 
 
 def groups() -> dict[str, list[Endpoint[Any]]]:
-    """Return the endpoints that are not pages, by the folder of their feature: first those for clients."""
+    """Return the endpoints that are not pages, by the package of their feature: first those for clients."""
     found: dict[str, list[Endpoint[Any]]] = {}
     for each in (each for feature in FEATURES for each in feature.endpoints if each.audience is not Audience.PAGE):
-        found.setdefault(_folder(each.handler), []).append(each)
+        package = inspect.unwrap(each.handler).__module__.rpartition(".")[0]
+        found.setdefault(package, []).append(each)
     return dict(sorted(found.items(), key=lambda group: not group[1][0].path.startswith(SERVICE)))
-
-
-def _folder(handler: Any) -> str:
-    """Return the name of a feature's folder; the handlers of stores are made from declarations."""
-    module = inspect.unwrap(handler).__module__
-    return str(module.split(".")[2])
 
 
 # docs/rest.md
 
 
 def _endpoints() -> Iterator[str]:
-    for folder, endpoints in groups().items():
-        about = import_module(f"emulator.features.{folder}").__doc__ or ""
+    for package, endpoints in groups().items():
+        folder, about = package.rpartition(".")[2], import_module(package).__doc__ or ""
         yield from (f"## {folder}", "", _line(about.partition("\n\n")[0]), "")
         for each in endpoints:
             yield from _endpoint(each)
