@@ -104,6 +104,7 @@ def test_a_rate_limited_single_command_says_when_to_try_again(extcli):
 # 503 with Retry-After
 
 
+@pytest.mark.long
 def test_votes_are_retried_until_storage_is_back(shell, tmp_path: Path):
     with RedisServer(tmp_path) as redis, server_process("--data", redis.url(), "--log-level", "critical") as served:
         redis.kill()

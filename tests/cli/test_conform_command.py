@@ -163,7 +163,7 @@ def test_without_writes_the_journal_shows_no_write(extcli, live):
     assert {0} == set(contents(live).values())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_writes_are_removed(extcli, live):
     result = extcli("conform", "--writes", "-o", "json")
 

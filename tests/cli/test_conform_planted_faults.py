@@ -18,6 +18,8 @@ from support.planted_faults import FAULTS, Patch, PlantedFault
 from support.program import SECRET_BASE64
 from support.service import CLIENT_ID, SECRET, live_server
 
+pytestmark = pytest.mark.long
+
 CONFORM = ("conform", "--writes", "--yes", "--whole-extension", "-o", "json")
 SERVICE = Settings(PRODUCTION, extensions={CLIENT_ID: Extension(CLIENT_ID, (SECRET,))})
 EXECUTED: dict[str, Executed] = {}
@@ -49,7 +51,6 @@ def concerned(patch: Patch, fault: PlantedFault, executed: dict[str, Executed]) 
     return [f"--only={name}" for name, code in executed.items() if patch.concerns(code)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("fault", spread(FAULTS, 12), ids=lambda fault: fault.name)
 def test_a_planted_fault_fails_exactly_its_rules(extcli, executed: dict[str, Executed], fault: PlantedFault):
     with pytest.MonkeyPatch.context() as original:

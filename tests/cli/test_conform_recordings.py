@@ -15,6 +15,8 @@ from support.faults import add_fault
 from support.program import SECRET_BASE64
 from support.service import CLIENT_ID, SECRET, live_server
 
+pytestmark = pytest.mark.long
+
 RULES = ("--only", "W3", "--only", "voting", "--only", "T2", "--only", "X5", "--writes")
 
 

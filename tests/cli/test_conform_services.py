@@ -14,7 +14,7 @@ from engines.redis_server import RedisServer
 from support.program import SECRET_BASE64
 from support.service import CLIENT_ID, SECRET, live_server
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 ONLY_ELSEWHERE = {
     "sandbox": {"only in production"},
     "production": {"only in sandbox", "needs the control API of an emulator"},

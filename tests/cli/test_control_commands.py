@@ -149,6 +149,7 @@ def test_another_web_server_is_never_ready(extcli, answering, answers):
     assert "check that --url (EXTCLI_URL) is an extension service" in result.stderr
 
 
+@pytest.mark.long
 def test_wait_ends_at_the_timeout_even_if_an_attempt_hangs(extcli, answering):
     """After about three seconds an attempt hangs; its timeout is the remaining second, not another four."""
     url = answering(*[http_response("503 Service Unavailable")] * 30, hold=True)

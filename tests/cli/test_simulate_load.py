@@ -21,7 +21,7 @@ import pytest
 from support.process import ServerProcess, server_process, wait_until
 from support.program import PROGRAM
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 FULL_RATE = int(os.environ.get("SIMULATION_RATE", 0))
 VIEWERS, VOTES, RATE = (5_000, 200_000, FULL_RATE) if FULL_RATE else (200, 2_000, 500)

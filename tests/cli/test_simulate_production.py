@@ -10,6 +10,8 @@ from support.program import SECRET_BASE64
 from support.service import live_server
 from support.simulations import MIX, crowd_of, votes
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def crowd(extcli):
@@ -47,7 +49,6 @@ class TestProduction:
         assert (0, "") == (ran.exit_code, ran.stderr if ran.exit_code else "")
 
 
-@pytest.mark.slow
 def test_production_waits_as_retry_after_says(extcli, monkeypatch, environment):
     """The result is read when the rate allows it: at one request per second, that is a second after the last vote."""
     with live_server(Settings(limits=Limits(client_rate=1))) as live:

@@ -14,7 +14,7 @@ from support.examples import spread
 from support.journal import entries_of
 from support.process import wait_until
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @pytest.mark.parametrize("kind", ["page", "game"])

@@ -25,6 +25,7 @@ def test_the_list_has_one_row_per_socket(extcli, live, number):
     assert [f"{pusher_channel()} {pusher_channel('all')}", ""] == page[-2:]
 
 
+@pytest.mark.long
 def test_a_table_says_what_each_socket_follows_and_which_is_stalled(extcli, number):
     extcli("socket", "stall", number)
 

@@ -19,6 +19,8 @@ from engines.faulty_proxy import FaultyProxy
 from engines.redis_server import RedisServer
 from engines.shorthand import NOW, Listener, cast, counts, key, read, write
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def own_server(tmp_path: Path) -> Iterator[RedisServer]:

@@ -115,6 +115,7 @@ async def test_concurrent_processes_hand_out_each_item_once(path: Path) -> None:
         assert await drop(engine, POLL) == len(items)
 
 
+@pytest.mark.long
 async def test_no_item_is_handed_out_twice_after_processes_are_killed(path: Path) -> None:
     items = [str(number) for number in range(4000)]
     async with opened(path) as engine:

@@ -14,6 +14,8 @@ from faults.writes import KINDS, Store, channel_of
 from support.process import ServerProcess, server_process, wait_until
 from support.service import CHANNEL, CLIENT_ID, SECRET
 
+pytestmark = pytest.mark.long
+
 PAGE = 1024
 """Bytes."""
 LEAF = b"\x0d"

@@ -14,6 +14,8 @@ from faults.small_disk import SmallDisk
 from support.process import ServerProcess, server_process, wait_until
 from support.service import CHANNEL
 
+pytestmark = pytest.mark.long
+
 ENOUGH = 100
 
 
@@ -93,7 +95,6 @@ def test_on_a_full_disk_users_who_are_new_can_read(tmp_path: Path):
     assert {200} == {answer.status_code for answer in answers}
 
 
-@pytest.mark.long
 def test_a_wal_that_fills_the_disk_during_a_long_read_loses_nothing(tmp_path: Path):
     disk, crowd = SmallDisk(tmp_path / "disk", "20m"), Crowd()
     with server_process("--data", disk.data, under=disk.under) as served:

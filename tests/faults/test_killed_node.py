@@ -12,6 +12,8 @@ from faults.crowd import ACKNOWLEDGED, Crowd
 from faults.rounds import ROUNDS
 from support.process import server_process, unexpected_log_lines, wait_until, worker_pids
 
+pytestmark = pytest.mark.long
+
 ENOUGH = 150
 """Acknowledged writes before each kill."""
 
@@ -86,7 +88,6 @@ def test_a_stop_does_not_wait_for_a_replacement_that_is_starting(tmp_path: Path)
         assert ["is replaced"] == [line.strip()[-11:] for line in unexpected_log_lines(served)]
 
 
-@pytest.mark.long
 def test_all_workers_stop_if_no_replacement_starts(tmp_path: Path):
     with server_process("--data", f"sqlite:///{tmp_path}/data.db", "--workers", "2") as served:
         (tmp_path / "data.db-damaged").touch()  # makes every start fail

@@ -15,6 +15,8 @@ from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
 from support.examples import spread
 from support.process import server_process, wait_until
 
+pytestmark = pytest.mark.long
+
 ENOUGH = 150
 BEFORE, AFTER = 100, 60
 
@@ -38,7 +40,6 @@ def delete_log(file: Path) -> None:
     file.with_name(f"{file.name}-wal").unlink()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("lose", spread([delete, move, replace, delete_log], 4))
 def test_what_was_acknowledged_before_a_file_is_lost_is_rescued(tmp_path: Path, lose: Callable[[Path], None]) -> None:
     file, crowd = tmp_path / "data.db", Crowd()

@@ -16,6 +16,8 @@ from faults.crowd import ACKNOWLEDGED, Crowd
 from support.process import RunningService, server_process
 from support.service import OTHER_ID
 
+pytestmark = pytest.mark.long
+
 UPLOADS, AT_ONCE, CODES = 30, 2, 5_000
 
 
@@ -40,7 +42,6 @@ def memory_of(service: RunningService) -> int:
     return int(found)
 
 
-@pytest.mark.slow
 def test_uploads_beyond_the_limit_are_503_and_no_write_is_lost(tmp_path: Path):
     crowd, refusals, is_refused = Crowd(), list[int](), Event()
     with server_process("--data", f"sqlite://{tmp_path}/data.db", "--max-uploads", str(AT_ONCE)) as served:

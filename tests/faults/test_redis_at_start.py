@@ -11,6 +11,8 @@ import pytest
 from engines.redis_server import RedisServer
 from support.process import COMMAND, server_process
 
+pytestmark = pytest.mark.long
+
 PASSWORD = "the.right.word"
 
 
@@ -49,7 +51,6 @@ def test_a_missing_redis_fails_the_start(host: str) -> None:
     assert failed_start(f"redis://:hush@{host}/0").startswith("extcli serve: Redis: ")
 
 
-@pytest.mark.long
 def test_a_paused_redis_fails_the_start_after_the_timeout(tmp_path: Path) -> None:
     with RedisServer(tmp_path) as server:
         server.stop()

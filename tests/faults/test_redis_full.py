@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import redis
 
 from engines.redis_server import RedisServer
 from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
 from faults.redis_nodes import check_account, is_ready, ms, seconds_until, two_nodes
 from support.service import CHANNEL
+
+pytestmark = pytest.mark.long
 
 
 def test_a_full_redis_refuses_writes_until_it_has_memory(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from faults.redis_nodes import Watch, check_account, is_ready, ms, seconds_until
 from faults.rounds import ROUNDS
 from support.socket_client import linked_game
 
+pytestmark = pytest.mark.long
+
 
 def has_written_all(server: RedisServer) -> bool:
     with redis.Redis.from_url(server.url()) as database:

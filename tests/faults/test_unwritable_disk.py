@@ -14,6 +14,8 @@ from faults.small_disk import SmallDisk
 from support.process import server_process, wait_until
 from support.service import CHANNEL
 
+pytestmark = pytest.mark.long
+
 ENOUGH = 100
 
 

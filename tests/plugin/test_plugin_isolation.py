@@ -12,6 +12,8 @@ import pytest
 
 from support.plugin_runs import ROOT, declare_plugin
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def benchmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
@@ -25,7 +27,6 @@ def benchmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     sys.modules.pop("pytest_isolation", None)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "shared", [pytest.param(True, marks=pytest.mark.long), False], ids=["one service", "a service for each worker"]
 )

@@ -22,6 +22,8 @@ from support.scenario import Scenario
 from support.service import CHANNEL, CLIENT_ID, RunningService
 from support.socket_client import SocketClient
 
+pytestmark = pytest.mark.long
+
 PROGRAM = COMMAND[0]
 KEY = b"the secret of the extension in the tests"
 VERBOSE = ("--log-level", "debug", "--log-requests")

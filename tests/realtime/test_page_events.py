@@ -129,7 +129,7 @@ def test_votes_send_at_most_one_update_in_5_seconds_and_the_last_state(live, pag
     assert [] == events(page)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_last_state_arrives_without_another_vote(page, live):
     for user in range(3):
         vote(live, str(user), 1)

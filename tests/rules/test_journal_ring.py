@@ -157,7 +157,7 @@ print(max(most, resident()) - before, len(journal))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["small", "medium", "large", "mixed"])
 def test_many_entries_take_no_more_memory_than_the_ring_may(kind: str):
     """The ring is filled at least ten times."""

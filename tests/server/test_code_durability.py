@@ -19,6 +19,8 @@ from engines.redis_server import RedisServer
 from support.process import ServerProcess, server_process
 from support.service import Client
 
+pytestmark = pytest.mark.long
+
 ROUNDS = int(os.environ.get("ROUNDS", "4"))
 """How often to kill something."""
 CODES = [f"CODE-{number:05}" for number in range(20_000)]
@@ -119,13 +121,11 @@ def check_codes_after_kills(data: str, size: int, kill: Callable[[int, Nodes], N
     assert ["Hats", "Caps"] == names
 
 
-@pytest.mark.slow
 @pytest.mark.ruling("C2")
 def test_a_killed_service_hands_out_each_code_once_and_loses_none(tmp_path: Path):
     check_codes_after_kills(f"sqlite:///{tmp_path}/codes.db", 1, lambda _, nodes: nodes[0].process.kill())
 
 
-@pytest.mark.slow
 @pytest.mark.ruling("C2")
 @pytest.mark.parametrize("size", [1, pytest.param(2, marks=pytest.mark.long)], ids=["one node", "two nodes"])
 def test_a_killed_redis_or_node_hands_out_each_code_once_and_loses_none(tmp_path: Path, size: int):

@@ -10,7 +10,7 @@ import pytest
 from support.exec_process import run_exec
 from support.service import CHANNEL, CLIENT_ID, SECRET
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 PROGRAM = """
 import os, sys, time, urllib.request

@@ -15,7 +15,7 @@ import pytest
 from support.process import wait_until
 from support.program import PROGRAM
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 CTRL_C, CTRL_Z = b"\x03", b"\x1a"
 TIMEOUT = 30.0
 

@@ -82,6 +82,7 @@ def varied(number: int) -> bytes:
     return f"{line}\r\n{head}Content-Length: 11\r\n\r\n".encode() + b'{"value":1}'
 
 
+@pytest.mark.long
 def test_no_path_id_client_or_request_id_adds_a_series():
     with live_server(Settings(limits=Limits(ids=2 * REQUESTS))) as live, SocketClient(live) as game:
         game.request("x", "y")

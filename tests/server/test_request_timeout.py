@@ -14,6 +14,8 @@ from emulator.config.settings import Limits, Settings
 from support.examples import spread
 from support.service import Client, LiveServer, live_server
 
+pytestmark = pytest.mark.long
+
 TIMEOUT = 10.0
 """Seconds until a test fails."""
 RESPONSES = 20
@@ -88,7 +90,6 @@ def test_the_timeout_does_not_apply_between_requests(live: LiveServer, connectio
     assert (True, True) == (first.startswith(b"HTTP/1.1 200"), second.startswith(b"HTTP/1.1 200"))
 
 
-@pytest.mark.long
 def test_a_response_that_is_not_read_is_aborted(live: LiveServer, connection: socket.socket):
     with Client(base_url=live.url) as client:
         size = len(client.get("/schema/swagger-ui-bundle.js").content)

@@ -83,6 +83,7 @@ def test_start_and_stop_are_logged_once_for_all_workers(tmp_path: Path, workers:
     ] == lines
 
 
+@pytest.mark.long
 def test_idle_and_incomplete_connections_do_not_delay_the_stop():
     with server_process() as served:
         address = ("127.0.0.1", urlsplit(served.url).port or 0)

@@ -19,7 +19,7 @@ ROUNDS = int(os.environ.get("ROUNDS", "6"))
 """How often to kill."""
 VOTERS = 3_000
 RANDOM = random.Random(9)
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 def snapshot_of(votes: int) -> str:

@@ -18,6 +18,8 @@ from support.otlp_collector import Collector, attributes
 from support.process import COMMAND, STOP_TIMEOUT, ServerProcess, server_process
 from support.service import CHANNEL, Client
 
+pytestmark = pytest.mark.long
+
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 
 
@@ -118,7 +120,6 @@ def test_a_failure_is_a_span_with_error_status(collector: Collector, tmp_path: P
     assert Status.STATUS_CODE_ERROR == span.status.code
 
 
-@pytest.mark.long
 def test_an_unreachable_collector_delays_neither_requests_nor_the_stop():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         free = socket.create_server(("127.0.0.1", 0))

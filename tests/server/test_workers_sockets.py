@@ -16,6 +16,8 @@ from support.pusher_client import PusherClient, decode_frame, parse_broadcast, s
 from support.service import CLIENT_ID, Client
 from support.socket_client import SocketClient, request_pin
 
+pytestmark = pytest.mark.long
+
 MIN_SOCKETS, MAX_SOCKETS = 8, 40
 """Sockets to open until both workers hold some."""
 

@@ -161,6 +161,7 @@ def errors(validator: Draft202012Validator, instance: object) -> list[str]:
     return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(instance)]
 
 
+@pytest.mark.long
 def test_the_document_is_valid_openapi_3_1(document: dict[str, Any]):
     assert document["openapi"].startswith("3.1.")
     assert [] == [str(error) for error in OpenAPIV31SpecValidator(document).iter_errors()]
