@@ -73,7 +73,7 @@ def test_a_vote_is_cast(page: Page, full: LiveServer):
     page.keyboard.type("42")
     page.keyboard.press("Enter")
 
-    expect(page.get_by_role("row", name="7 1", exact=True)).to_be_visible()
+    expect(page.get_by_role("row", name="7 1 11 %")).to_be_visible()
     vote = full.client("viewer", user="42", channel=CHANNEL).get("vote", params={"id": "lunch"}).json()["vote"]
     assert 7 == vote
 

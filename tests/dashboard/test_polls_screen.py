@@ -30,7 +30,7 @@ def define(broadcaster: Client, **config: object) -> None:
 
 
 def bars(page: HtmlPage) -> list[tuple[str, str]]:
-    return [(label, votes) for label, votes, _ in page.tables[0]]
+    return [(label, votes) for label, votes, *_ in page.tables[0]]
 
 
 def voters(page: HtmlPage) -> list[list[str]]:

@@ -1,17 +1,32 @@
-"""The overview: how to connect, what the service holds, and what production would do differently."""
+"""The overview: what happens now, how to connect, and what production would do differently."""
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import islice
 from typing import Any, Final
 
-from msgspec import to_builtins
-
+from emulator.clock import SECOND
+from emulator.control.contents.rules import Filter
 from emulator.dashboard.rig.arrangement import DEFAULT_CHANNEL
 from emulator.dashboard.screen import Query, Screen, Service, suggested
+from emulator.dashboard.screens.polls import results_of
+from emulator.engines.base import Key
+from emulator.journal import REQUEST, Entry
 from emulator.parity.rules import FOR_SANDBOX, UNKNOWN, rule_of
 
 _MOST: Final = 50
-"""Extensions and namespaces that the screen names."""
+"""Extensions that the screen names."""
+_SECONDS: Final = 60
+"""What the numbers of the latest time are about."""
+_LOOKED_AT: Final = 12_000
+"""Entries of the journal that they are taken from, at most."""
+_TICKER: Final = 12
+_RECENT_VOTES: Final = 200
+"""Votes among which the busiest poll has the most."""
+_SCRIPTS: Final = ("GET /_emulator/sdk.js", "GET /_emulator/platform-helper.js")
+_OF_TESTS: Final = ("POST /_ns", "PUT /_ns", "PUT /_emulator/seed", "GET /_emulator/wait", "POST /_emulator/reset")
+"""Requests that a test makes first: a namespace, a seed, a wait."""
 
 
 async def read(service: Service, query: Query) -> dict[str, Any]:
@@ -21,30 +36,63 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
     registered = sorted(service.extensions.current)
     seen = service.parity.tally.seen
     return {
-        "current": service.name,
         "version": readiness.version,
         "environment": readiness.environment,
         "storage": engine.name,
         "location": engine.location,
         "is_kept": engine.survives_restart,
         "can_undo": engine.can_copy and not settings.has_peers,
-        "clock": service.control.read_clock(),
-        "things": await service.size(),
-        "counts": to_builtins(await service.contents.counts()),
         "verdicts": [each for each in seen if each.verdict != UNKNOWN],
         "unknown": sum(each.count for each in seen if each.verdict == UNKNOWN and each.rule != rule_of(FOR_SANDBOX)),
         "has_sandbox_tokens": any(each.verdict == UNKNOWN and each.rule == rule_of(FOR_SANDBOX) for each in seen),
-        "sockets": service.sockets,
-        "faults": len(service.faults),
-        "held": len(service.dispatcher.held),
         "journal": journal,
         "client_id": registered[0] if registered else suggested(service, {}).client_id,
         "channel_id": DEFAULT_CHANNEL,
         "registered": registered[:_MOST],
         "unlisted": max(0, len(registered) - _MOST),
         "has_peers": settings.has_peers,
-        "namespaces": await service.namespaces.latest(_MOST) if service.namespaces is not None else [],
+        "sockets": service.sockets,
+        "next": next(iter((await service.contents.upcoming(1)).next), None),
+        "poll": await _busiest(service),
+        **_latest(service),
     }
 
 
-SCREEN = Screen("overview", "Overview", read)
+def _latest(service: Service) -> dict[str, Any]:
+    """Return what the journal has of the last minute, and the latest entries."""
+    journal = service.journal
+    recent = [each for each in islice(journal.newest(), _LOOKED_AT) if not each.is_probe]
+    now = service.clock.now()
+    young = [each for each in recent if 0 <= _age(each, now) < _SECONDS]
+    votes = Counter(_age(each, now) for each in young if each.name == "POST /v1/e/vote" and each.status < 400)
+    return {
+        "curve": [votes[age] for age in range(_SECONDS - 1, -1, -1)],
+        "votes": sum(votes[age] for age in range(1, 6)) / 5,
+        "refused": sum(bool(each.reason) for each in young),
+        "ticker": recent[:_TICKER],
+        "has_page": service.sockets > 0 or any(each.name in _SCRIPTS for each in recent),
+        "has_test": any(each.kind == REQUEST and each.name.startswith(_OF_TESTS) for each in recent),
+    }
+
+
+def _age(entry: Entry, now: int) -> int:
+    """Return the whole seconds since an entry, by the service's clock."""
+    return (now - entry.at) // SECOND
+
+
+async def _busiest(service: Service) -> dict[str, Any] | None:
+    """Return the poll with the most of the latest votes, else the one that changed last; `None` without any."""
+    counts = Counter(each.key for each in service.changes.latest("poll", _RECENT_VOTES))
+    keys = [key for key, _ in counts.most_common()]
+    if not keys:
+        rows = (await service.contents.page("polls", Filter(), limit=_MOST)).rows
+        rows = sorted(rows, key=lambda each: -(each.latest or 0))
+        keys = [Key("poll", each.client_id, each.id, each.channel_id) for each in rows[:1]]
+    for key in keys:
+        poll = await results_of(service, key)
+        if poll["exists"]:
+            return poll
+    return None
+
+
+SCREEN = Screen("overview", "Overview", read, every=1.0)

@@ -52,27 +52,38 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
     return {"poll": poll, "is_missing": not poll["exists"]}
 
 
-async def _poll(service: Service, key: Key, query: Query) -> dict[str, Any]:
+async def results_of(service: Service, key: Key, *, show_all: bool = False) -> dict[str, Any]:
+    """Return a poll with its results, without its voters."""
     now, ballots = service.clock.now(), service.engine.ballots
     counts, _ = await ballots.tally(key, now=now)
     text = await ballots.definition(key, now=now)
     definition = None if text is None else msgspec.json.decode(text, type=Definition)
     votes = {int(choice): count for choice, count in counts}
-    page = await entries(service, key, query.get("from", ""))
-    oldest = page.rows[0].cast_at if page.rows and not query.get("from") else None
     return {
         "id": key.name,
         "client_id": key.owner,
         "channel_id": key.channel,
-        "exists": bool(counts) or definition is not None or bool(query.get("edit")),
+        "exists": bool(counts) or definition is not None,
         "definition": definition,
-        "edited": _edited(definition) if query.get("edit") else None,
         "status": "active" if definition is None else status_of(definition, now=now),
         "is_disabled": definition is not None and definition.disabled,
         "stats": stats_of(counts),
-        "bars": _bars(votes, definition.options if definition else [], show_all="all" in query),
-        "shows_all": "all" in query,
+        "bars": _bars(votes, definition.options if definition else [], show_all=show_all),
+        "shows_all": show_all,
         **_outside(votes),
+        "now": now,
+        "fresh": f"A{service.journal.mark}",
+    }
+
+
+async def _poll(service: Service, key: Key, query: Query) -> dict[str, Any]:
+    poll = await results_of(service, key, show_all="all" in query)
+    now, definition = poll["now"], poll["definition"]
+    page = await entries(service, key, query.get("from", ""))
+    oldest = page.rows[0].cast_at if page.rows and not query.get("from") else None
+    return poll | {
+        "exists": poll["exists"] or bool(query.get("edit")),
+        "edited": _edited(definition) if query.get("edit") else None,
         "voters": [_voter(entry) for entry in page.rows],
         "next": page.next,
         "start": query.get("from", ""),
@@ -80,7 +91,6 @@ async def _poll(service: Service, key: Key, query: Query) -> dict[str, Any]:
         "voter": query.get("voter", ""),
         "is_earlier": oldest is not None and oldest < service.contents.started_at <= now,
         "oldest": oldest,
-        "now": now,
         "lifetime": LIFETIME,
         "lowest": LOWEST,
         "highest": HIGHEST,

@@ -132,6 +132,10 @@ document.addEventListener("htmx:after:request", (event) => {
     say([form.dataset.done, shown, isCall ? answer.hint : undefined].filter((part) => part !== undefined).join(" "));
   }
 });
+// Each click on such a button is another viewer, also while the page waits for the next update.
+document.addEventListener("submit", ({ target }) => {
+  if (target.matches("form.fresh")) target.elements.opaque_user_id.value = `A${Math.random().toString(36).slice(2)}`;
+}, true);
 document.addEventListener("htmx:error", (event) => {
   if (event.detail.ctx?.sourceElement.matches("form.action")) say("The service does not answer.", true);
 });
