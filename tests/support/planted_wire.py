@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from emulator.auth import claims
 from emulator.auth.tokens import Tokens
 from emulator.callers import Role
-from emulator.control.operation import gate
+from emulator.control.gate import gate
 from emulator.features.broadcast import rules as broadcasts
 from emulator.features.identity import service as identity
 from emulator.features.pins import links, live_pins
