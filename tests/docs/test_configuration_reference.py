@@ -1,4 +1,4 @@
-"""The tables of docs/configuration.md equal the settings and the options of `serve`."""
+"""The tables of docs/configuration.md and docs/serve.md equal the settings and the options of `serve`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from emulator.config.settings import NAMESPACE_IDLE
 from extcli.app import load_noun
 from extcli.config import settings
 
-TEXT = (ROOT / "docs" / "configuration.md").read_text()
+TEXT = "".join((ROOT / "docs" / f"{name}.md").read_text() for name in ("configuration", "serve"))
 DEFAULTS = {
     "url": settings.DEFAULT_URL,
     "client_id": settings.DEFAULT_CLIENT_ID,

@@ -67,7 +67,7 @@ def test_the_reference_lists_every_option_of_a_command(name: str) -> None:
     rows = re.findall(r"^\| (`-.*?) \| ", SECTIONS[name], re.MULTILINE)
     own = options_of(PAGES[name], without=[SHARED_PANEL, SERVE_PANEL])
 
-    # docs/configuration.md lists the options of serve.
+    # docs/serve.md lists the options of serve.
     assert (set() if name == SERVE else own) == {option for row in rows for option in _OPTION.findall(row)}
 
 

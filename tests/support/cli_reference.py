@@ -48,7 +48,7 @@ SHARED = """\
 Every command but `serve` and `exec` takes these, before or after its name. [configuration.md](configuration.md) lists
 their variables.
 """
-SERVE_OPTIONS = "Options: [configuration.md](configuration.md#options-of-serve).\n"
+SERVE_OPTIONS = "Options: [serve.md](serve.md).\n"
 
 
 OPERATIONS = """\
@@ -110,7 +110,7 @@ def _section(name: str, command: Any) -> list[str]:
     elif options:
         parts.append(_table("Option", options))
     if of_serve:
-        parts.append("All [options of `serve`](configuration.md#options-of-serve), too.\n")
+        parts.append("All [options of `serve`](serve.md), too.\n")
     if shown := examples(command):
         parts.append("```shell\n" + "\n".join(shown) + "\n```\n")
     return parts

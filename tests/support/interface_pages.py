@@ -58,7 +58,7 @@ CREDENTIALS = {
     Audience.CLIENT_ID: "a client id, with or without a token",
     Audience.PUBLIC: "none",
     Audience.MONITORING: "none",
-    Audience.CONTROL: "[the control API](ci.md#who-may-call-the-control-api), sandbox only",
+    Audience.CONTROL: "[the control API](control-api.md), sandbox only",
 }
 
 
