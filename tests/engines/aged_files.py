@@ -82,7 +82,7 @@ async def _add_what_is_left_for_later(path: Path) -> None:
         await _write(engine, key, now=9, expires_at=NEVER)
         await engine.pools.fill(key, ["x", "y", "z"], now=1, expires_at=NEVER)
         await engine.pools.assign([key], lambda _: {key: Stock(key, b"")}, now=1, expires_at=NEVER)
-        assert await engine.pools.draw(key, "V1", most=2, now=1) == "x"
+        assert (await engine.pools.draw(key, "V1", limit=lambda _: 2, now=1)).item == "x"
         await engine.pools.drop([key], now=1)
         empty = key._replace(name="empty")
         await engine.pools.fill(empty, ["u"], now=1, expires_at=NEVER)

@@ -77,7 +77,7 @@ async def draw(engine: Engine, name: str, times: int) -> None:
 
 
 async def _draw(engine: Engine, user: str) -> None:
-    item = await engine.pools.draw(POLL, user, most=1, now=0)
+    item = (await engine.pools.draw(POLL, user, limit=lambda _: 1, now=0)).item
     print(user, item, flush=True)
 
 

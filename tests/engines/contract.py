@@ -16,6 +16,7 @@ from engines.contract_assignments import AssignmentsContract
 from engines.contract_ballots import BallotsContract
 from engines.contract_catalog import CatalogContract
 from engines.contract_documents import DocumentsContract
+from engines.contract_draws import DrawsContract
 from engines.contract_dump import DumpContract
 from engines.contract_dump_property import DumpPropertyContract
 from engines.contract_engine import NamespacesContract
@@ -51,6 +52,7 @@ class EngineContract(
     PoolsContract,
     AssignmentsContract,
     HoldingsContract,
+    DrawsContract,
     RostersContract,
     PurgeContract,
     NamespacesContract,

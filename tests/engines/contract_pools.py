@@ -82,16 +82,31 @@ class PoolsContract:
         assert await held(engine) == Holding(("a", "b", "c"), 3)
         assert await held(engine, "U2") == Holding(("d",), 1)
 
-    async def test_a_draw_from_a_given_list_returns_nothing_after_it_was_replaced(self, engine: Engine) -> None:
-        await fill(engine, ["a", "b"], X)
-        await fill(engine, ["c"], Y)
-        await assign(engine, {P: X})
+    async def test_the_note_of_a_pool_limits_each_draw(self, engine: Engine) -> None:
+        notes: list[bytes] = []
 
-        drawn = [await engine.pools.draw(P, "U", most=9, now=NOW, source=each) for each in (X, Y, Z)]
-        await assign(engine, {P: Y})
-        drawn += [await engine.pools.draw(P, "U", most=9, now=NOW, source=each) for each in (X, Y)]
+        def limit(note: bytes) -> int:
+            notes.append(note)
+            return int(note)
 
-        assert drawn == ["a", None, None, None, "c"]
+        for note in (b"1", b"0", b"2"):
+            await fill(engine, [f"a{note!r}", f"b{note!r}", f"c{note!r}"], source(f"{note!r}"))
+            await assign(engine, {P: source(f"{note!r}")}, note=note)
+            drawn = [await engine.pools.draw(P, "U", limit=limit, now=NOW, held=True) for _ in range(2)]
+            held = await engine.pools.held([P], "U", now=NOW)
+
+            assert drawn[-1].held == (held[P].items if held else ())
+            assert notes[-1] == note
+            assert held[P].current == max(1, int(note))
+        assert await draw(engine, "U", Q) is None
+
+    async def test_a_limit_that_raises_hands_out_nothing(self, engine: Engine) -> None:
+        await stocked(engine, ["a"], P)
+
+        for _ in range(2):
+            with pytest.raises(ZeroDivisionError):
+                await engine.pools.draw(P, "U", limit=lambda _: 1 // 0, now=NOW)
+        assert ["a", None] == [await draw(engine, name, P) for name in "UV"]
 
     async def test_discarding_deletes_unused_lists_only(self, engine: Engine) -> None:
         await fill(engine, ["a"], X)
@@ -101,8 +116,8 @@ class PoolsContract:
         await engine.pools.discard([X, Y, Z, Y], now=NOW)
         await assign(engine, {Q: Y})
 
-        assert await engine.pools.draw(P, "U", most=9, now=NOW) == "a"
-        assert await engine.pools.draw(Q, "U", most=9, now=NOW) is None
+        assert await draw(engine, "U", P, most=9) == "a"
+        assert await draw(engine, "U", Q, most=9) is None
 
     async def test_concurrent_draws_hand_out_each_item_once(self, engine: Engine) -> None:
         await stocked(engine, [str(number) for number in range(150)])

@@ -91,7 +91,7 @@ async def run(engine: Engine, what: str, key: Any, value: Any, now: int, end: in
         case "append":
             return await engine.logs.append(key, value, now=now, expires_at=end)
         case "draw":
-            return await engine.pools.draw(key, value, most=2, now=now)
+            return await engine.pools.draw(key, value, limit=lambda _: 2, now=now)
         case "drop pool":
             return await engine.pools.drop([key], now=now)
         case "discard":

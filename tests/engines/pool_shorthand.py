@@ -45,7 +45,7 @@ async def stocked(engine: Engine, items: Sequence[str], pool: Key | None = None,
 async def draw(
     engine: Engine, user: str = "U1", pool: Key | None = None, *, most: int = 1, now: int = NOW
 ) -> str | None:
-    return await engine.pools.draw(pool or key(), user, most=most, now=now)
+    return (await engine.pools.draw(pool or key(), user, limit=lambda _: most, now=now)).item
 
 
 async def draws(engine: Engine, count: int, pool: Key | None = None, *, now: int = NOW, name: str = "") -> list[str]:

@@ -27,7 +27,7 @@ from emulator.engines.records import (
     RosterRecord,
 )
 from emulator.errors import EngineError
-from engines.pool_shorthand import add_members, assign, fill, source, stocked
+from engines.pool_shorthand import add_members, assign, draw, fill, source, stocked
 from engines.shorthand import END, MANY, NOW, all_of, append, key, write
 
 WRITERS, DISTURBANCES = 10, 6
@@ -276,7 +276,7 @@ async def _dropped_pool(engine: Engine, name: str, stock: int) -> tuple[object, 
 
 
 async def _draw(engine: Engine, name: str, stock: int) -> tuple[object, ...] | None:
-    item = await engine.pools.draw(key(f"pool {stock}"), name, most=1, now=NOW)
+    item = await draw(engine, name, key(f"pool {stock}"))
     return ("handed", f"pool {stock}", name, item) if item else None
 
 

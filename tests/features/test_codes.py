@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Mapping, Sequence
 
 import pytest
 
-from emulator.engines.base import Key
-from emulator.engines.pools import Stock
 from support.codes import define, eligible, grant, redeem, redeemed
 from support.service import OTHER_ID, Client, LiveServer
 
@@ -64,22 +61,6 @@ def test_codes_are_handed_out_in_list_order_one_per_eligibility(backend: Client,
     assert {"code": "A1", "all_prizes": ["A1"]} == answers[0]
     assert {"code": "A2", "all_prizes": ["A1", "A2"]} == answers[1]
     assert {"all_prizes": ["A1", "A2"]} == answers[2]
-
-
-def test_a_draw_reads_the_stock_once(live: LiveServer, backend: Client, viewer, monkeypatch: pytest.MonkeyPatch):
-    define(backend, ["a", "b"])
-    grant(backend, "5551", prizes=[0])
-    pools = live.service.engine.pools
-    read, reads = pools.stocks, []
-
-    def counted(keys: Sequence[Key], *, now: int) -> Awaitable[Mapping[Key, Stock]]:
-        reads.append(keys)
-        return read(keys, now=now)
-
-    monkeypatch.setattr(pools, "stocks", counted)
-
-    assert "a" == redeem(viewer())["code"]
-    assert 1 == len(reads)
 
 
 @pytest.mark.parametrize("member", ["prize", "all_prizes", "index"])

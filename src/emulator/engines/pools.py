@@ -21,6 +21,11 @@ Assignment = Callable[[Mapping[Key, Stock]], Mapping[Key, Stock]]
 """Takes the live pools and returns those to write. Like `Change`, it may raise, may run again and must be pure."""
 
 
+Limit = Callable[[bytes], int]
+"""Takes the note of a pool and returns how many of its items a user may have. Like `Change`, it may run again and must
+be pure."""
+
+
 class Count(NamedTuple):
     """The progress of a pool."""
 
@@ -37,6 +42,15 @@ class Holding(NamedTuple):
     """All items that the pool, or a dropped pool of the same key, handed to the user, in order."""
     current: int
     """How many of them, at the end, are from the current pool."""
+
+
+class Drawn(NamedTuple):
+    """The outcome of a draw."""
+
+    item: str | None
+    """`None` if nothing was handed out."""
+    held: tuple[str, ...]
+    """`Holding.items` after the draw; empty unless requested."""
 
 
 class Pools(Protocol):
@@ -74,11 +88,11 @@ class Pools(Protocol):
     async def discard(self, sources: Sequence[Key], *, now: int) -> None:
         """Delete the lists that no pool uses; used and absent ones are ignored."""
 
-    async def draw(self, key: Key, user: str, *, most: int, now: int, source: Key | None = None) -> str | None:
-        """Hand the next item to `user` and return it.
+    async def draw(self, key: Key, user: str, *, limit: Limit, now: int, held: bool = False) -> Drawn:
+        """Hand the next item to `user`, in one atomic step with the call of `limit`.
 
-        Returns `None`, and changes nothing, if there is no such pool, if it is empty, if the user has `most` items from
-        the current pool, or if the pool no longer uses the list `source`.
+        Hands out nothing if there is no such pool, if it is empty, or if the user has as many items from the current
+        pool as `limit` returns. With `held`, the result holds what `user` has afterwards.
         """
 
     async def held(self, keys: Sequence[Key], user: str, *, now: int) -> dict[Key, Holding]:

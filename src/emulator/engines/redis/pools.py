@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
+from emulator.bounded_cache import BoundedCache
 from emulator.engines.base import Key
-from emulator.engines.pools import Assignment, Count, Holding, Stock
+from emulator.engines.pools import Assignment, Count, Drawn, Holding, Limit, Stock
 from emulator.engines.redis.key_locks import KeyLocks, attempts
 from emulator.engines.redis.keys import (
     expiry_arg,
@@ -22,6 +24,8 @@ from emulator.engines.redis.scripts import POOLS, ROSTERS
 
 MAX_SKIPPED = 500
 """Items that one script call skips."""
+_MAX_NOTES: Final = 1_024
+"""Pools whose notes are cached."""
 
 
 class RedisPools:
@@ -30,6 +34,8 @@ class RedisPools:
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
         self._key_locks = KeyLocks()
+        self._notes: BoundedCache[Key, bytes] = BoundedCache(_MAX_NOTES)
+        """The note that each pool had at its last draw. A draw with an outdated one returns the present one."""
 
     async def fill(self, source: Key, items: Sequence[str], *, now: int, expires_at: int) -> None:
         texts = [item.encode() for item in items]
@@ -77,14 +83,17 @@ class RedisPools:
     async def discard(self, sources: Sequence[Key], *, now: int) -> None:
         await self._pipeline.run(POOLS, b"discard", *map(user_last, sources))
 
-    async def draw(self, key: Key, user: str, *, most: int, now: int, source: Key | None = None) -> str | None:
-        from_list = b"" if source is None else user_last(source)
-        names = (user_last(key), name_last_prefix(key), user.encode())
-        args = (*names, b"%d" % most, now_arg(now), b"%d" % MAX_SKIPPED, from_list)
+    async def draw(self, key: Key, user: str, *, limit: Limit, now: int, held: bool = False) -> Drawn:
+        args = (user_last(key), name_last_prefix(key), user.encode(), now_arg(now), b"%d" % MAX_SKIPPED, b"%d" % held)
         while True:
-            outcome, *item = await self._pipeline.run(POOLS, b"draw", *args)
-            if outcome != b"more":
-                return item[0].decode() if item else None
+            note = self._notes.get(key)
+            terms = () if note is None else (b"%d" % limit(note), note)
+            outcome, *found = await self._pipeline.run(POOLS, b"draw", *args, *terms)
+            if outcome == b"note":
+                self._notes[key] = found[0]
+            elif outcome == b"done":
+                items, *item = found
+                return Drawn(item[0].decode() if item else None, tuple(each.decode() for each in items))
 
     async def held(self, keys: Sequence[Key], user: str, *, now: int) -> dict[Key, Holding]:
         found = await self._pipeline.run(POOLS, b"held", user.encode(), now_arg(now), *map(user_last, keys))

@@ -38,8 +38,11 @@ _MAX_LOOKUPS: Final = 20_000
 class Users(Protocol):
     """The directory of users."""
 
-    async def names(self, caller: Caller) -> set[str]:
-        """Return all ids under which a list of users may contain the caller."""
+    def shared_id_key(self, caller: Caller) -> Key:
+        """Return the key of the document with the caller's shared id."""
+
+    def names_with(self, caller: Caller, shared_id: bytes | None) -> set[str]:
+        """Return all ids under which a list of users may contain the caller. `shared_id` is that document, if any."""
 
 
 class Marked(NamedTuple):
@@ -138,10 +141,12 @@ class Grants:
 
     async def of(self, caller: Caller) -> list[CodeGrant]:
         """Return the grants to the caller, oldest first."""
-        grants = await self._all(caller.client_id)
+        key, shared_id = grants_key(caller.client_id), self._users.shared_id_key(caller)
+        found = await self._documents.read([key, shared_id], now=self._clock.now())
+        grants = _decoded(found.get(key))
         if not grants:
             return []
-        names = sorted(await self._users.names(caller))
+        names = sorted(self._users.names_with(caller, found.get(shared_id)))
         rosters = await self._rosters.listing(roster_key(caller.client_id, ""), names, now=self._clock.now())
         on = {roster for each in rosters.values() for roster in each}
         return [grant for grant in grants if grant.roster in on]

@@ -190,8 +190,8 @@ async def redeem_code(code_sets: CodeSets, call: Call) -> RedeemedCode:
     named = [prize for prize in (body.prize, body.all_prizes, body.index) if prize is not UNSET]
     if len(set(named)) != 1:
         raise wrong_shape("prize", needed="the index of one set")
-    redemption = await code_sets.redeem(call.caller, named[0])
-    return RedeemedCode(list(redemption.all_codes), UNSET if redemption.code is None else redemption.code)
+    code, held = await code_sets.redeem(call.caller, named[0])
+    return RedeemedCode(list(held), UNSET if code is None else code)
 
 
 def _answer(marked: Marked) -> WithHeaders:

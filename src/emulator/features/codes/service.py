@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 import msgspec
 
 from emulator.callers import Caller
 from emulator.clock import Clock
 from emulator.engines.base import Documents, Key
-from emulator.engines.pools import Count, Holding, Pools, Rosters, Stock
+from emulator.engines.pools import Count, Drawn, Holding, Pools, Rosters, Stock
 from emulator.features.codes.grants import Grants, Marked, PendingGrant, Users
 from emulator.features.codes.refusals import name_in_use, no_such_prize
 from emulator.features.codes.rules import (
@@ -42,15 +42,6 @@ class Voters(Protocol):
         self, caller: Caller, channel: str | None, poll_id: str, value: int
     ) -> AsyncIterator[Sequence[tuple[str, int]]]:
         """Yield pages of users whose latest vote is `value`, each with the Unix ms of that vote."""
-
-
-class Redemption(NamedTuple):
-    """The result of a redemption."""
-
-    code: str | None
-    """`None` if the user is not eligible or the set has no codes left."""
-    all_codes: tuple[str, ...]
-    """All codes of the set that the user holds, in order."""
 
 
 class CodeSets:
@@ -160,24 +151,21 @@ class CodeSets:
         held = await self._held(caller)
         return [list(held.get(index, _NOTHING).items) for index in range(max([*sets, *held], default=-1) + 1)]
 
-    async def redeem(self, caller: Caller, index: int) -> Redemption:
-        """Redeem one code of the set at `index`; raises `BadRequest` if `index` is not within 0 to 9."""
+    async def redeem(self, caller: Caller, index: int) -> Drawn:
+        """Redeem one code of the set at `index`, and return all that the caller holds of it.
+
+        There is no code if the caller is not eligible or the set has none left. Raises `BadRequest` if `index` is not
+        within 0 to 9.
+        """
         if not 0 <= index < MAX_SETS:
             raise no_such_prize(index=index, highest=MAX_SETS - 1)
-        key = pool_key(caller.client_id, index)
-        code, tried = None, None
-        while code is None and (stock := await self._stock(key)) is not None and stock.source != tried:
-            tried = stock.source  # a concurrent PUT or DELETE changes the source; then try again
-            set_id = msgspec.json.decode(stock.note, type=CodeSet).set_id
-            most = max_codes(set_id, await self._grants.of(caller))
-            if most:
-                now = self._clock.now()
-                code = await self._pools.draw(key, caller.opaque_id, most=most, now=now, source=stock.source)
-        held = await self._held(caller)
-        return Redemption(code, held.get(index, _NOTHING).items)
+        grants = await self._grants.of(caller)
 
-    async def _stock(self, key: Key) -> Stock | None:
-        return (await self._pools.stocks([key], now=self._clock.now())).get(key)
+        def limit(note: bytes) -> int:
+            return max_codes(msgspec.json.decode(note, type=CodeSet).set_id, grants)
+
+        key = pool_key(caller.client_id, index)
+        return await self._pools.draw(key, caller.opaque_id, limit=limit, now=self._clock.now(), held=True)
 
     async def _sets(self, client_id: str) -> dict[int, CodeSet]:
         return _sets_of(await self._pools.stocks(pool_keys(client_id), now=self._clock.now()))

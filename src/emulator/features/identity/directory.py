@@ -69,10 +69,18 @@ class Directory:
 
     async def names(self, caller: Caller) -> set[str]:
         """Return all ids under which a list of users may contain the caller."""
-        shared_id = caller.user_id
-        if shared_id is None:
-            shared_id = (await self.shared_ids(caller.client_id, [caller.opaque_id])).get(caller.opaque_id)
-        return {name for each in (caller.opaque_id, shared_id) if each for name in (each, opaque_id_of(each))}
+        key = self.shared_id_key(caller)
+        found = await self._documents.read([key], now=self._clock.now()) if caller.user_id is None else {}
+        return self.names_with(caller, found.get(key))
+
+    def shared_id_key(self, caller: Caller) -> Key:
+        """Return the key of the document with the caller's shared id."""
+        return _opaque_key(caller.client_id, caller.opaque_id)
+
+    def names_with(self, caller: Caller, shared_id: bytes | None) -> set[str]:
+        """Return what `names` does. `shared_id` is the document at `shared_id_key`, if there is one."""
+        shared = caller.user_id if caller.user_id is not None else (shared_id or b"").decode()
+        return {name for each in (caller.opaque_id, shared) if each for name in (each, opaque_id_of(each))}
 
     async def aliases(self, client_id: str, users: Sequence[str]) -> list[tuple[str, ...]]:
         """Return all ids of each distinct user, the given spelling first."""

@@ -126,21 +126,40 @@ local function pools_with_history(key, now)
   return ids
 end
 
--- key, family, user, most, now, how many items to skip, source or '' → 'none', 'more', or 'item' and the item
+-- What the pools of a key handed to a user: how many items are from the current pool, then all items.
+local function holding(key, user, now)
+  local pool, current, items = alive(key, now), 0, {}
+  for _, id in ipairs(pools_with_history(key, now)) do
+    local of = prefix .. 'po:' .. id
+    local before = #items
+    for nth = 1, tonumber(redis.call('HGET', of, 'c' .. user) or '0') do
+      local item = redis.call('HGET', of, string.format('%.0f:', nth) .. user)
+      if not item then break end -- the count is not ours: a script that follows it might never end
+      items[#items + 1] = item
+    end
+    if pool and id == pool.id then current = #items - before end
+  end
+  return {current, items}
+end
+
+-- key, family, user, now, how many items to skip, 1 to return what the user then holds, (most, the note that this is
+-- for)? → 'note' and the present note if that is another one, 'more', or 'done', these items, and the drawn one if any
 function ops.draw()
-  local key, spent, user, most, now = ARGV[2], prefix .. 'ps:' .. ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
+  local key, spent, user, now = ARGV[2], prefix .. 'ps:' .. ARGV[3], ARGV[4], tonumber(ARGV[5])
   local pool = alive(key, now)
-  if not pool or (ARGV[8] ~= '' and ARGV[8] ~= pool.source) then return {'none'} end
+  local function done(item) return {'done', ARGV[7] == '1' and holding(key, user, now)[2] or {}, item} end
+  if not pool then return done() end
+  if ARGV[9] ~= pool.note then return {'note', pool.note} end
   local of = prefix .. 'po:' .. pool.id
   local nth = tonumber(redis.call('HGET', of, 'c' .. user) or '0') + 1
-  if nth > most then return {'none'} end
-  for _ = 0, tonumber(ARGV[7]) do
+  if nth > tonumber(ARGV[8]) then return done() end
+  for _ = 0, tonumber(ARGV[6]) do
     local item = redis.call('LPOP', prefix .. 'sl:' .. pool.source)
-    if not item then return {'none'} end
+    if not item then return done() end
     if redis.call('SADD', spent, item) == 1 then
       redis.call('HSET', of, 'c' .. user, nth, string.format('%.0f:', nth) .. user, item)
       redis.call('HINCRBY', prefix .. 'p:' .. key, 'handed', 1)
-      return {'item', item}
+      return done(item)
     end
   end
   return {'more'}
@@ -164,21 +183,8 @@ end
 
 -- user, now, keys… → for each: how many items are from the current pool, then all items
 function ops.held()
-  local user, now, found = ARGV[2], tonumber(ARGV[3]), {}
-  for i = 4, #ARGV do
-    local pool, current, items = alive(ARGV[i], now), 0, {}
-    for _, id in ipairs(pools_with_history(ARGV[i], now)) do
-      local of = prefix .. 'po:' .. id
-      local before = #items
-      for nth = 1, tonumber(redis.call('HGET', of, 'c' .. user) or '0') do
-        local item = redis.call('HGET', of, string.format('%.0f:', nth) .. user)
-        if not item then break end -- the count is not ours: a script that follows it might never end
-        items[#items + 1] = item
-      end
-      if pool and id == pool.id then current = #items - before end
-    end
-    found[i - 3] = {current, items}
-  end
+  local found = {}
+  for i = 4, #ARGV do found[i - 3] = holding(ARGV[i], ARGV[2], tonumber(ARGV[3])) end
   return found
 end
 

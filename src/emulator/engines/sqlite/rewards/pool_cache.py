@@ -16,7 +16,7 @@ from emulator.engines.sqlite.table_list import POOLS
 
 MAX_POOLS = 256
 
-_LOAD = f"SELECT id, root, expires_at, list, position, handed FROM pools WHERE {BY_KEY} AND closed = 0"
+_LOAD = f"SELECT id, root, expires_at, list, note, position, handed FROM pools WHERE {BY_KEY} AND closed = 0"
 ROOT = f"SELECT root FROM pools WHERE {BY_KEY} LIMIT 1"
 _CREATE = """
     INSERT INTO pools (id, root, space, shelf, owner, name, holder, place, expires_at, list, note)
@@ -35,6 +35,7 @@ class CachedPool:
     root: int
     expires_at: int
     list_id: int
+    note: bytes
     position: int = 0
     """The position of the next item in the list."""
     handed: int = 0
@@ -68,7 +69,7 @@ class PoolCache(Tables):
         row = self._group_commit.connection.execute(ROOT, params).fetchone()
         (root,) = row or (id,)
         self._group_commit.connection.execute(_CREATE, (id, root, *params, expires_at, list_id, note))
-        self._pools[key] = pool = CachedPool(id, family, root, expires_at, list_id)
+        self._pools[key] = pool = CachedPool(id, family, root, expires_at, list_id, note)
         self._group_commit.unwritten[self] = None
         return pool
 
@@ -77,7 +78,7 @@ class PoolCache(Tables):
         if list_id != pool.list_id:
             self._lists.tombstone(pool.list_id)
             pool.list_id, pool.position, pool.chunk_start, pool.chunk = list_id, 0, 0, ()
-        pool.expires_at = expires_at
+        pool.note, pool.expires_at = note, expires_at
         self._group_commit.connection.execute(_ASSIGN, (list_id, pool.position, note, expires_at, pool.id))
 
     def next_item(self, pool: CachedPool) -> str | None:

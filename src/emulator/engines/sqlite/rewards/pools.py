@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 
 from emulator.engines.base import Key
-from emulator.engines.pools import Assignment, Count, Holding, Stock
+from emulator.engines.pools import Assignment, Count, Drawn, Holding, Limit, Stock
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.namespace_ids import BY_KEY, KEY_COLUMNS, NamespaceIds, Tables
 from emulator.engines.sqlite.rewards.lists import ListRow, Lists, SpentItems, packed
@@ -73,11 +73,11 @@ class SqlitePools(Tables):
     async def discard(self, sources: Sequence[Key], *, now: int) -> None:
         await self._group_commit.write(self._discard, sources)
 
-    async def draw(self, key: Key, user: str, *, most: int, now: int, source: Key | None = None) -> str | None:
+    async def draw(self, key: Key, user: str, *, limit: Limit, now: int, held: bool = False) -> Drawn:
         while True:
             while key in self._skipping:
                 await self._skipping[key].wait()
-            result = await self._group_commit.write(self._draw, key, user, most, now, source)
+            result = await self._group_commit.write(self._draw, key, user, limit, now, held)
             if result is not _Pending.MORE:
                 return result
             if key not in self._skipping:
@@ -165,11 +165,15 @@ class SqlitePools(Tables):
             if found is not None and found.pool is None:
                 self._lists.tombstone(found.id)
 
-    def _draw(self, key: Key, user: str, most: int, now: int, source: Key | None) -> str | _Pending | None:
+    def _draw(self, key: Key, user: str, limit: Limit, now: int, held: bool) -> Drawn | _Pending:
         user.encode()  # raises for text that cannot be stored, before anything is written
         pool = self._pool_cache.alive(key, now)
-        if pool is None or (source is not None and not self._uses(pool, source)):
-            return None
+        item = None if pool is None else self._hand_out(pool, user, limit(pool.note))
+        if isinstance(item, _Pending):
+            return item
+        return Drawn(item, self._holding(key, user, now).items if held else ())
+
+    def _hand_out(self, pool: CachedPool, user: str, most: int) -> str | _Pending | None:
         connection = self._group_commit.connection
         row = connection.execute(_COUNT, (pool.root, user, pool.id)).fetchone()
         nth = row[0] + 1 if row else 1
@@ -180,10 +184,6 @@ class SqlitePools(Tables):
             connection.execute(_HAND_OUT, (pool.id, pool.handed + 1, pool.root, item, user, nth))
             self._pool_cache.advance(pool, 1, handed=1)
         return item
-
-    def _uses(self, pool: CachedPool, source: Key) -> bool:
-        found = self._lists.find(source)
-        return found is not None and found.pool == pool.id
 
     def _next_item(self, pool: CachedPool, is_next: Callable[[int, str], bool]) -> str | _Pending | None:
         """Skip to the first item for which `is_next`, which takes the family too, is true, and return it."""

@@ -1,0 +1,115 @@
+"""The contract of a draw of a reward code: how many operations it takes, and draws beside marks and deletes."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from typing import Any
+
+import pytest
+
+from emulator.callers import Caller, Role
+from emulator.clock import Clock
+from emulator.engines.engine import Engine
+from emulator.errors import BadRequest
+from emulator.features.codes.rules import GrantBody, NamesBody
+from emulator.features.codes.service import CodeSets
+from emulator.features.identity.directory import Directory
+
+BACKEND = Caller("client", Role.BACKEND, None, None, "A-backend")
+VIEWERS = {
+    "with a shared id": Caller("client", Role.VIEWER, "7", "5", "Uopaque"),
+    "with an opaque id only": Caller("client", Role.VIEWER, "7", None, "U5"),
+}
+
+
+class Counted:
+    """A shape of an engine that notes the names of the operations it is called for."""
+
+    def __init__(self, shape: Any, calls: list[str]) -> None:
+        self._shape, self._calls = shape, calls
+
+    def __getattr__(self, name: str) -> Any:
+        self._calls.append(name)
+        return getattr(self._shape, name)
+
+
+class NoPolls:
+    async def voters(
+        self, caller: Caller, channel: str | None, poll_id: str, value: int
+    ) -> AsyncIterator[Sequence[tuple[str, int]]]:
+        for page in ():
+            yield page
+
+
+def code_sets(engine: Engine, calls: list[str]) -> CodeSets:
+    clock = Clock()
+    documents: Any = Counted(engine.documents, calls)
+    pools: Any = Counted(engine.pools, calls)
+    rosters: Any = Counted(engine.rosters, calls)
+    return CodeSets(pools, rosters, documents, clock, NoPolls(), Directory(documents, clock))
+
+
+async def put(sets: CodeSets, *codes: str) -> None:
+    async with sets.new_upload(BACKEND) as upload:
+        await upload.add(0, 0, list(codes))
+        await sets.define(upload, NamesBody(["set"]), 1)
+
+
+async def mark(sets: CodeSets, *users: str) -> None:
+    body = GrantBody(prize_limits=[1], prizes=[0])
+    async with sets.new_grant(BACKEND) as grant:
+        await grant.add(users)
+        await sets.grant(BACKEND, grant, body)
+
+
+class DrawsContract:
+    @pytest.mark.parametrize("viewer", VIEWERS.values(), ids=VIEWERS)
+    async def test_a_draw_of_a_code_takes_three_operations(self, engine: Engine, viewer: Caller) -> None:
+        calls: list[str] = []
+        sets = code_sets(engine, calls)
+        await put(sets, "a", "b")
+        await mark(sets, "5")
+
+        for code, held in (("a", ("a",)), (None, ("a",))):
+            calls.clear()
+            assert (code, held) == await sets.redeem(viewer, 0)
+            assert ["read", "listing", "draw"] == calls
+
+    async def test_a_mark_counts_until_the_sets_are_deleted(self, engine: Engine) -> None:
+        sets, (viewer, other) = code_sets(engine, []), VIEWERS.values()
+        await put(sets, "a", "b")
+
+        assert (None, ()) == await sets.redeem(viewer, 0)
+        await mark(sets, "5")
+        assert ("a", ("a",)) == await sets.redeem(viewer, 0)
+        assert [1] == await sets.clear(BACKEND)
+        assert (None, ("a",)) == await sets.redeem(viewer, 0)
+        assert (None, ()) == await sets.redeem(other, 0)
+        await put(sets, "a", "c")
+        assert (None, ("a",)) == await sets.redeem(viewer, 0)
+        await mark(sets, "5")
+        assert ("c", ("a", "c")) == await sets.redeem(viewer, 0)
+
+    async def test_draws_beside_marks_and_deletes_hand_out_what_was_granted(self, engine: Engine) -> None:
+        sets, (viewer, _) = code_sets(engine, []), VIEWERS.values()
+        order, drawn = random.Random(1), list[str]()
+        for each in range(20):
+            await put(sets, f"{each}a", f"{each}b", f"{each}c")
+            is_deleted = bool(each % 2)
+            operations: list[Coroutine[Any, Any, Any]] = [mark(sets, "5"), *(sets.redeem(viewer, 0) for _ in range(3))]
+            if is_deleted:
+                operations.append(sets.clear(BACKEND))
+            order.shuffle(operations)
+            results = await asyncio.gather(*operations, return_exceptions=True)
+            if not is_deleted:
+                results.append(await sets.redeem(viewer, 0))
+
+            refused = [result for result in results if isinstance(result, BaseException)]
+            assert not refused or (is_deleted and [BadRequest] == list(map(type, refused)))  # a mark after the delete
+            codes = [result[0] for result in results if isinstance(result, tuple) and result[0]]
+            assert len(codes) <= 1 if is_deleted else len(codes) == 1
+            drawn += codes
+            assert (None, tuple(drawn)) == await sets.redeem(viewer, 0)
+            await sets.clear(BACKEND)
