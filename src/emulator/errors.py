@@ -7,6 +7,8 @@ from typing import Final, NamedTuple
 
 UNAUTHORIZED: Final = "User was unauthorized to access this resource"
 """The reason of every refused credential."""
+POLICY_VIOLATION: Final = 1008
+"""The close code of most refusals that close a connection (RFC 6455)."""
 
 
 class Refused(NamedTuple):
@@ -34,6 +36,8 @@ class ServiceError(Exception):
     title = "Internal Service Error"
     retry_after: int | None = None
     """Seconds to wait before a retry; `None` if a retry does not help."""
+    close_code = POLICY_VIOLATION
+    """The code of the close frame, if the error closes a connection."""
     refused: Refused | None = None
     """Set if it was made by a declared refusal (`emulator/refusals.py`)."""
 

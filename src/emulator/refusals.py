@@ -12,7 +12,7 @@ from functools import wraps
 from shlex import quote
 from typing import Final, NamedTuple, ParamSpec
 
-from emulator.errors import InternalError, Refused, ServiceError, Unavailable
+from emulator.errors import POLICY_VIOLATION, InternalError, Refused, ServiceError, Unavailable
 
 P = ParamSpec("P")
 
@@ -34,6 +34,8 @@ class Facts(NamedTuple):
     """Further details, if the body of the request has several errors."""
     retry_after: int | None = None
     """Seconds to wait before a retry, if that depends on the case."""
+    close_code: int = POLICY_VIOLATION
+    """The code of the close frame, if the refusal closes a connection."""
 
 
 class Declared(NamedTuple):
@@ -68,7 +70,7 @@ def refusal(
             found = facts(*args, **kwargs)
             values = {**dict(zip(facts.__code__.co_varnames, args, strict=False)), **kwargs}
             made = error(reason.format_map(values), found.detail)
-            made.others = tuple(found.others)
+            made.others, made.close_code = tuple(found.others), found.close_code
             made.retry_after = made.retry_after if found.retry_after is None else found.retry_after
             step = next_step.format_map({name: quote(str(value)) for name, value in values.items()})
             made.refused = Refused(code, rule, title, found.held, found.needed, step)

@@ -95,8 +95,11 @@ def test_a_closed_socket_is_explained(
 
     assert (code, "X3") == (found["entry"]["status"], found["explanation"]["rule"])
     assert held in found["explanation"]["held"]
+    assert found["explanation"] == why(live, found["entry"]["detail"])
 
 
-@pytest.mark.parametrize(("reason", "rule"), [("text frames only", "X3"), ("over 1048576 bytes unread", "B4")])
+@pytest.mark.parametrize(
+    ("reason", "rule"), [("text frames only", "X3"), ("replaced by a newer connection", "gaps: Links and sockets")]
+)
 def test_the_reason_of_a_closed_socket_is_explained(live: LiveServer, reason: str, rule: str):
     assert rule == why(live, reason)["rule"]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from emulator.config.settings import Limits, Settings
+from support.journal import entries_of
 from support.pusher_client import PusherClient
 from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, live_server
 from support.socket_client import SocketClient, linked_game
@@ -144,6 +145,8 @@ def test_all_sockets_are_closed_with_4000_by_default(live: LiveServer, act, numb
         assert [number, number + 1] == act("close", all=True)[-2:]
 
         assert [4000, 4000] == [game.close_code(), page.close_code()]
+
+    assert {"closes.closed_by_call"} == {each["code"] for each in entries_of(live, kind="frame", path="close")}
 
 
 @pytest.mark.parametrize(

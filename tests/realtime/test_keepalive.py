@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from emulator.realtime.closes import closed_by_call
 from emulator.realtime.connection import Connection
 from support.service import CLIENT_ID, LiveServer
 from support.socket_client import TIMEOUT, SocketClient
@@ -149,7 +150,7 @@ def test_a_closing_connection_is_not_pinged(live: LiveServer):
         server_side = latest(live)
 
         async def act() -> None:
-            server_side.close(1000, "enough")
+            server_side.close(closed_by_call(reason="enough", code=1000))
             server_side.ping()
 
         live.run(act())

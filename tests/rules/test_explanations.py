@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-import string
 from collections.abc import Iterator
 
 import pytest
 import typer.main
 
 from emulator.control.explanations import texts
-from emulator.control.explanations.closes import CLOSES, explain_any_close, explain_close
 from emulator.control.explanations.rules import what_was_sent
 from emulator.control.explanations.service import verdict_of
 from emulator.control.explanations.subjects import rules_about
@@ -18,25 +16,12 @@ from emulator.parity.rules import ANSWERS
 from emulator.refusals import REFUSALS
 from extcli.app import NOUNS, app, load_noun
 from support import ruling_texts
-from support.refusal_sites import SAMPLE, closes, undeclared
+from support.refusal_sites import undeclared
 from support.ruling_texts import ROOT
 
 
 def test_every_refusal_is_declared():
     assert [] == [place for place in undeclared() if not place.startswith("dashboard/")]
-
-
-def test_every_reason_of_a_closed_socket_has_an_explanation():
-    reasons = [(place, reason) for place, reason in closes() if reason != SAMPLE]
-
-    assert len(reasons) > 10
-    assert [] == [
-        each for each in reasons if explain_close(each[1].lower() if each[1][0].isupper() else each[1]) is None
-    ]
-
-
-def test_every_rule_of_a_close_has_a_text():
-    assert set() == {close.rule for close in CLOSES if close.rule not in texts.rules()}
 
 
 @pytest.mark.parametrize(
@@ -46,21 +31,9 @@ def test_the_rule_about_an_input_follows_from_the_endpoint(name: str):
     assert set(rules_about(name)) <= set(texts.rules())
 
 
-def test_the_texts_of_a_close_use_only_groups_of_its_reason():
-    unknown = {
-        (close.title, field)
-        for close in CLOSES
-        for text in close[2:]
-        for _, field, _, _ in string.Formatter().parse(text)
-        if field and field not in re.compile(close.reason).groupindex
-    }
-
-    assert set() == unknown
-
-
 def commands() -> Iterator[str]:
     """The commands that explanations and rules recommend, without `extcli`."""
-    steps = [each.next_step for each in (*CLOSES, *texts.rules().values(), *REFUSALS.values())]
+    steps = [each.next_step for each in (*texts.rules().values(), *REFUSALS.values())]
     for text in steps:
         yield from re.findall(r"`extcli ([^`]+)`", text)
 
@@ -89,18 +62,6 @@ def test_every_recommended_command_exists():
 def test_no_recommended_command_has_a_pin_as_an_argument():
     # `extcli` reads PINs from a prompt or a pipe only.
     assert [] == [line for line in commands() if "PIN" in line.split()]
-
-
-@pytest.mark.parametrize(
-    ("reason", "title"),
-    [
-        ("over 16384 bytes unread", "The client does not read its messages"),
-        ("incorrect masking", "The service closed the connection"),
-        ("bye", "The service closed the connection"),
-    ],
-)
-def test_the_close_of_a_socket_is_explained_by_its_reason(reason: str, title: str):
-    assert title == explain_any_close(reason).title
 
 
 def test_a_text_of_an_explanation_is_shortened():

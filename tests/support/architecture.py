@@ -44,7 +44,14 @@ FEATURE_IMPORTS: Mapping[str, Collection[str]] = {
     "rules": BASICS,
     "service": BASICS
     | {"auth", "config", "engines.engine", "ids", "limits", "observability.audit", "observability.recorder", "parity"}
-    | {"realtime.hub", "realtime.page_access", "realtime.publisher", "realtime.pusher", "scheduling"},
+    | {
+        "realtime.closes",
+        "realtime.hub",
+        "realtime.page_access",
+        "realtime.publisher",
+        "realtime.pusher",
+        "scheduling",
+    },
     "http": BASICS | {"ids", "parity.service", "parity.tally", "http.call", "http.endpoint", "http.streaming_json"},
     "actions": BASICS | {"parity.service", "realtime.action", "realtime.session"},
 }

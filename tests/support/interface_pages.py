@@ -19,7 +19,6 @@ from msgspec import inspect as types
 
 from emulator.callers import ANYONE, Role
 from emulator.config.settings import Limits
-from emulator.control.explanations.closes import CLOSES
 from emulator.feature_list import FEATURES
 from emulator.features.stores.rules import STORES
 from emulator.http.endpoint import CHANNEL, Audience, Endpoint
@@ -44,16 +43,6 @@ SCOPES = {
     "user_info": "viewer",
 }
 """The scopes of endpoints whose declarations do not say it, by the beginning of their paths."""
-CODES = {
-    "the service stops": 1001,
-    "text frames only": 1003,
-    "not UTF-8": 1007,
-    "frame with": 1009,
-    "over ": 1013,
-    "unsupported protocol": 4007,
-    "fault ": "that of the fault",
-}
-"""The close codes, by the beginning of the reason; any other close is 1008."""
 CREDENTIALS = {
     Audience.CLIENT_ID: "a client id, with or without a token",
     Audience.PUBLIC: "none",
@@ -69,7 +58,7 @@ def pages() -> Mapping[Path, str]:
     own = {package.rpartition(".")[2] for package in groups()}
     parts = {
         "rest.md": {
-            "refusals": _refusals({code.partition(".")[0] for code in REFUSALS} - own),
+            "refusals": _refusals({code.partition(".")[0] for code in REFUSALS} - own - {"closes"}),
             "endpoints": list(_endpoints()),
         },
         "roles.md": {"roles": list(_role_rows()), "others": list(_rows_without_role())},
@@ -274,11 +263,11 @@ def _data(handler: Any) -> str:
 
 def _closes() -> Iterator[str]:
     yield from ("| Code | Reason in the close frame | What to do |", "|---|---|---|")
-    for each in CLOSES:
-        reason = re.sub(r"\(\?P<\w+>.*?\)|\.\*", "…", each.reason).strip("^$")
-        step = re.sub(r"{\w+}", "…", each.next_step)
-        code = next((code for beginning, code in CODES.items() if reason.startswith(beginning)), 1008)
-        yield f"| {code} | {reason} | {_cell(step)} |"
+    for name, each in REFUSALS.items():
+        if name.startswith("closes."):
+            found = each.facts(**dict.fromkeys(inspect.signature(each.facts).parameters, "…"))
+            step = re.sub(r"{\w+}", "…", each.next_step)
+            yield f"| {found.close_code} | {found.detail} | {_cell(step)} |"
 
 
 def _cell(text: str) -> str:

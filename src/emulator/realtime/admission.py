@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Final
 
 from emulator.clock import MINUTE, SECOND, Clock
 from emulator.config.environment import AnonymousLimits
 from emulator.config.settings import KIB, Limits
-from emulator.errors import TooManyRequests
+from emulator.errors import ServiceError
 from emulator.limits.connection_limit import ConnectionLimit, FairShare, network_of
 from emulator.limits.rate_limit import RateLimit
 from emulator.observability.recorder import Recorder
+from emulator.realtime import closes
 from emulator.realtime.pusher import PusherConnection
 from emulator.realtime.session import Session
 
 AnyPeer = Session | PusherConnection
 """A game or a page."""
-
-LATE: Final = "Not authenticated in time"
-REPLACED: Final = "Replaced by a newer connection"
-TALKATIVE: Final = "Too much before authentication"
 
 
 class Admission:
@@ -77,7 +73,7 @@ class Admission:
         share = self._unauthenticated if isinstance(peer, Session) else self._pages
         replaced = share.add(peer, network)
         if replaced is not None:
-            self._expel(replaced, REPLACED)
+            self._expel(replaced, closes.replaced())
         self._peers[peer] = ""
         self._last_number = peer.number = self._last_number + 1
         peer.opened_at = self._clock.now()
@@ -113,19 +109,19 @@ class Admission:
         if self._login_timeout:
             latest = self._clock.now() - self._login_timeout
             for game in [game for game in self._pending if game.opened_at <= latest]:
-                self._expel(game, LATE, f"not authenticated within {self._login_timeout // SECOND} s")
+                self._expel(game, closes.late(seconds=self._login_timeout // SECOND))
 
     def _count(self, share: FairShare[AnyPeer], peer: AnyPeer, network: str, size: int) -> None:
         """Count bytes received before authentication, of all connections of a network address."""
         if peer in share:
             share.touch(peer)
             if self._bytes is not None and self._bytes.delay(("", network), self._clock.now(), size):
-                self._expel(peer, TALKATIVE)
+                self._expel(peer, closes.talkative())
 
-    def _expel(self, peer: AnyPeer, reason: str, detail: str = "") -> None:
-        self._recorder.refused(TooManyRequests(reason))
+    def _expel(self, peer: AnyPeer, error: ServiceError) -> None:
+        self._recorder.refused(error)
         self._unauthenticated.remove(peer)
         self._pages.remove(peer)
         if isinstance(peer, Session):
             self._pending.pop(peer, None)
-        peer.expel(detail or reason.lower())
+        peer.expel(error)

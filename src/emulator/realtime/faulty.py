@@ -27,6 +27,7 @@ from emulator.faults import (
     Subject,
 )
 from emulator.observability.request_context import current
+from emulator.realtime.closes import closed_by_fault
 from emulator.realtime.envelope import Request
 from emulator.realtime.recording import delivery_fault
 from emulator.realtime.session import Session
@@ -60,7 +61,7 @@ async def disturb_message(faults: Faults, session: Session, request: Request) ->
         session.connection.stall()
         hit.held.add(session.connection)
     elif hit.effect == CLOSE:
-        session.expel(f"fault {hit.id} closed the connection", hit.code)
+        session.expel(closed_by_fault(fault=hit.id, code=hit.code))
     if (context := current.get()) is not None:
         context.production = ""
     raise error

@@ -18,6 +18,7 @@ from emulator.faults import CONNECT, Faults
 from emulator.limits.rate_limit import RateLimits
 from emulator.observability.recorder import Recorder
 from emulator.realtime.admission import Admission, AnyPeer
+from emulator.realtime.closes import credential_ended
 from emulator.realtime.connection import Connection
 from emulator.realtime.dispatch import MessageDispatcher
 from emulator.realtime.faulty import disturb_handshake
@@ -109,7 +110,7 @@ class Gateway:
         """Close the connections of callers that are no longer admitted; return how many."""
         expelled = [peer for peer in self.admission.peers if not all(map(is_admitted, peer.callers))]
         for peer in expelled:
-            peer.expel("the secret or link behind this connection has ended")
+            peer.expel(credential_ended())
         return len(expelled)
 
     def links_ended(self, of: Key) -> None:

@@ -9,13 +9,12 @@ from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
-from websockets.frames import CloseCode
 
 from emulator.callers import Caller
 from emulator.engines.base import Key
 from emulator.errors import BadRequest, EngineError, ServiceError
 from emulator.observability.request_context import RequestContext
-from emulator.realtime import refusals
+from emulator.realtime import closes, refusals
 from emulator.realtime.connection import Connection
 from emulator.realtime.hub import Hub
 from emulator.realtime.page_access import PageAccess, Subscription, pusher_topic
@@ -106,7 +105,7 @@ class PusherConnection:
         """Greet the page, or close if its protocol version is not supported."""
         if self._protocol not in PROTOCOLS:
             self._send(_error(4007, f"unsupported protocol version; supported: {PROTOCOLS}"))
-            self.connection.close(4007, "unsupported protocol version")
+            self.connection.close(closes.unsupported_protocol())
             return
         data = {"socket_id": f"{self.number}.{self.number * 7919 % 1_000_000}", "activity_timeout": ACTIVITY_TIMEOUT}
         self._send(_frame("pusher:connection_established", "", data))
@@ -152,17 +151,17 @@ class PusherConnection:
 
     def going_away(self) -> None:
         """Close (1001); the page reconnects."""
-        self.connection.close(1001, "the service stops")
+        self.connection.close(closes.stopped())
 
-    def expel(self, reason: str, code: int = CloseCode.POLICY_VIOLATION) -> None:
+    def expel(self, error: ServiceError) -> None:
         """Close because of a limit or a call to close it."""
-        self.connection.close(code, reason)
+        self.connection.close(error)
 
-    def refused(self, code: int, reason: str) -> None:
+    def refused(self, error: ServiceError) -> None:
         """Add a close by the service to the journal."""
         journal = self._hub.journal
         if journal.is_on:
-            journal.add(close_entry(self.number, self.connection.request_id, None, code, reason))
+            journal.add(close_entry(self.number, self.connection.request_id, None, error))
 
     def closed(self) -> None:
         self._closed = True

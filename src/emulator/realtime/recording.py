@@ -71,10 +71,11 @@ def frame_entry(
     )
 
 
-def close_entry(socket: int, id: str, caller: Caller | None, code: int, reason: str) -> Entry:
+def close_entry(socket: int, id: str, caller: Caller | None, error: ServiceError) -> Entry:
     """Return the entry of a connection that the service closed because of an error or a limit."""
     entry = Entry(FRAME, 0, 0, f"{masked_text(id)}/close", masked_caller(caller), CLOSE)
-    entry.status, entry.detail, entry.socket = code, masked_text(reason), socket
+    entry.status, entry.detail, entry.socket = error.close_code, masked_text(error.detail), socket
+    entry.refused = masked_refusal(error.refused)
     context = current.get()
     entry.fault = "" if context is None else fault_id(context.fault)
     return entry

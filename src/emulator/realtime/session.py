@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from websockets.frames import CloseCode
-
 from emulator.callers import Caller
 from emulator.engines.base import Key
+from emulator.errors import ServiceError
+from emulator.realtime import closes
 from emulator.realtime.connection import Connection
 from emulator.realtime.hub import Hub
 from emulator.realtime.recording import close_entry
@@ -118,19 +118,19 @@ class Session:
         self._closing = True
         self._queue.clear()
         if self._task is None:
-            self.connection.close(CloseCode.GOING_AWAY, "the service stops")
+            self.connection.close(closes.stopped())
 
-    def expel(self, reason: str, code: int = CloseCode.POLICY_VIOLATION) -> None:
+    def expel(self, error: ServiceError) -> None:
         """Close because of a limit, an ended secret or a call to close it; drop the queue."""
         self._queue.clear()
         self._closing = True
-        self.connection.close(code, reason)
+        self.connection.close(error)
 
-    def refused(self, code: int, reason: str) -> None:
+    def refused(self, error: ServiceError) -> None:
         """Add a close by the service to the journal."""
         journal = self._handler.hub.journal
         if journal.is_on:
-            journal.add(close_entry(self.number, self.connection.request_id, self.caller, code, reason))
+            journal.add(close_entry(self.number, self.connection.request_id, self.caller, error))
 
     def closed(self) -> None:
         """Drop all subscriptions. Requests already queued still run, without a reply."""
@@ -197,7 +197,7 @@ class Session:
                 self._queued_bytes -= len(text or b"")
                 size += len(text or b"")
                 if text is None:
-                    self.expel("text frames only", CloseCode.UNSUPPORTED_DATA)
+                    self.expel(closes.binary_message())
                     return
                 self._busy = True
                 if reply := await self._handler.answer(self, text):
@@ -206,7 +206,7 @@ class Session:
                 self._busy = False
                 self._flush_held()
                 if self.failed_logins >= MAX_FAILED_LOGINS:
-                    self.expel(f"{MAX_FAILED_LOGINS} failed attempts to authenticate")
+                    self.expel(closes.failed_logins(limit=MAX_FAILED_LOGINS))
                 if self._paused and len(self._queue) < _MAX_QUEUED // 2:
                     self._paused = False
                     self.connection.resume()
@@ -219,7 +219,7 @@ class Session:
             self._flush_held()
             self._task = None
             if self._closing:  # also if `going_away` came before the first request was begun
-                self.connection.close(CloseCode.GOING_AWAY, "the service stops")
+                self.connection.close(closes.stopped())
 
     def _flush_held(self) -> None:
         held, self._held = self._held, []

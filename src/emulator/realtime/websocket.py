@@ -19,9 +19,10 @@ from websockets.http11 import Request, Response
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
-from emulator.errors import ServiceError, TooLarge, TooManyRequests
+from emulator.errors import ServiceError
 from emulator.faults import RESET, STALL, Hit, NoAnswer, Pause
 from emulator.observability.request_context import RequestContext, bound_to, current
+from emulator.realtime import closes
 from emulator.realtime.connection import Peer, PeerFactory
 from emulator.realtime.envelope import SMALL
 from emulator.realtime.frames import PING, text_frame
@@ -30,11 +31,8 @@ from emulator.wire.coalescing_transport import CoalescingTransport
 
 CLOSE_TIMEOUT = 2.0
 """Seconds that the client has to answer a close before the connection is aborted."""
-_LIMIT_CLOSES: dict[int, ServiceError] = {
-    CloseCode.MESSAGE_TOO_BIG: TooLarge("Message too large"),
-    CloseCode.TRY_AGAIN_LATER: TooManyRequests("Too much to be read"),
-}
-"""Close codes that enforce a limit, with the errors they count as in the metrics."""
+_LIMIT_CLOSES = (CloseCode.MESSAGE_TOO_BIG, CloseCode.TRY_AGAIN_LATER)
+"""Close codes that enforce a limit, which the metrics count."""
 _USUAL_CLOSES = (CloseCode.NORMAL_CLOSURE, CloseCode.GOING_AWAY)
 _library_log = logging.getLogger("emulator.socket.library")
 _library_log.setLevel(logging.CRITICAL)  # do not log clients' protocol errors
@@ -75,6 +73,8 @@ class WebSocket(asyncio.Protocol):
         self._paused = False
         self._held: bytearray | None = None
         """What was to be written since the connection is stalled; `None` while it is not."""
+        self._error: ServiceError | None = None
+        """Why the service closed the connection; `None` while it is open, and if the library closed it."""
         self._overflowed = False
         self._abort_timer: asyncio.TimerHandle | None = None
 
@@ -107,7 +107,7 @@ class WebSocket(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Close (1013): the client has left more than the outbox limit unread."""
-        self.close(CloseCode.TRY_AGAIN_LATER, f"over {self._max_outbox} bytes unread")
+        self.close(closes.unread(limit=self._max_outbox))
         self._overflowed = True
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -142,11 +142,12 @@ class WebSocket(asyncio.Protocol):
             if self.unread > self._max_outbox:
                 self.pause_writing()
 
-    def close(self, code: int, reason: str = "") -> None:
+    def close(self, error: ServiceError) -> None:
         """Close after the queued frames, also of a stalled connection; a second call has no effect."""
         self.release()
         if self._protocol.state is State.OPEN:
-            self._protocol.send_close(code, reason)
+            self._error = error
+            self._protocol.send_close(error.close_code, error.detail)
             self._flush()
             self._transport.resume_reading()  # to receive the client's close frame
 
@@ -273,7 +274,8 @@ class WebSocket(asyncio.Protocol):
         elif message.isascii() or _is_utf8(message):
             self._peer.received(message)
         else:
-            self._protocol.fail(CloseCode.INVALID_DATA, "not UTF-8")
+            self._error = error = closes.not_utf8()
+            self._protocol.fail(error.close_code, error.detail)
 
     def _flush(self) -> None:
         """Write the protocol's pending output, and start the close timeout once a close has begun."""
@@ -289,12 +291,17 @@ class WebSocket(asyncio.Protocol):
                 ends = True
         if ends and self._abort_timer is None:
             sent = self._protocol.close_sent
-            if sent is not None and sent.code in _LIMIT_CLOSES:
-                self._factory.refused(_LIMIT_CLOSES[sent.code])
-            is_unusual = sent is not None and sent.code not in _USUAL_CLOSES
-            if sent is not None and is_unusual and self._peer and not self._protocol.close_rcvd_then_sent:
-                self._peer.refused(sent.code, sent.reason)
+            if sent is not None and not self._protocol.close_rcvd_then_sent:
+                limit = self._protocol.max_message_size or 0
+                self._refused(self._error or closes.of_protocol(sent.code, sent.reason, limit))
             self._abort_timer = asyncio.get_running_loop().call_later(CLOSE_TIMEOUT, self._transport.abort)
+
+    def _refused(self, error: ServiceError) -> None:
+        """Report a close by the service, unless it is a usual one."""
+        if error.close_code in _LIMIT_CLOSES:
+            self._factory.refused(error)
+        if error.close_code not in _USUAL_CLOSES and self._peer:
+            self._peer.refused(error)
 
 
 def _is_utf8(text: bytes) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace as with_fields
@@ -12,11 +11,8 @@ from emulator.control.explanations import texts
 from emulator.control.explanations.refusals import no_entry, no_rule
 from emulator.control.explanations.subjects import rules_about
 from emulator.control.explanations.texts import Explanation, Rule
-from emulator.journal import DELIVERY, Entry, Journal
-from emulator.refusals import OF_INPUT, OF_ROLES
-
-_FIRST_CLOSE_CODE: Final = 1000
-"""Higher statuses are the codes of closed sockets, and their details the reasons."""
+from emulator.journal import CLOSE, DELIVERY, Entry, Journal
+from emulator.refusals import OF_INPUT, OF_ROLES, REFUSALS
 
 
 class Summary(Struct):
@@ -76,12 +72,7 @@ class Explanations:
         if entry.refused and entry.refused.rule not in (OF_INPUT, OF_ROLES):
             return _with_text(Explanation(*map(texts.shortened, entry.refused[1:])))
         if not entry.refused:
-            if entry.status < _FIRST_CLOSE_CODE:
-                return None
-            # These modules are imported when they are needed.
-            from emulator.control.explanations.closes import explain_any_close
-
-            return _with_text(explain_any_close(entry.detail))
+            return None
         from emulator.control.explanations.rules import what_was_sent
 
         of_input, of_roles = rules_about(entry.name or entry.path)
@@ -96,15 +87,13 @@ class Explanations:
 
         Raises `NotFound` with the names of similar rules.
         """
-        from emulator.control.explanations.closes import explain_close
-
-        entries = [entry for entry in self._journal.newest() if entry.id == id and entry.kind != DELIVERY]
+        entries = [entry for entry in self._journal.newest() if id in _names_of(entry)]
         refused = [entry for entry in entries if entry.status >= 400 or entry.reason]
         if not entries and id.isdecimal() and len(id) < 16:
             entries = self._journal.since(int(id) - 1, 1, before=int(id) + 1)
         if entries:
             return self._explained((refused or entries)[0])
-        if closed := _with_text(explain_close(id)):
+        if closed := _with_text(_explained_detail(id)):
             return Explained(texts.find(closed.rule) or UNSET, explanation=closed)
         if re.fullmatch("[A-Za-z]{1,2}[0-9]{1,3}", id):
             raise no_rule(rule=id, hint=_hint(id))
@@ -162,6 +151,22 @@ def verdict_of(header: str) -> Verdict | None:
 def _with_text(found: Explanation | None) -> Explanation | None:
     rule = texts.find(found.rule) if found else None
     return with_fields(found, text=rule.text) if found and rule else found
+
+
+def _names_of(entry: Entry) -> tuple[str, ...]:
+    """Return what an entry is known by: its request id; if a socket was closed, also the reason in the close frame."""
+    if entry.kind == DELIVERY:
+        return ()
+    return (entry.id, entry.detail) if entry.name == CLOSE else (entry.id,)
+
+
+def _explained_detail(detail: str) -> Explanation | None:
+    """Explain the refusal that says this in every case, though the journal may not have it; `None` if there is none."""
+    for each in REFUSALS.values():
+        code = each.facts.__code__
+        if not code.co_argcount + code.co_kwonlyargcount and (found := each.facts()).detail == detail:
+            return Explanation(each.rule, each.title, found.held, found.needed, each.next_step)
+    return None
 
 
 def _hint(name: str) -> str:

@@ -25,8 +25,10 @@ from emulator.control.sockets.rules import (
     topic_name,
 )
 from emulator.engines.base import Key
+from emulator.errors import ServiceError
 from emulator.limits.pages import FIRST, Page
 from emulator.observability.audit import audit
+from emulator.realtime.closes import closed_by_call
 from emulator.realtime.hub import SOCKET
 from emulator.wire.refusals import invalid_cursor
 
@@ -58,7 +60,7 @@ class Peer(Protocol):
     def request_count(self) -> int: ...
     @property
     def frame_count(self) -> int: ...
-    def expel(self, reason: str, code: int) -> None: ...
+    def expel(self, error: ServiceError) -> None: ...
 
 
 class Game(Peer, Protocol):
@@ -169,7 +171,7 @@ class Sockets:
         check_closing(closing)
         selected = self._select(closing)
         for each in selected:
-            each.expel(closing.reason, closing.code)
+            each.expel(closed_by_call(reason=closing.reason, code=closing.code))
         audit("sockets closed", sockets=len(selected))
         return Selected([each.number for each in selected])
 
