@@ -21,6 +21,7 @@ ROOMS = {
             "status": "List the services of this machine.",
             "stop": "Stop a service of this machine.",
             "open": "Open the dashboard of the emulator in the browser.",
+            "demo": "Play a demo stream in the browser.",
             "rig": "Print the address of a page with an extension's pages.",
             "ns": "Namespaces of the emulator: list, create, fork, delete.",
             "seed": "Seeds: files with the data a test begins with.",

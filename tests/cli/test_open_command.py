@@ -35,6 +35,10 @@ def test_it_prints_the_address_of_the_overview(extcli, live):
     assert f"{live.url}/_emulator/\n" == extcli("open", "-o", "plain").stdout
 
 
+def test_demo_prints_the_address_where_the_demo_plays(extcli, live):
+    assert f"{live.url}/_ns/demo/_emulator/?play=1\n" == extcli("demo", "-o", "plain").stdout
+
+
 @pytest.mark.parametrize("screen", [*screens(), "rig"])
 def test_every_address_leads_to_a_page(extcli, live, screen):
     address = extcli("open", screen, "-o", "plain").stdout.strip()

@@ -36,7 +36,7 @@ PATHS: Final = {"overview": "", "rig": "rig"}
 _MISSING: Final = NotFound.status
 _FRAME_ONLY: Final = {"follow": "frame"}
 """Parameters of the event stream of a page whose content must stay: it is edited, or the answer to a form."""
-_SCRIPTS: Final = {"rig": ("rig.js",)}
+_SCRIPTS: Final = {"rig": ("rig.js",), "demo": ("demo.js",)}
 """Scripts of single pages, after those of all."""
 _HEADING: Final = re.compile("<h1>(.*?)</h1>", re.DOTALL)
 _DEFAULT_URL: Final = "http://127.0.0.1:8282"
@@ -102,11 +102,10 @@ class Pages:
         heading = _HEADING.search(content)
         values = {
             "title": Markup(heading[1]).striptags() if heading else "",
-            "namespace": self._namespace,
             "content": Markup(content),
             "frame": Markup(regions["frame"]),
             "has_journal": self.service.journal.is_on,
-            "scripts": _SCRIPTS.get(name, ()),
+            "scripts": _SCRIPTS.get("demo" if (name, self._namespace) == ("overview", "demo") else name, ()),
             "events": f"{self.prefix}/_emulator/ui/{name}/events?{urlencode(given)}" if name else "",
         }
         more = {b"content-security-policy": f"; frame-src {frames}".encode() if frames else b""}
@@ -153,7 +152,13 @@ class Pages:
 
     @cached_property
     def _common(self) -> dict[str, Any]:
-        return {"prefix": self.prefix, "base": self._base, "url": self._url, "cli": self._cli}
+        return {
+            "prefix": self.prefix,
+            "namespace": self._namespace,
+            "base": self._base,
+            "url": self._url,
+            "cli": self._cli,
+        }
 
     @property
     def _base(self) -> str:
@@ -182,7 +187,6 @@ class Pages:
             "current": name,
             "path": PATHS.get(name, f"ui/{name}"),
             "titles": {name: screen.title for name, screen in screens().items()} | {"rig": "Rig"},
-            "namespace": self._namespace,
             "reload": self._url(name or "overview", **shown) if has_reload else "",
         }
         return self.render("frame.html", values | await frame_of(self.service))

@@ -15,6 +15,8 @@ from emulator.engines.base import Key
 from emulator.journal import REQUEST, Entry
 from emulator.parity.rules import FOR_SANDBOX, UNKNOWN, rule_of
 
+_DEMO_WORDS: Final = Key("rank", "demo-extension", "words", "1001")
+"""The ranking to which the crowd of the demo adds."""
 _MOST: Final = 50
 """Extensions that the screen names."""
 _SECONDS: Final = 60
@@ -54,6 +56,7 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
         "sockets": service.sockets,
         "next": next(iter((await service.contents.upcoming(1)).next), None),
         "poll": await _busiest(service),
+        "words": (await service.engine.ballots.tally(_DEMO_WORDS, now=service.clock.now(), top=3))[0],
         **_latest(service),
     }
 

@@ -14,7 +14,7 @@ from extcli.running.browser import dashboard_of, open_page
 from extcli.session import Session
 
 SCREENS = (
-    "overview", "polls", "rankings", "buffers", "stores", "codes", "pins", "sockets", "broadcasts", "requests",
+    "overview", "polls", "rankings", "buffers", "stores", "codes", "pins", "requests", "broadcasts", "sockets",
     "clock", "faults", "namespaces", "rig",
 )  # fmt: skip
 """The screens of the dashboard."""
@@ -41,7 +41,11 @@ def open(
         near = get_close_matches(screen, SCREENS, 1)
         hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(SCREENS)}"
         raise UsageError(f"there is no screen {screen[:40]!r}", fix=hint)
-    address = dashboard_of(session.resolver.url(), screen)
+    opened(session, dashboard_of(session.resolver.url(), screen))
+
+
+def opened(session: Session, address: str) -> None:
+    """Print an address, and open it in the browser."""
     session.output.show_value({"url": address}, views.SOLE_VALUE)
     if not open_page(address):
         session.output.note("no browser was found; open the address yourself")
