@@ -155,3 +155,16 @@ def test_every_documented_metric_is_served():
 def _of_sqlite(text: str) -> bool:
     """Whether this is SQLite's own message for a full disk."""
     return "database or disk is full" in text
+
+
+def test_the_documents_use_plain_words():
+    dated = (
+        r"[Ss]omebody|[Nn]obody|[Ww]hoever|[Ww]hom|at hand|goes without|for ever|anew|or else|is told of|bears? with"
+    )
+    found = {
+        (name_of(each), match[0])
+        for each in documents()
+        for match in re.finditer(rf"\b(?:{dated})\b", each.read_text())
+    }
+
+    assert set() == found

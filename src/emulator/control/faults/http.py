@@ -31,7 +31,7 @@ async def list_faults(faults: FaultPlan, call: Call) -> FaultList:
 
 @endpoint("PUT", "/_emulator/faults", audience=Audience.CONTROL, body=FaultList, answer=FaultList)
 async def replace_faults(faults: FaultPlan, call: Call) -> FaultList:
-    """Replace all faults; if one is invalid, nothing changes. Hits are counted anew."""
+    """Replace all faults; if one is invalid, nothing changes. Hits count from 0 again."""
     return faults.replace(call.body(FaultList))
 
 

@@ -81,7 +81,7 @@ async def follow_journal(journals: Journals, call: Call) -> Streamed:
     The line `{"mark": 12, "run": "…"}` says how far the stream is: at its start, and after 15 seconds without an
     entry. The line `{"lost": 3, "mark": 15}` says that the journal forgot three entries before the stream came to them.
     To resume, pass the last number as `since`; if `run` is another one, the service was restarted, and numbers began
-    anew.
+    again.
     """
     return Streamed(journals.stream(call.query), _JSON_LINES)
 

@@ -121,7 +121,7 @@ def crowd(
 
     Latencies count from the instant at which a request was planned. Exits 7 if the result
     differs from the plan, and 3 if requests without an answer leave it open. With --late,
-    the poll must have a definition: its window ends, or else the crowd disables it.
+    the poll must have a definition: its window ends, otherwise the crowd disables it.
 
     \b
     Examples:

@@ -109,7 +109,7 @@ def get(
     """Read a buffer, newest first. Acts as broadcaster; --as backend reads all channels.
 
     Plain output is $columns. A duration counts back from the
-    emulator's clock, or else from this machine's.
+    emulator's clock, otherwise from this machine's.
 
     \b
     Examples:
