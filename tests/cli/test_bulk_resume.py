@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from extcli.bulk.resume import ResumePoint
+from extcli.bulk.report import ResumePoint
 from support.program import SECRET_BASE64, http_response
 
 SIGNED = {"EXTCLI_SECRET": SECRET_BASE64}

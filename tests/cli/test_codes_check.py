@@ -9,10 +9,9 @@ from itertools import chain
 import pytest
 
 from extcli.api.http import Http
-from extcli.codes.duplicates import Duplicates, compare
-from extcli.codes.entries import Entries
-from extcli.codes.formats import Batch
+from extcli.codes.entries import Batch, Entries
 from extcli.codes.streamed_body import StreamedBody, json_items
+from extcli.codes.validation import Duplicates, compare
 from extcli.errors import CliError, UsageError
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from extcli.config.urls import reachable
 from extcli.errors import UsageError
-from extcli.running.environment import Template
+from extcli.running.place import Template
 from extcli.running.registry import NAME
 
 VALUES = {

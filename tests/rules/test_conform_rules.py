@@ -7,10 +7,10 @@ import re
 import pytest
 
 from extcli import clock
-from extcli.conform.pacing import BURST, PER_SECOND, Pace
 from extcli.conform.recording import compare, recorded
 from extcli.conform.rule import same
 from extcli.conform.run import Exchange, Result, Status, all_rules
+from extcli.conform.target import BURST, PER_SECOND, Pace
 from extcli.rulings import rulings
 
 SECTIONS = re.compile("spec: [A-Z][a-z]+")

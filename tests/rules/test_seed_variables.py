@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from extcli.tables.positions import Path
-from extcli.tables.variables import replaced
+from extcli.tables.source import replaced
 
 ENVIRONMENT = {"A": "x", "B_2": "${A}", "EMPTY": ""}
 

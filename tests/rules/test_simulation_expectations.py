@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from extcli.errors import UsageError
-from extcli.simulate.expectations import parse
+from extcli.simulate.conclusion import parse
 from extcli.simulate.outcome import Tally, latencies, percentile, series
 
 TALLY = Tally(

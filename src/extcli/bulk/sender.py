@@ -12,9 +12,8 @@ from extcli.api.failures import NotConnected
 from extcli.api.retry import RATE_LIMITED
 from extcli.api.signed_calls import error_of
 from extcli.bulk.connection import Connection, Job
-from extcli.bulk.input_lines import Batches, Line
+from extcli.bulk.input_lines import Batches, Line, ReaderThread
 from extcli.bulk.operations import Operation
-from extcli.bulk.reader_thread import ReaderThread
 from extcli.bulk.report import Report
 from extcli.bulk.retry import RetryPolicy
 from extcli.config import settings

@@ -7,8 +7,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from extcli.codes.entries import Entries
-from extcli.codes.formats import FileFormat
+from extcli.codes.entries import Entries, FileFormat
 from extcli.errors import UsageError
 from extcli.output.sanitize import visible
 

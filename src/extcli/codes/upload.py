@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from extcli.codes import streamed_body
-from extcli.codes.formats import FileFormat
+from extcli.codes.entries import FileFormat
 from extcli.codes.sets import CodeSet, open_sets
 from extcli.codes.streamed_body import StreamedBody, counted
 from extcli.codes.validation import validate

@@ -8,10 +8,9 @@ from typing import Any
 from extcli.api.tokens import opaque_id
 from extcli.config.urls import socket_of
 from extcli.conform.calls import Caller, Exchange
-from extcli.conform.leftovers import Leftovers
-from extcli.conform.pages import PATH, Page
+from extcli.conform.opening import Leftovers
 from extcli.conform.rule import Rule, Skipped
-from extcli.conform.sockets import Socket
+from extcli.conform.sockets import PATH, Page, Socket
 from extcli.conform.target import OMIT, Target, fresh
 from extcli.errors import ErrorAnswer
 

@@ -10,7 +10,6 @@ from extcli import clock
 from extcli.api import tokens
 from extcli.api.call import SERVICE, encoded
 from extcli.api.http import Http
-from extcli.conform.pacing import Pace
 from extcli.conform.rule import Rule
 from extcli.reading.shapes import document_of
 
@@ -91,3 +90,30 @@ class Target:
 def fresh(kind: str = "") -> str:
     """Return a random id that no one else uses. It ends in a digit, as ids of users do."""
     return f"{PREFIX}{kind}{secrets.token_hex(5)}{secrets.randbelow(10)}"
+
+
+PER_SECOND = 50.0
+"""Requests per second of one caller. `extcli serve` allows 100 to a viewer in production."""
+BURST = 50.0
+
+
+class Pace:
+    """Delays requests so that no caller makes more than `PER_SECOND`."""
+
+    def __init__(self, *, unlimited: bool, shared: bool) -> None:
+        """With `shared`, all callers together keep the limit."""
+        self._unlimited = unlimited
+        self._shared = shared
+        self._spent: dict[str, tuple[float, float]] = {}
+
+    def take(self, caller: str) -> None:
+        """Wait until this caller may make a request."""
+        if self._unlimited:
+            return
+        key = "" if self._shared else caller
+        now = clock.elapsed()
+        spent, at = self._spent.get(key, (0.0, now))
+        spent = max(0.0, spent - (now - at) * PER_SECOND) + 1
+        self._spent[key] = spent, now
+        if spent > BURST:
+            clock.sleep((spent - BURST) / PER_SECOND)

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 from extcli.config.urls import reachable
 from extcli.errors import CliError, ExitCode, UsageError
 from extcli.output.printer import write_stderr
-from extcli.running.environment import Template, environment_of
-from extcli.running.failure_report import FailureReport
-from extcli.running.log import Log
-from extcli.running.place import Place, registered
+from extcli.running.failure_report import FailureReport, Log
+from extcli.running.place import Place, Template, environment_of, registered
 from extcli.running.supervisor import Supervisor
 
 if TYPE_CHECKING:

@@ -10,11 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from extcli import clock
 from extcli.api import local_http
-from extcli.running.command_process import CommandProcess
-from extcli.running.log import Log
-from extcli.running.service_process import ServiceProcess
-from extcli.running.signals import ENDING, Signals
-from extcli.running.terminal import Terminal
+from extcli.running.failure_report import Log
+from extcli.running.processes import ENDING, CommandProcess, ServiceProcess, Signals, Terminal
 
 _READY_INTERVAL = 0.02
 _READY_TIMEOUT = 10.0

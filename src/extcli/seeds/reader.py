@@ -1,4 +1,4 @@
-"""Reads a seed: parses it, replaces variables, checks every field and reads its files."""
+"""Reads seeds, and applies them."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from extcli import atomic_file
+from extcli import atomic_file, bounded_json
 from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID
-from extcli.errors import UsageError
+from extcli.errors import Refused, UnexpectedAnswer, UsageError
 from extcli.faults.options import in_options, members
-from extcli.seeds.code_files import read_codes
-from extcli.seeds.named_files import Place, problem_of_replacing
+from extcli.reading.shapes import SHAPE_ERRORS, document_of
+from extcli.seeds.named_files import Place, problem_of_replacing, read_codes
 from extcli.seeds.schema import SEED, VERSION
-from extcli.tables.errors import InvalidFile
 from extcli.tables.kinds import instant_of
-from extcli.tables.source import Problem, Source, source
+from extcli.tables.source import InvalidFile, Problem, Source, source
 
 _MAX_BYTES = 64 * 1024 * 1024
 _INSTANTS = ("at", "starts_at", "ends_at")
@@ -104,3 +103,39 @@ def _document(seed: Mapping[str, Any]) -> dict[str, Any]:
 def _with_texts(table: Mapping[str, Any]) -> dict[str, Any]:
     instants = {name: instant_of(table[name]) for name in _INSTANTS if name in table}
     return {**table, **{name: instant.isoformat() for name, instant in instants.items() if instant}}
+
+
+class Target(Protocol):
+    """The service, or a namespace of it."""
+
+    def apply_seed(self, document: bytes) -> Any:
+        """Send the document and return the answer. Raises `Refused`."""
+
+
+def apply(seed: Seed, service: Target) -> dict[str, Any]:
+    """Put a seed into a service, write the files with refresh tokens, and return what the service counted.
+
+    Raises `InvalidFile` if the service found errors; then nothing was changed.
+    """
+    try:
+        answer = service.apply_seed(seed.body)
+    except Refused as error:
+        if details := _problems(error.body):
+            raise seed.refused(details) from None
+        raise
+    try:
+        result: dict[str, Any] = document_of(answer, {"counts": dict, "links": [{"refresh": str}]})
+        seed.save_tokens([link.pop("refresh") for link in result["links"]])
+    except SHAPE_ERRORS as error:
+        raise UnexpectedAnswer(answer) from error
+    return result
+
+
+def _problems(body: bytes) -> list[str]:
+    """Return the problems with a seed in the body of an error answer; none if the answer is about something else."""
+    try:
+        document = bounded_json.decoded(body)
+        is_about_seed = document["reason"] in ("Invalid seed", "Invalid body")
+        return [error["detail"] for error in document["errors"]] if is_about_seed else []
+    except SHAPE_ERRORS:
+        return []

@@ -15,9 +15,8 @@ from extcli.errors import CliError, Refused, UsageError, Withheld
 from extcli.output.sanitize import visible
 from extcli.session import Session
 from extcli.simulate import run
-from extcli.simulate.conclusion import About, conclude, document
+from extcli.simulate.conclusion import About, Expectation, conclude, document
 from extcli.simulate.connection import NO_ANSWER, NOT_SENT
-from extcli.simulate.expectations import Expectation
 from extcli.simulate.outcome import Comparison, Outcome, Point, series
 from extcli.simulate.plan import Pace, Plan
 from extcli.simulate.run import Manner

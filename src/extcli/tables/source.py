@@ -1,4 +1,4 @@
-"""Reads a TOML or JSON file of tables: parses it, replaces variables, checks every field, and names errors by line."""
+"""Files of tables in TOML or JSON: their text, their errors, and the variables in them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,77 @@ from extcli import bounded_json
 from extcli.errors import UsageError
 from extcli.reading import toml_text, user_files
 from extcli.tables import positions
-from extcli.tables.errors import InvalidFile
-from extcli.tables.kinds import Table
+from extcli.tables.kinds import Report, Table
 from extcli.tables.positions import Position, path_text, positions_of
-from extcli.tables.variables import replaced
+
+MAX_NAMED = 50
+"""Errors named for one file; others are counted."""
+
+
+class InvalidFile(UsageError):
+    """A file with errors. Nothing was changed."""
+
+    def __init__(self, name: str, faults: Sequence[str]) -> None:
+        count = len(faults)
+        super().__init__(f"{name} has {count:,} error{'s' * (count != 1)}; nothing was changed")
+        self.faults = list(faults)
+        """One line each: file, line, column, field, what is wrong and what is allowed."""
+
+    def lines(self) -> list[str]:
+        return [*super().lines(), *(f"  {each}" for each in self._named())]
+
+    def as_json(self) -> dict[str, Any]:
+        document = super().as_json()
+        document["error"]["faults"] = self._named()
+        return document
+
+    def __str__(self) -> str:
+        return "\n".join([self.what, *(f"  {each}" for each in self._named())])
+
+    def _named(self) -> list[str]:
+        more = len(self.faults) - MAX_NAMED
+        return [*self.faults[:MAX_NAMED], *([f"and {more:,} more"] if more > 0 else [])]
+
+
+_VARIABLE = re.compile(r"\$(?P<escape>\$)?\{(?P<name>[A-Za-z_][A-Za-z0-9_]*\})?")
+
+
+def replaced(value: Any, environ: Mapping[str, str], report: Report, path: positions.Path = ()) -> Any:
+    """Return the value with each `${NAME}` in its texts replaced. `$${` stands for `${`; any other `$` for itself.
+
+    Names of fields stay as they are, and the value of a variable is not searched for variables.
+    """
+    if isinstance(value, dict):
+        for name in value:
+            _check_unicode(name, path, report)
+        return {name: replaced(member, environ, report, (*path, name)) for name, member in value.items()}
+    if isinstance(value, list):
+        return [replaced(element, environ, report, (*path, at)) for at, element in enumerate(value)]
+    if not isinstance(value, str):
+        return value
+
+    def text_of(found: re.Match[str]) -> str:
+        if found["escape"]:
+            return "${" + (found["name"] or "")
+        name = (found["name"] or "").removesuffix("}")
+        if not name:
+            report(path, "${ must be followed by a name and }; write $${ for the text ${")
+        elif name not in environ:
+            report(path, f"the variable {name} is not set")
+        return environ.get(name, "")
+
+    text = _VARIABLE.sub(text_of, value) if "${" in value else value
+    _check_unicode(text, path, report)
+    return text
+
+
+def _check_unicode(text: str, path: positions.Path, report: Report) -> None:
+    """Report a text with half a surrogate pair: from an escape of JSON, or a variable that is not UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        report(path, "must be Unicode text")
+
 
 _START = Position(1, 1)
 _PLACE_OF_ERROR = re.compile(r"line (\d+),? column (\d+)")

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from extcli.errors import Refused as Refused
     from extcli.testing.aliases import AsyncNamespace as AsyncNamespace
     from extcli.testing.aliases import Namespace as Namespace
-    from extcli.testing.factory import Factory as Factory
+    from extcli.testing.server import Factory as Factory
     from extcli.testing.server import Server as Server
 
 _PLACES = {
     "Namespace": "extcli.testing.aliases",
     "AsyncNamespace": "extcli.testing.aliases",
-    "Factory": "extcli.testing.factory",
+    "Factory": "extcli.testing.server",
     "Server": "extcli.testing.server",
     "Refused": "extcli.errors",
 }

@@ -9,8 +9,7 @@ from extcli import bounded_json
 from extcli.api.call import SERVICE, Call, encoded
 from extcli.api.client import Service
 from extcli.reading.streams import limited
-from extcli.testing.calls import Calls, document
-from extcli.testing.operation import ModeT, Part, operation
+from extcli.testing.calls import Calls, ModeT, Part, document, operation
 
 Json = dict[str, Any]
 

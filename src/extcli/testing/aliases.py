@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from extcli.testing import namespace
-from extcli.testing.operation import Awaited, Blocking
+from extcli.testing.calls import Awaited, Blocking
 
 Namespace: TypeAlias = namespace.Namespace[Blocking]
 """The fixture `extcli`."""

@@ -24,8 +24,7 @@ def extcli_server(
     request: pytest.FixtureRequest, extcli_serve_args: list[str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Server]:
     """The service of this run, or of this xdist worker. With --extcli-url or EXTCLI_URL the one that runs there."""
-    from extcli.testing.report import Reports
-    from extcli.testing.server import NotUsable, running, started
+    from extcli.testing.server import NotUsable, Reports, running, started
 
     options = request.config.option
     url, origin = (
@@ -49,7 +48,7 @@ def extcli_server(
 @pytest.fixture
 def extcli_factory(request: pytest.FixtureRequest, extcli_server: Server) -> Iterator[Factory]:
     """Makes further namespaces for one test: `extcli_factory()`. They are dropped after it."""
-    from extcli.testing.factory import Factory
+    from extcli.testing.server import Factory
 
     factory = Factory(extcli_server, request.node)
     yield factory

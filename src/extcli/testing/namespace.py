@@ -11,13 +11,10 @@ from extcli.api.websocket import WebSocketClient
 from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID, DEFAULT_USER
 from extcli.config.urls import socket_of
 from extcli.seeds import read
-from extcli.seeds.apply import apply
+from extcli.seeds.reader import apply
 from extcli.testing.actor import Actor
-from extcli.testing.calls import TIMEOUT, control, document, signed_calls
-from extcli.testing.clock import Clock
-from extcli.testing.faults import Faults
-from extcli.testing.operation import Awaited, Blocking, ModeT, Part, operation
-from extcli.testing.sockets import Events, Game
+from extcli.testing.calls import TIMEOUT, Awaited, Blocking, ModeT, Part, control, document, operation, signed_calls
+from extcli.testing.controls import Clock, Events, Faults, Game
 from extcli.testing.wait import Wait
 
 

@@ -1,21 +1,28 @@
-"""The service of a test run: a process of its own, or one that already runs."""
+"""The servers of a test run: started for it, or those of --extcli-url; and what a failed test reports of them."""
 
 from __future__ import annotations
 
 import os
+import re
+import secrets
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
 
 from extcli import clock
 from extcli.api.http import Http
 from extcli.config import secret_lookup
-from extcli.config.settings import DEFAULT_CLIENT_ID
+from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID
 from extcli.errors import CliError, UsageError
-from extcli.testing.calls import TIMEOUT
+from extcli.reading.shapes import document_of
+from extcli.testing.aliases import Namespace
+from extcli.testing.calls import TIMEOUT, control, noted
 
 _STOP_SECONDS = 10.0
 
@@ -156,3 +163,125 @@ def _wait_until_ready(http: Http, log: Path) -> None:
 
 def _tail(log: Path) -> str:
     return "\n".join(log.read_text(errors="replace").splitlines()[-20:])
+
+
+_LISTED = 5
+"""Refused requests in the report of a test."""
+_FAILED: pytest.StashKey[bool] = pytest.StashKey()
+
+
+@dataclass
+class Space:
+    """A namespace of a test."""
+
+    KEY: ClassVar[pytest.StashKey[list[Space]]] = pytest.StashKey()
+
+    name: str
+    url: str
+    server: Server
+
+    @staticmethod
+    def is_kept(item: pytest.Item) -> bool:
+        """Return whether the test failed and its namespaces are to stay."""
+        return item.stash.get(_FAILED, False) and bool(item.config.getoption("--extcli-keep"))
+
+
+class Reports:
+    """Adds sections to the reports of failed tests. Registered when the first test uses a fixture."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Add the sections."""
+        report = yield
+        if report.failed and call.when != "teardown":
+            item.stash[_FAILED] = True
+            for space in item.stash.get(Space.KEY, []):
+                report.sections.append((f"extcli log of {space.name}", space.server.log_of(space.name)))
+                if refused := _refusals(space):
+                    report.sections.append((f"extcli refused requests of {space.name}", refused))
+                if Space.is_kept(item):
+                    space.server.stays = True
+                    report.sections.append(("extcli kept", _where(space)))
+        return report
+
+
+def _refusals(space: Space) -> str:
+    """Return the latest requests and frames that were refused or not answered, with the reason; empty if none.
+
+    Lines are not cut: many reports are read in a CI log.
+    """
+    from extcli.journal.views import lines_of
+
+    path = f"/_ns/{space.name}/_emulator/journal?status=4xx,5xx,none&limit={_LISTED}"
+    try:
+        answer = space.server.http.send("GET", path)
+    except CliError:
+        return ""
+    entries = document_of(answer, {"entries": [dict]})["entries"] if answer.status_code == 200 else []
+    return lines_of(reversed(entries), sys.maxsize)
+
+
+def _where(space: Space) -> str:
+    process = space.server.process
+    return space.url + (f" (its service runs on: stop it with kill {process.pid})" if process else "")
+
+
+_LONGEST_NAME = 40
+
+
+class Factory:
+    """Call it for a further namespace: `extcli_factory()`."""
+
+    def __init__(self, server: Server, node: pytest.Item) -> None:
+        self._server = server
+        self._node = node
+        self.made: list[Namespace] = []
+
+    def __call__(self, *, client_id: str | None = None, channel: str = DEFAULT_CHANNEL) -> Namespace:
+        """Return a new namespace, prepared as the marker `extcli` says.
+
+        `client_id` and `channel` are those of its callers.
+        """
+        of_server = client_id in (None, self._server.client_id)
+        made = Namespace(
+            self._server.http,
+            self._name(),
+            client_id=client_id or self._server.client_id,
+            channel=channel,
+            secret=self._server.secret if of_server else None,
+        )
+        self.made.append(made)
+        spaces = self._node.stash.setdefault(Space.KEY, [])
+        spaces.append(Space(made.name, made.url, self._server))
+        self._prepare(made)
+        return made
+
+    def _name(self) -> str:
+        """Return a name that is unique among all runs, and shows the test."""
+        test = re.sub(r"[^A-Za-z0-9]+", "_", self._node.name).strip("_")[:_LONGEST_NAME]
+        return f"{test}-{secrets.token_hex(6)}"
+
+    def _prepare(self, namespace: Namespace) -> None:
+        wanted: dict[str, Any] = {}
+        for marker in reversed(list(self._node.iter_markers("extcli"))):
+            wanted |= marker.kwargs
+            if marker.args or not marker.kwargs.keys() <= {"seed", "clock"}:
+                raise pytest.UsageError("the marker extcli takes seed=FILE and clock=TIME, by name")
+        try:
+            control(self._server.http).create_namespace(namespace.name)  # a page of the test cannot
+            if "clock" in wanted:  # first: what the seed puts in must not expire
+                namespace.clock.set(wanted["clock"])
+            if "seed" in wanted:
+                namespace.seed(self._node.path.parent / wanted["seed"])
+        except CliError as error:
+            raise noted(error) from None
+
+    def drop(self) -> None:
+        """Close the connections, and drop the namespaces, unless they are kept."""
+        for each in self.made:
+            if Space.is_kept(self._node):
+                each.close()
+            else:
+                each.drop()

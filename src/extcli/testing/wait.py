@@ -8,8 +8,7 @@ from typing import Any
 
 from extcli.api.control import Control
 from extcli.output.outcome_lines import outcome_lines
-from extcli.testing.calls import document
-from extcli.testing.operation import ModeT, Part, operation
+from extcli.testing.calls import ModeT, Part, document, operation
 
 TIMEOUT = 5.0
 """Seconds to wait, unless a test gives another time; the service allows up to 60. With 0 it is an assertion."""

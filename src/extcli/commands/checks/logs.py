@@ -247,7 +247,7 @@ def replay(
     """
     from extcli.api.call import SERVICE
     from extcli.journal import reading
-    from extcli.journal.replay import replay as repeat
+    from extcli.journal.reading import replay as repeat
 
     if in_production(session):
         raise UsageError("requests are never repeated in production", fix="use -p or --url to choose a sandbox")

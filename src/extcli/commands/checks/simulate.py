@@ -76,7 +76,7 @@ def sending(
 ) -> Options:
     """Return the options that the simulations share. Raises `UsageError`."""
     from extcli.output import times
-    from extcli.simulate import expectations, shares
+    from extcli.simulate import conclusion, shares
     from extcli.simulate.crowds import Options
     from extcli.simulate.plan import Pace
     from extcli.simulate.run import Manner
@@ -94,7 +94,7 @@ def sending(
         default = _DEFAULT_PRODUCTION_RATE if is_production else _DEFAULT_RATE
         pace = Pace(shares.rate(rate or default, "--rate"))
     manner = Manner(connections, shares.churn(churn) if churn else 0.0, is_production)
-    return Options(pace, manner, add, expectations.parse_all(expect), report)
+    return Options(pace, manner, add, conclusion.parse_all(expect), report)
 
 
 @command(app)

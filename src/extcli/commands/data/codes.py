@@ -11,8 +11,7 @@ from extcli.cli import confirm
 from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import command, noun
 from extcli.codes import views as code_views
-from extcli.codes.entries import Entries
-from extcli.codes.formats import FileFormat
+from extcli.codes.entries import Entries, FileFormat
 from extcli.codes.sets import open_sets
 from extcli.codes.streamed_body import counted
 from extcli.codes.upload import existing_sets, plan_upload

@@ -11,7 +11,7 @@ import typer
 from extcli.cli.shared_options import command, noun
 from extcli.output import views
 from extcli.seeds import read
-from extcli.seeds.apply import apply as apply_seed
+from extcli.seeds.reader import apply as apply_seed
 from extcli.session import Session
 
 app = noun("Seeds: files with the data that a test begins with.")

@@ -1,4 +1,4 @@
-"""The rules, one file per subject. `catalog.py` lists the files.
+"""The rules, one file per subject. `run.py` finds the files.
 
 A rule is a function `name(at: Deployment)` under `@rule(source, sentence, *roles, writes=…)`, and named `source.name`.
 It calls the service as `at.viewer`, `at.broadcaster`, `at.admin`, `at.backend` or `at.caller(role, user, …)`, in a

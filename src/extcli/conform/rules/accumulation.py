@@ -8,7 +8,7 @@ from typing import Any
 from extcli.api.tokens import opaque_id
 from extcli.conform.deployment import Deployment
 from extcli.conform.rule import ROLES, expect, expect_that, rule
-from extcli.conform.rules.vote_logs import SLACK
+from extcli.conform.rules.votes import SLACK
 
 
 def add(at: Deployment, buffer: str, *values: Any) -> None:

@@ -1,14 +1,167 @@
-"""State and config stores: reading, replacing, sizes, and who may write."""
+"""The rules of stores."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import ROLES, Unknown, expect, rule
+from extcli.conform.rule import ROLES, Unknown, expect, rule, shown
+
+KIB = 1024
+
+
+@rule("S5", "A JSON store that was never written is 404.", "viewer")
+def absent_json_store(at: Deployment) -> None:
+    expect("the status", 404, at.viewer.get("json_store", id=at.fresh("store")).status)
+
+
+@rule("S5", "A JSON store holds one object for each id of a channel.", "viewer", "broadcaster", writes=True)
+def json_store_of_an_id(at: Deployment) -> None:
+    one, two = at.fresh("store"), at.fresh("store")
+    for store, document in ((one, {"a": 1}), (two, {"b": 2}), (one, {"c": 3})):
+        expect("the answer to POST", {}, at.broadcaster.post("json_store", document, id=store).data)
+    for store, document in ((one, {"c": 3}), (two, {"b": 2})):
+        expect("the store as a viewer reads it", document, at.viewer.get("json_store", id=store).data)
+    elsewhere = at.caller("viewer", channel=at.fresh("channel")).get("json_store", id=one)
+    expect("the status in another channel", 404, elsewhere.status)
+
+
+@rule("S5", "A JSON store of 2,048 bytes is accepted; one of 2,049 is refused with 400.", "broadcaster", writes=True)
+def size_of_a_json_store(at: Deployment) -> None:
+    store, full = at.fresh("store"), "x" * (2 * KIB - len('{"a":""}'))
+    for text, status in ((full, 200), (full + "x", 400)):
+        reply = at.broadcaster.post("json_store", {"a": text}, id=store)
+        expect(f"the status with {len(text) + 8} bytes", status, reply.status)
+    expect("whether the store has the first", True, at.broadcaster.get("json_store", id=store).data == {"a": full})
+
+
+@rule("S5", "A JSON store that is not an object is refused with 400.", "broadcaster", writes=True)
+def json_store_that_is_no_object(at: Deployment) -> None:
+    store = at.fresh("store")
+    for text in ("[]", "3", "null", '"text"'):
+        reply = at.broadcaster.call("POST", "json_store", content=text.encode(), id=store)
+        expect(f"the status of POST {text}", 400, reply.status)
+    expect("the status of the store afterwards", 404, at.broadcaster.get("json_store", id=store).status)
+
+
+@rule(
+    "S5",
+    "A viewer may not write a JSON store, nor a broadcaster one of all channels: 403.",
+    "viewer",
+    "broadcaster",
+    writes=True,
+)
+def json_store_by_role(at: Deployment) -> None:
+    own, shared = at.fresh("store"), at.fresh("store", prefix="global-")
+    for caller, store in ((at.viewer, own), (at.viewer, shared), (at.broadcaster, shared)):
+        reply = caller.post("json_store", {"a": 1}, id=store)
+        expect(f"the status for role {caller.role}, store {store}", 403, reply.status)
+        expect("the status of the store afterwards", 404, at.viewer.get("json_store", id=store).status)
+
+
+@rule("S5", "All channels read a JSON store whose id begins with `global`.", "viewer", "admin", writes=True)
+def json_store_of_all_channels(at: Deployment) -> None:
+    store = at.fresh("store", prefix="global")
+    at.admin.post("json_store", {"a": 1}, id=store).check()
+    for channel in (at.channel, at.fresh("channel")):
+        read = at.caller("viewer", channel=channel).get("json_store", id=store).data
+        expect("the store as a viewer of another channel reads it", {"a": 1}, read)
+
+
+STORE = "channel_state"
+
+
+def patched(at: Deployment, before: Any, patch: Any) -> Any:
+    """Write a document, patch it as the broadcaster, and return what the store then has."""
+    at.broadcaster.post(STORE, before).check()
+    at.broadcaster.patch(STORE, patch).check()
+    return at.broadcaster.get(STORE).data
+
+
+def refused(at: Deployment, before: Any, patch: Any) -> None:
+    """Raise `Differs` unless the patch is refused with 400 and the document stays as it was."""
+    at.broadcaster.post(STORE, before).check()
+    expect(f"the status of PATCH {shown(patch)}", 400, at.broadcaster.patch(STORE, patch).status)
+    expect(f"the store after PATCH {shown(patch)}", before, at.broadcaster.get(STORE).data)
+
+
+def op(name: str, path: str, **members: Any) -> dict[str, Any]:
+    """Return one operation. `origin` is its `from`."""
+    origin = {"from": members.pop("origin")} if "origin" in members else {}
+    return {"op": name, "path": path, **origin, **members}
+
+
+@rule("S2", "An object is a merge patch: null removes a member.", "broadcaster", writes=True)
+def merge_patch(at: Deployment) -> None:
+    seen = patched(
+        at, {"a": 1, "b": {"c": 2, "d": 3}, "e": [1]}, {"a": None, "b": {"c": 4}, "e": [2], "f": {"g": None}}
+    )
+    expect("the store", {"b": {"c": 4, "d": 3}, "e": [2], "f": {}}, seen)
+
+
+@rule("S2", "An array is a JSON Patch: add, remove, replace, move, copy, test.", "broadcaster", writes=True)
+def json_patch(at: Deployment) -> None:
+    for before, patch, after in (
+        ({"a": [1]}, [op("add", "/a/-", value=2), op("add", "/a/0", value=0)], {"a": [0, 1, 2]}),
+        ({"a": 1, "b": 2}, [op("remove", "/a"), op("replace", "/b", value=[3])], {"b": [3]}),
+        ({"a": {"b": 1}, "c": {}}, [op("move", "/c/d", origin="/a/b")], {"a": {}, "c": {"d": 1}}),
+        (
+            {"a": {"b": 1}},
+            [op("copy", "/c", origin="/a"), op("add", "/c/d", value=2)],
+            {"a": {"b": 1}, "c": {"b": 1, "d": 2}},
+        ),
+        ({"a/b": 1, "m~n": 2}, [op("test", "/a~1b", value=1), op("remove", "/m~0n")], {"a/b": 1}),
+        ({"a": 1}, [op("add", "/a", value=None)], {"a": None}),
+    ):
+        expect(f"the store after {shown(patch)}", after, patched(at, before, patch))
+
+
+@rule("S2", "`add` creates missing parent objects.", "broadcaster", writes=True)
+def missing_parents(at: Deployment) -> None:
+    seen = patched(at, {"a": 1}, [op("add", "/settings/color/hue", value=3)])
+    expect("the store", {"a": 1, "settings": {"color": {"hue": 3}}}, seen)
+
+
+@rule("S2", "A missing parent followed by a number or `-` is refused with 400.", "broadcaster", writes=True)
+def missing_arrays(at: Deployment) -> None:
+    for path in ("/new/0", "/new/-", "/new/0/a"):
+        refused(at, {"a": 1}, [op("add", path, value=1)])
+
+
+@rule("S2", "A patch applies completely or not at all.", "broadcaster", writes=True)
+def atomic_patch(at: Deployment) -> None:
+    for last in (
+        op("remove", "/absent"),
+        op("test", "/a", value=2),
+        op("fly", "/a"),
+        op("replace", "/absent", value=1),
+    ):
+        refused(at, {"a": 1}, [op("add", "/early", value=1), last])
+
+
+@rule(
+    "S2",
+    "A patch that leaves no object, and one that is neither array nor object, is refused with 400.",
+    "broadcaster",
+    writes=True,
+)
+def patches_that_are_no_patch(at: Deployment) -> None:
+    refused(at, {"a": 1}, [op("replace", "", value=[1])])
+    for text in ("3", "null", '"text"'):
+        reply = at.broadcaster.call("PATCH", STORE, content=text.encode())
+        expect(f"the status of PATCH {text}", 400, reply.status)
+
+
+@rule("S2", "A JSON Patch has at most 1,000 operations.", "broadcaster", writes=True)
+def number_of_operations(at: Deployment) -> None:
+    patched(at, {"a": 1}, [op("test", "/a", value=1)] * 1_000)
+    reply = at.broadcaster.patch(STORE, [op("test", "/a", value=1)] * 1_001)
+    expect("the status of a patch with 1,001 operations", 400, reply.status)
+
 
 CHANNEL = ("channel_state", "channel_config")
 VIEWER = ("viewer_state", "extension_viewer_state")
 EXTENSION = ("extension_state", "extension_config", "extension_hidden_state")
-KIB = 1024
 
 
 @rule("S2", "A store that was never written is {}.", "admin")

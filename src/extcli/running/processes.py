@@ -1,0 +1,241 @@
+"""The processes of a run: the command, the service, the terminal that they share, and signals of this process."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+
+from extcli.errors import CliError
+
+_PR_SET_PDEATHSIG = 1
+_NOT_FOUND, _NOT_EXECUTABLE = 127, 126
+_CHANGED_BY_PYTHON = ("SIGPIPE", "SIGXFSZ", "SIGTTOU")
+"""Signals that this process ignores; the command must not."""
+
+
+class CannotRun(CliError):
+    """The command was not started. `exit_code` is 127 if it was not found, else 126, as in a shell."""
+
+    def __init__(self, name: str, error: OSError) -> None:
+        absent = error.errno in (errno.ENOENT, errno.ENOTDIR)
+        super().__init__(f"{name}: {'command not found' if absent else error.strerror}")
+        self.exit_code = _NOT_FOUND if absent else _NOT_EXECUTABLE  # type: ignore[assignment]
+
+
+class CommandProcess:
+    """A running command."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        """Also the id of its process group."""
+        self.exit_code: int | None = None
+        """The exit code, or 128+n for a signal; `None` while it runs."""
+
+    @classmethod
+    def start(
+        cls, args: Sequence[str], environment: Mapping[str, str], prepare: Callable[[int], object]
+    ) -> CommandProcess:
+        """Start a command. `prepare` is called with its process id, in the new process. Raises `CannotRun`.
+
+        On Linux the system kills the command when this process ends.
+        """
+        set_death_signal = _death_signal()
+        reader, writer = os.pipe()
+        parent, pid = os.getpid(), os.fork()
+        if pid == 0:
+            try:
+                os.setpgid(0, 0)
+                prepare(os.getpid())
+                for name in _CHANGED_BY_PYTHON:
+                    signal.signal(getattr(signal, name), signal.SIG_DFL)
+                set_death_signal(signal.SIGKILL)
+                if os.getppid() == parent:
+                    os.execvpe(args[0], list(args), dict(environment))
+            except OSError as error:
+                os.write(writer, str(error.errno).encode())
+            finally:
+                os._exit(_NOT_FOUND)
+        os.close(writer)
+        with suppress(OSError):
+            os.setpgid(pid, pid)  # in both processes: neither may go on before it is done
+        with open(reader, "rb") as failures:
+            if failure := failures.read():
+                os.waitpid(pid, 0)
+                raise CannotRun(args[0], OSError(int(failure), os.strerror(int(failure))))
+        return cls(pid)
+
+    def poll(self) -> int:
+        """Note whether the command has ended. If it was stopped, return the signal that did that, else 0."""
+        if self.exit_code is not None:
+            return 0
+        pid, status = os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED)
+        if pid and os.WIFSTOPPED(status):
+            return os.WSTOPSIG(status)
+        if pid:
+            self.exit_code = exit_code_of(status)
+        return 0
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the whole group, if any of it is left."""
+        with suppress(OSError):
+            os.killpg(self.pid, number)
+
+
+def exit_code_of(status: int) -> int:
+    """Return the exit code for a status of `waitpid`: 128+n for a signal."""
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def _death_signal() -> Callable[[int], object]:
+    """Return a function that makes the system signal this process when its parent ends. Elsewhere it does nothing."""
+    if sys.platform == "linux":
+        with suppress(ImportError, OSError, AttributeError):
+            import ctypes
+
+            prctl = ctypes.CDLL(None).prctl
+            return lambda number: prctl(_PR_SET_PDEATHSIG, int(number), 0, 0, 0)
+    return lambda number: None
+
+
+class ServiceProcess:
+    """A service that this process has started."""
+
+    def __init__(self, pid: int, stdout: int, stderr: int, lifeline: int) -> None:
+        self.pid = pid
+        self.stdout = stdout
+        """The read end of its standard output."""
+        self.stderr = stderr
+        """The read end of its log."""
+        self.exit_code: int | None = None
+        """The exit code, or 128+n for a signal; `None` while it runs."""
+        self._lifeline = lifeline
+
+    @classmethod
+    def start(cls, serve: Callable[[int], int], at_end: Callable[[], object]) -> ServiceProcess:
+        """Fork, and call `serve` with the lifeline's read end in the new process; it returns the exit code.
+
+        A fork, because this process has already imported half of what the service needs. `at_end` is called in the
+        new process when the service has ended, even if this process was killed.
+        """
+        stdout, stdout_writer = os.pipe()
+        stderr, stderr_writer = os.pipe()
+        lifeline_reader, lifeline = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                os.setpgid(0, 0)  # Ctrl-C at the terminal is for the command
+                for each in (stdout, stderr, lifeline):
+                    os.close(each)
+                os.dup2(stdout_writer, 1)
+                os.dup2(stderr_writer, 2)
+                with open(os.devnull, "rb") as nothing:
+                    os.dup2(nothing.fileno(), 0)
+                code = serve(lifeline_reader)
+            finally:
+                with suppress(BaseException):
+                    at_end()
+                for stream in (sys.stdout, sys.stderr):
+                    with suppress(OSError, ValueError):
+                        stream.flush()
+                os._exit(code)
+        for each in (stdout_writer, stderr_writer, lifeline_reader):
+            os.close(each)
+        for each in (stdout, stderr):
+            os.set_blocking(each, False)
+        return cls(pid, stdout, stderr, lifeline)
+
+    def poll(self) -> None:
+        """Note whether the service has ended."""
+        if self.exit_code is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.exit_code = exit_code_of(status)
+
+    def kills_with_it(self, group: int) -> None:
+        """Let the service kill this process group, too, if this process is gone; 0 for none."""
+        with suppress(OSError):  # the service has ended
+            os.write(self._lifeline, b"%d\n" % group)
+
+    def stop(self) -> None:
+        """Ask the service to stop."""
+        self.kills_with_it(0)
+        os.close(self._lifeline)
+
+    def kill(self) -> None:
+        """End the service at once."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+
+
+class Terminal:
+    """Lends the terminal to another process group, if this one has it. Without a terminal, does nothing."""
+
+    def __init__(self) -> None:
+        self._file: int | None = None
+        self._own = os.getpgrp()
+        # The system stops a process that changes the terminal from the background.
+        signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+        with suppress(OSError):  # there is none
+            self._file = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC)
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a terminal."""
+        return self._file is not None
+
+    def lend(self, group: int) -> bool:
+        """Give the terminal to a group, if this one has it. Returns whether it did."""
+        return self._group() == self._own and self._set(group)
+
+    def take_back(self, group: int) -> bool:
+        """Take the terminal back from a group, if that has it. Returns whether it did."""
+        return self._group() == group and self._set(self._own)
+
+    def _group(self) -> int | None:
+        if self._file is not None:
+            with suppress(OSError):
+                return os.tcgetpgrp(self._file)
+        return None
+
+    def _set(self, group: int) -> bool:
+        if self._file is not None:
+            with suppress(OSError):  # the group has ended
+                os.tcsetpgrp(self._file, group)
+                return True
+        return False
+
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ALL = (*ENDING, signal.SIGCHLD, signal.SIGTSTP, signal.SIGCONT)
+
+
+class Signals:
+    """Catches the signals that end, stop or continue a command, and news of child processes."""
+
+    def __init__(self) -> None:
+        self.descriptor, self._writer = os.pipe()
+        for end in (self.descriptor, self._writer):
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
+        # `nohup` ignores SIGHUP; that holds for the command, too.
+        self._caught = [each for each in _ALL if each != signal.SIGHUP or signal.getsignal(each) != signal.SIG_IGN]
+        for number in self._caught:
+            signal.signal(number, lambda *_: None)
+
+    def read(self) -> list[int]:
+        """Return the numbers of the signals since the last call."""
+        with suppress(BlockingIOError):
+            return list(os.read(self.descriptor, 4096))
+        return []
+
+    def restore(self) -> None:
+        """Restore the defaults, in a child process."""
+        signal.set_wakeup_fd(-1)
+        for number in self._caught:
+            signal.signal(number, signal.SIG_DFL)
