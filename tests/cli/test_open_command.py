@@ -99,3 +99,21 @@ def test_production_has_no_dashboard_to_open(extcli):
     result = extcli("serve", "--production", "--open", "--extensions", "absent.toml")
 
     assert 2 == result.exit_code
+
+
+def test_a_poll_is_opened_by_its_name_and_presented(extcli, live):
+    live.client("viewer", user="1", channel="1001", client_id="my-extension").post("vote?id=boss", json={"value": 1})
+    page = f"{live.url}/_emulator/ui/polls?id=boss&client_id=my-extension&channel_id=1001"
+    options = ("--client-id", "my-extension", "--channel", "1001", "-o", "plain")
+
+    assert f"{page}\n" == extcli("open", "poll", "boss", *options).stdout
+    assert f"{page}&present=1\n" == extcli("open", "poll", "boss", "--present", *options).stdout
+    assert 'class="stage present"' in fetched(f"{page}&present=1").text
+
+
+def test_a_name_and_present_are_for_polls_only(extcli):
+    for words in (("requests", "boss"), ("polls", "--present"), ("--present",)):
+        result = extcli("open", *words)
+
+        assert 2 == result.exit_code
+        assert "extcli open poll NAME --present" in result.stderr
