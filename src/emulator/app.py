@@ -17,7 +17,7 @@ from weakref import proxy
 from emulator.auth.signing_key import SigningKey
 from emulator.auth.tokens import Tokens
 from emulator.callers import Caller
-from emulator.changes import NO_CHANGES, Changes
+from emulator.changes import NO_CHANGES, Changes, Commits
 from emulator.clock import Clock
 from emulator.config.extensions import Extension, Extensions
 from emulator.config.settings import Settings
@@ -54,12 +54,14 @@ from emulator.features.pins.service import Pins
 from emulator.features.ranking.service import Rankings
 from emulator.features.stores.json_stores import JsonStores
 from emulator.features.stores.rules import STORES
-from emulator.features.stores.service import Stores
+from emulator.features.stores.service import PUBLISHED, Stores, StoreUpdates
 from emulator.features.transactions.service import Transactions
 from emulator.features.trivia.rules import CONTEST
 from emulator.features.trivia.service import Trivia
 from emulator.features.trivia.voters import VOTER
+from emulator.features.votes.results import PollReader
 from emulator.features.votes.service import Polls
+from emulator.features.votes.updates import PollUpdates
 from emulator.hints import NO_HINTS, Hints, names_of
 from emulator.http.access import Access
 from emulator.http.dispatch import Dispatcher
@@ -165,7 +167,7 @@ class Service:
     def _build_features(self) -> None:
         """The features of the specification."""
         settings, clock, engine = self.settings, self.clock, self.engine
-        changes, directory, id_quota = self.changes, self._directory, self._id_quota
+        directory, id_quota, commits = self._directory, self._id_quota, Commits(self.changes)
         pages = PageEvents(
             self.publisher,
             self.hub,
@@ -182,22 +184,24 @@ class Service:
             self.publisher,
             self.key,
             self._caller,
-            changes,
+            commits,
             engine.catalog,
             self._new_id,
         )
         self.identities = Identities(
             directory, clock, self.tokens, self.extensions, self.pins.linked_caller, self.hints
         )
-        self.stores = Stores(engine.documents, clock, settings, self.publisher, directory, pages, changes, self._lapses)
+        self.stores = Stores(engine.documents, clock, settings, directory, commits, self._lapses)
+        self.poll_updates = PollUpdates(PollReader(engine.ballots, clock), self.publisher, pages, self.scheduler, clock)
         self.polls = Polls(
-            engine.ballots, clock, id_quota, self.publisher, self.scheduler, self.stores, directory, pages, changes,
-            self.hints,
-        )  # fmt: skip
-        self.rankings = Rankings(engine.ballots, clock, id_quota, changes, self.hints)
-        self.buffers = Buffers(engine.logs, clock, id_quota, changes, self.hints)
+            engine.ballots, clock, id_quota, self.stores, directory, self.poll_updates, commits, self.hints
+        )
+        commits.listen(["poll"], self.poll_updates.committed)
+        commits.listen(PUBLISHED, StoreUpdates(self.publisher, pages).committed)
+        self.rankings = Rankings(engine.ballots, clock, id_quota, commits, self.hints)
+        self.buffers = Buffers(engine.logs, clock, id_quota, commits, self.hints)
         self.broadcasts = Broadcasts(
-            self.publisher, directory, settings.environment, changes, self.late.send, self.hints
+            self.publisher, directory, settings.environment, self.changes, self.late.send, self.hints
         )
         self.code_sets = CodeSets(
             engine.pools, engine.rosters, engine.documents, clock, self.polls, directory, self._new_id
@@ -207,7 +211,7 @@ class Service:
         )
         self.datastream = Datastream(clock, self.publisher)
         self.trivia = Trivia(engine.documents, clock, settings.environment, self._lapses)
-        self.json_stores = JsonStores(engine.documents, clock, id_quota, pages, changes, self.hints)
+        self.json_stores = JsonStores(engine.documents, clock, id_quota, commits, self.hints)
 
     def _build_control(self) -> None:
         """The features of the control API, by which tests and tools read and steer the service."""
@@ -304,7 +308,7 @@ class Service:
 
     def _subscribe_to_control(self) -> None:
         """What each part does when data is reset, loaded, wiped or expires, and when the clock moves: in this order."""
-        control, updates = self.control, self.polls.updates
+        control, updates = self.control, self.poll_updates
         for clear in (
             self._rate_limits.clear,
             self.pins.attempt_limit.clear,
@@ -384,7 +388,7 @@ class Service:
         self.journal.clear()
         await self.late.close()
         await self.undo.close()
-        await self.polls.updates.close()
+        await self.poll_updates.close()
         await self.scheduler.close()
         for part in (self.faults, self.pins, self.publisher, self.key):
             part.close()

@@ -1,17 +1,20 @@
-"""The record of recent changes of one service, for tests that wait for a change instead of sleeping.
+"""Committed writes: who hears of them, and the record of recent ones, for tests that wait instead of sleeping.
 
-Each change has a number, its mark. A service notes a change right after its commit, in the same step, so a watch sees
-none too early and misses none. Only the sandbox keeps a record.
+A service tells of a change right after its commit, in the same step, so a watch sees none too early and misses none.
+Each change in the record has a number, its mark. Only the sandbox keeps a record.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from emulator.engines.base import Key
 
@@ -21,23 +24,25 @@ KEPT: Final = 2_000
 """Changes of each kind that the record keeps."""
 
 
-class Change(NamedTuple):
-    """One change."""
+class Change(Struct, gc=False):
+    """One change. A service fills in what it knows; the record adds the mark, and the time if it is missing."""
 
-    mark: int
-    """Its number. Later changes have higher numbers."""
     key: Key
     """The thing that changed. The kind of the key is the kind of the change."""
     did: str
     """The event in one word, such as `vote` or `cleared`."""
-    user: str
+    user: str = ""
     """The opaque id of the user who did it; empty if unknown."""
-    value: str | int | None
+    value: str | int | None = None
     """The value of a vote or the text of an answer. Never a secret, and never the content of a store."""
-    at: int
+    at: int = 0
     """Unix ms, by the service's clock."""
-    times: int
+    times: int = 1
     """How many votes at once."""
+    content: object = None
+    """What was written, for the listeners. The record does not keep it."""
+    mark: int = 0
+    """Its number. Later changes have higher numbers."""
 
 
 class Changes:
@@ -47,22 +52,17 @@ class Changes:
         self._now = now
         self.mark = 1
         """The mark of the latest change. Never 0, and never lower than before."""
-        self._kept: defaultdict[str, deque[tuple[int, Key, str, str, str | int | None, int, int]]] = defaultdict(
-            partial(deque, maxlen=KEPT)
-        )
+        self._kept: defaultdict[str, deque[Change]] = defaultdict(partial(deque, maxlen=KEPT))
         self._watches: dict[str, dict[asyncio.Event, None]] = {}
 
-    def note(
-        self, key: Key, did: str, user: str = "", value: str | int | None = None, at: int = 0, times: int = 1
-    ) -> None:
-        """Note a change that is committed. Call it before anything else can run, without `await` in between.
-
-        `at` is the present time, if the caller knows it.
-        """
-        self.mark = mark = self.mark + 1
-        self._kept[key[0]].append((mark, key, did, user, value, at or self._now(), times))
+    def note(self, change: Change) -> None:
+        """Note a change. Call it before anything else can run, without `await` in between."""
+        kept = change if change.content is None else replace(change, content=None)
+        self.mark = kept.mark = self.mark + 1
+        kept.at = kept.at or self._now()
+        self._kept[kept.key[0]].append(kept)
         if self._watches:
-            self.wake(key.kind)
+            self.wake(kept.key.kind)
 
     def wake(self, kind: str) -> None:
         """Wake the watches of a kind, for a change that the record does not show."""
@@ -84,22 +84,22 @@ class Changes:
     def latest(self, kind: str, most: int) -> list[Change]:
         """Return the latest changes of a kind, oldest first."""
         kept = self._kept.get(kind, ())
-        return [Change(*each) for each in list(kept)[-most:]]
+        return list(kept)[-most:]
 
     def since(self, mark: int, kind: str, concerns: Callable[[Key], bool]) -> list[Change]:
         """Return the kept changes of a kind after a mark, newest first, whose key `concerns` accepts."""
         found = []
         for each in reversed(self._kept.get(kind, ())):
-            if each[0] <= mark:
+            if each.mark <= mark:
                 break
-            if concerns(each[1]):
-                found.append(Change(*each))
+            if concerns(each.key):
+                found.append(each)
         return found
 
     def keeps_since(self, mark: int, kind: str) -> bool:
         """Whether the record still has every change of a kind after a mark."""
         kept = self._kept.get(kind)
-        return kept is None or len(kept) < KEPT or kept[0][0] <= mark + 1
+        return kept is None or len(kept) < KEPT or kept[0].mark <= mark + 1
 
     @contextmanager
     def watching(self, kind: str) -> Iterator[asyncio.Event]:
@@ -127,9 +127,7 @@ class NoChanges(Changes):
         super().__init__(lambda: 0)
         self.mark = 0
 
-    def note(
-        self, key: Key, did: str, user: str = "", value: str | int | None = None, at: int = 0, times: int = 1
-    ) -> None:
+    def note(self, change: Change) -> None:
         """Do nothing."""
 
     def forget(self) -> None:
@@ -137,3 +135,25 @@ class NoChanges(Changes):
 
 
 NO_CHANGES: Final = NoChanges()
+
+Listener = Callable[[Change], Awaitable[None]]
+
+
+class Commits:
+    """Tells of committed writes: the record, then the listener of their kind."""
+
+    def __init__(self, record: Changes) -> None:
+        self._record = record
+        self._listeners: dict[str, Listener] = {}
+
+    def listen(self, kinds: Iterable[str], listener: Listener) -> None:
+        """Call `listener` with each change of these kinds. It must not fail, because the change is saved."""
+        self._listeners.update(dict.fromkeys(kinds, listener))
+
+    async def committed(self, *changes: Change) -> None:
+        """Tell of the changes of one commit. Call it in the step of the commit, before anything else can run."""
+        for change in changes:
+            self._record.note(change)
+        for change in changes:
+            if listener := self._listeners.get(change.key[0]):
+                await listener(change)

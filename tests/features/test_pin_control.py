@@ -80,4 +80,5 @@ def test_exactly_one_of_pin_and_digest_is_given(stranger: Client, body: dict[str
 def test_expiring_a_pin_is_noted_as_a_change(live: LiveServer, broadcaster: Client, stranger: Client):
     expire(stranger, pin=create_pin(broadcaster))
 
-    assert (Key("pin", CLIENT_ID, ""), "expired") == live.service.changes.latest("pin", 1)[0][1:3]
+    change = live.service.changes.latest("pin", 1)[0]
+    assert (Key("pin", CLIENT_ID, ""), "expired") == (change.key, change.did)

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from emulator.changes import KEPT
+from emulator.changes import KEPT, Change
 from emulator.engines.base import Key
 from support.broadcasts import subscribed_game
 from support.pusher_client import subscribed_page
@@ -240,7 +240,7 @@ def test_a_mark_of_the_future_is_refused(live: LiveServer, wait: Wait):
 def test_a_mark_that_is_too_old_is_refused(live: LiveServer, wait: Wait, broadcaster):
     mark = wait("broadcast", "goal")["mark"]
     for _ in range(KEPT + 1):
-        live.service.changes.note(Key("event", CLIENT_ID, "goal", CHANNEL), "channel")
+        live.service.changes.note(Change(Key("event", CLIENT_ID, "goal", CHANNEL), "channel"))
 
     answer = ask(live, "broadcast", "goal", since=mark)
 

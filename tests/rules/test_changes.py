@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from emulator.changes import KEPT, NO_CHANGES, Changes
+from emulator.changes import KEPT, NO_CHANGES, Change, Changes, Commits
 from emulator.engines.base import Key
 
 POLL = Key("poll", "ext", "lunch", "777")
@@ -25,8 +25,8 @@ def anything(key: Key) -> bool:
 
 def test_each_change_has_a_higher_mark(changes: Changes):
     before = changes.mark
-    changes.note(POLL, "vote", "U1", 3)
-    changes.note(RANKING, "answer", "U1", "blue")
+    changes.note(Change(POLL, "vote", "U1", 3))
+    changes.note(Change(RANKING, "answer", "U1", "blue"))
 
     marks = [*changes.latest("poll", 3), *changes.latest("rank", 3)]
 
@@ -35,9 +35,9 @@ def test_each_change_has_a_higher_mark(changes: Changes):
 
 
 def test_changes_of_one_kind_do_not_push_out_those_of_another(changes: Changes):
-    changes.note(RANKING, "answer", "U1", "blue")
+    changes.note(Change(RANKING, "answer", "U1", "blue"))
     for value in range(KEPT + 5):
-        changes.note(POLL, "vote", "U1", value)
+        changes.note(Change(POLL, "vote", "U1", value))
 
     assert ["blue"] == [each.value for each in changes.latest("rank", 3)]
     assert [KEPT + 3, KEPT + 4] == [each.value for each in changes.latest("poll", 2)]
@@ -47,16 +47,16 @@ def test_changes_of_one_kind_do_not_push_out_those_of_another(changes: Changes):
 def test_a_mark_is_too_old_once_a_later_change_was_pushed_out(changes: Changes):
     mark = changes.mark
     for _ in range(KEPT):
-        changes.note(POLL, "vote")
+        changes.note(Change(POLL, "vote"))
     assert changes.keeps_since(mark, "poll")
 
-    changes.note(POLL, "vote")
+    changes.note(Change(POLL, "vote"))
 
     assert (False, True) == (changes.keeps_since(mark, "poll"), changes.keeps_since(mark + 1, "poll"))
 
 
 def test_a_reset_empties_the_record_and_keeps_the_mark_rising(changes: Changes):
-    changes.note(POLL, "vote")
+    changes.note(Change(POLL, "vote"))
     before = changes.mark
 
     changes.forget()
@@ -66,7 +66,7 @@ def test_a_reset_empties_the_record_and_keeps_the_mark_rising(changes: Changes):
 
 async def test_a_change_wakes_only_those_who_watch_its_kind(changes: Changes):
     with changes.watching("poll") as polls, changes.watching("rank") as rankings:
-        changes.note(POLL, "vote")
+        changes.note(Change(POLL, "vote"))
 
         assert (True, False) == (polls.is_set(), rankings.is_set())
 
@@ -79,7 +79,38 @@ async def test_nothing_is_left_of_a_watch_that_has_ended(changes: Changes):
 
 
 def test_production_keeps_no_record():
-    NO_CHANGES.note(POLL, "vote")
+    NO_CHANGES.note(Change(POLL, "vote"))
     NO_CHANGES.forget()
 
     assert (0, []) == (NO_CHANGES.mark, NO_CHANGES.latest("poll", 3))
+
+
+async def test_the_record_has_all_changes_of_a_commit_before_a_listener_runs(changes: Changes):
+    commits, told = Commits(changes), []
+
+    async def listener(change: Change) -> None:
+        told.append((change.content, len(changes.latest("poll", 3))))
+
+    commits.listen(["poll"], listener)
+    await commits.committed(Change(POLL, "written", content=b"1"), Change(POLL, "written", content=b"2"))
+    await commits.committed(Change(RANKING, "answer"))
+
+    assert [(b"1", 2), (b"2", 2)] == told
+
+
+async def test_the_record_does_not_keep_what_was_written(changes: Changes):
+    await Commits(changes).committed(Change(POLL, "written", content=b"{}"))
+
+    assert [None] == [each.content for each in changes.latest("poll", 1)]
+
+
+async def test_production_tells_its_listeners_too():
+    commits, told = Commits(NO_CHANGES), []
+
+    async def listener(change: Change) -> None:
+        told.append(change.key)
+
+    commits.listen(["poll"], listener)
+    await commits.committed(Change(POLL, "vote"))
+
+    assert [POLL] == told

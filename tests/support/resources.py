@@ -27,7 +27,7 @@ def resources(live: LiveServer) -> Resources:
     """The numbers of connections, topics and tasks, once pending work is done."""
 
     async def count() -> Resources:
-        await live.service.polls.updates.clock_moved()
+        await live.service.poll_updates.clock_moved()
         await live.service.engine.check()
         return len(live.service.gateway.admission), len(live.service.hub._subscribers), len(asyncio.all_tasks())
 

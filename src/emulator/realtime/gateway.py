@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Final
 
 from emulator.callers import Caller
+from emulator.changes import Change
 from emulator.clock import Clock
 from emulator.config.environment import AnonymousLimits
 from emulator.config.settings import Limits
@@ -73,7 +74,7 @@ class Gateway:
             self._rate_limits.check_address(connection.address)
             peer = self._peer(path, query, connection)
             self.admission.add(peer)
-            self.hub.changes.note(Key(SOCKET, "", ""), "connected")
+            self.hub.changes.note(Change(Key(SOCKET, "", ""), "connected"))
             connection.mark = self.hub.changes.mark
         except TooManyRequests as error:
             self._recorder.refused(error)
@@ -99,7 +100,7 @@ class Gateway:
 
     def remove(self, peer: AnyPeer) -> None:
         self.admission.remove(peer)
-        self.hub.changes.note(Key(SOCKET, "", ""), "closed")
+        self.hub.changes.note(Change(Key(SOCKET, "", ""), "closed"))
 
     def close_all(self) -> None:
         """Close all connections (1001)."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from itertools import chain
 from typing import Final, Protocol
 
-from emulator.changes import NO_CHANGES, Changes
+from emulator.changes import NO_CHANGES, Change, Changes
 from emulator.clock import processor_time
 from emulator.engines.base import Key
 from emulator.journal import NO_JOURNAL, Entry, Journal
@@ -106,7 +106,7 @@ class Hub:
     def note_subscription(self, topic: Key) -> None:
         """Note a subscription in the record of changes, under its first topic."""
         name = f"{topic.kind}:{topic.name}" if topic.name else topic.kind
-        self.changes.note(Key(SOCKET, topic.owner, name, topic.channel), "subscribed")
+        self.changes.note(Change(Key(SOCKET, topic.owner, name, topic.channel), "subscribed"))
 
     def unsubscribe(self, topic: Key, subscriber: Subscriber) -> None:
         """Remove a subscriber from a topic; no effect if it is not subscribed."""

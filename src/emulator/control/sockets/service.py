@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 from msgspec import Struct
 
 from emulator.callers import Caller
-from emulator.changes import Changes
+from emulator.changes import Change, Changes
 from emulator.control.sockets.refusals import no_socket
 from emulator.control.sockets.rules import (
     GAME,
@@ -182,7 +182,7 @@ class Sockets:
             each.connection.stall() if stalling.stalled else each.connection.release()
         done = "stalled" if stalling.stalled else "released"
         audit(f"sockets {done}", sockets=len(selected))
-        self._changes.note(Key(SOCKET, "", ""), done)
+        self._changes.note(Change(Key(SOCKET, "", ""), done))
         return Selected([each.number for each in selected])
 
     def release_all(self) -> None:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from emulator.callers import Caller
-from emulator.changes import Changes
+from emulator.changes import Change, Commits
 from emulator.clock import DAY, Clock, clamp_instant
 from emulator.engines.base import Key, Logs
 from emulator.features.accumulation.refusals import document_too_large
@@ -55,11 +55,11 @@ class BufferList(Struct):
 class Buffers:
     """Buffers of all extensions. `channel` is the channel of the call; `None` is all channels together (ruling A4)."""
 
-    def __init__(self, logs: Logs, clock: Clock, id_quota: IdQuota, changes: Changes, hints: Hints) -> None:
+    def __init__(self, logs: Logs, clock: Clock, id_quota: IdQuota, commits: Commits, hints: Hints) -> None:
         self._logs = logs
         self._clock = clock
         self._id_quota = id_quota
-        self._changes = changes
+        self._commits = commits
         self._hints = hints
 
     async def add(self, caller: Caller, channel: str | None, buffer_id: str, value: object) -> None:
@@ -76,7 +76,7 @@ class Buffers:
         key = Key("accumulate", caller.client_id, buffer_id, channel or "")
         await self._id_quota.claim(key, LIFETIME)
         await self._logs.append(key, json_codec.encode(entry), now=now, expires_at=now + LIFETIME)
-        self._changes.note(key, "entry", caller.opaque_id, None, now)
+        await self._commits.committed(Change(key, "entry", caller.opaque_id, at=now))
 
     async def read(self, caller: Caller, channel: str | None, buffer_id: str, start: int) -> Entries:
         """Return the entries added at or after `start` (Unix ms)."""

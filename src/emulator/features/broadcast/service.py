@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, TypeVar
 from msgspec import UNSET
 
 from emulator.callers import CHANNEL_WRITERS, Caller, required_channel, role_error
-from emulator.changes import Changes
+from emulator.changes import Change, Changes
 from emulator.config.environment import Environment
 from emulator.engines.base import Key
 from emulator.features.broadcast.rules import (
@@ -168,7 +168,7 @@ class Broadcasts:
                     await asyncio.sleep(0)  # let other requests run
 
         await self._disturb(caller, of, send, lambda: self._publisher.record_undelivered(of, name, update))
-        self._changes.note(of, scope if users else "", caller.opaque_id)
+        self._changes.note(Change(of, scope if users else "", caller.opaque_id))
 
 
 async def _run(work: Callable[..., T], *args: Any, in_thread: bool) -> T:

@@ -12,7 +12,7 @@ from emulator.auth.refusals import ended_link
 from emulator.auth.signing_key import SigningKey
 from emulator.auth.tokens import PIN_USE, REFRESH_USE, Tokens
 from emulator.callers import NO_GRANT, Caller, Grant, Role, required_channel
-from emulator.changes import Changes
+from emulator.changes import Change, Commits
 from emulator.clock import SECOND, Clock
 from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
@@ -66,7 +66,7 @@ class Pins:
     _publisher: Publisher
     _service_key: SigningKey
     _authenticate: Callable[[str], Awaitable[Caller]]
-    _changes: Changes
+    _commits: Commits
     _catalog: Catalog
     _new_id: NewId = token_id
 
@@ -121,7 +121,7 @@ class Pins:
             raise wrong_pin()
         link = await self._links.of(caller, channel_id, use=bool(record.token_id))
         await self._live.bind(caller, pin, record, link)
-        self._note("used", caller.client_id, channel_id)
+        await self._tell("used", caller.client_id, channel_id)
         await self._publish(caller.client_id, channel_id, "authenticated", also_unauthenticated=True)
 
     async def _has_ended(self, client_id: str, record: PinRecord) -> bool:
@@ -159,7 +159,7 @@ class Pins:
         if await self._links.end(caller.client_id, channel_id):
             audit("links revoked", caller, channel=channel_id)
             await self._publisher.try_notify(Key(LINKS_ENDED, caller.client_id, "", channel_id))
-        self._note("revoked", caller.client_id, channel_id)
+        await self._tell("revoked", caller.client_id, channel_id)
         await self._publish(caller.client_id, channel_id, "revoked")
 
     async def expire(self, client_id: str, *, pin: str = "", digest: str = "") -> None:
@@ -171,7 +171,7 @@ class Pins:
         if not count:
             raise wrong_pin() if pin else no_live_pin(digest=digest)
         audit("pins expired", pins=count, extension=client_id)
-        self._note("expired", client_id, "")
+        await self._tell("expired", client_id, "")
 
     async def link(self, caller: Caller, channel_id: str) -> str:
         """Link a game to the channel without a PIN, and return the game's refresh token."""
@@ -193,7 +193,7 @@ class Pins:
             extension = self._extensions.find(client_id)
             channel_id = (extension and extension.owner_user_id) or TEST_CHANNEL
             link = await self._links.renew(client_id, channel_id, NO_GRANT, wrong_pin)
-        self._note("used", client_id, channel_id)
+        await self._tell("used", client_id, channel_id)
         return self._auth_result(client_id, channel_id, link, "authenticated", record.cap)
 
     async def authenticate_by_refresh_token(self, client_id: str, token: str) -> AuthResult:
@@ -233,7 +233,7 @@ class Pins:
 
     async def _create_pin(self, client_id: str, record: PinRecord) -> str:
         pin = await self._live.create(client_id, record)
-        self._note("issued", client_id, record.channel_id)
+        await self._tell("issued", client_id, record.channel_id)
         return pin
 
     def _auth_result(self, client_id: str, channel_id: str, link: Link, event: str, cap: int | None) -> AuthResult:
@@ -272,8 +272,8 @@ class Pins:
                 data.twitch_id = UNSET
             await self._publisher.try_publish(authentication_topic(client_id), "authentication", data)
 
-    def _note(self, did: str, client_id: str, channel_id: str) -> None:
-        self._changes.note(Key(PIN, client_id, "", channel_id), did)
+    async def _tell(self, did: str, client_id: str, channel_id: str) -> None:
+        await self._commits.committed(Change(Key(PIN, client_id, "", channel_id), did))
 
 
 async def _refuse_login(header: str) -> Caller:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import UNSET, Struct, UnsetType
 
 from emulator.callers import Caller, check_extension_wide, is_global
-from emulator.changes import Changes
+from emulator.changes import Change, Commits
 from emulator.clock import DAY, Clock
 from emulator.engines.base import Ballots, CastRequest, Key
 from emulator.hints import Hints
@@ -58,11 +58,11 @@ class RankingList(Struct):
 class Rankings:
     """Rankings of all extensions. `channel` is the channel of the call; `None` is all channels together (ruling A4)."""
 
-    def __init__(self, ballots: Ballots, clock: Clock, id_quota: IdQuota, changes: Changes, hints: Hints) -> None:
+    def __init__(self, ballots: Ballots, clock: Clock, id_quota: IdQuota, commits: Commits, hints: Hints) -> None:
         self._ballots = ballots
         self._clock = clock
         self._id_quota = id_quota
-        self._changes = changes
+        self._commits = commits
         self._hints = hints
 
     async def submit(self, caller: Caller, channel: str | None, ranking_id: str, answer: str) -> Accepted:
@@ -72,7 +72,7 @@ class Rankings:
         await self._id_quota.claim(key, LIFETIME)
         request = CastRequest(caller.opaque_id, answer, (caller.user_id or "").encode())
         cast = await self._ballots.cast(key, request, now=now, expires_at=now + LIFETIME)
-        self._changes.note(key, "answer", caller.opaque_id, answer, now)
+        await self._commits.committed(Change(key, "answer", caller.opaque_id, answer, now))
         return Accepted(True, UNSET if cast.previous is None else cast.previous)
 
     async def counts(self, caller: Caller, channel: str | None, ranking_id: str) -> Mapping[str, int]:
@@ -95,8 +95,8 @@ class Rankings:
         if found := await self._ballots.drop(key, now=self._clock.now()):
             rankings = len(found) if key.channel is None else ""
             audit("rankings deleted", caller, channel=channel, ranking=ranking_id, rankings=rankings)
+        await self._commits.committed(*(Change(dropped, "cleared", caller.opaque_id) for dropped in found))
         for dropped in found:
-            self._changes.note(dropped, "cleared", caller.opaque_id)
             await self._id_quota.release(dropped)
 
     async def listing(self, caller: Caller, channel: str | None, page: Page) -> RankingList:

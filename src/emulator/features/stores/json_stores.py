@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from emulator.callers import Caller, check_extension_wide
-from emulator.changes import Changes
+from emulator.changes import Change, Commits
 from emulator.clock import Clock
 from emulator.engines.base import Documents, Key
 from emulator.features.stores.refusals import json_store_too_large, nothing_stored
@@ -16,30 +14,24 @@ from emulator.features.stores.rules import (
     GLOBAL,
     JSON_STORE_LIFETIME,
     JSON_STORE_MAX_BYTES,
-    JsonStoreUpdate,
     check_unchanged,
     encode_document,
     json_store_key,
 )
-from emulator.features.stores.service import Pages
 from emulator.hints import Hints
 from emulator.limits.id_quota import IdQuota
 from emulator.observability.audit import audit
-from emulator.wire import json_codec
 
 
 class JsonStores:
     """The JSON stores of all extensions."""
 
-    def __init__(
-        self, documents: Documents, clock: Clock, id_quota: IdQuota, pages: Pages, changes: Changes, hints: Hints
-    ) -> None:
+    def __init__(self, documents: Documents, clock: Clock, id_quota: IdQuota, commits: Commits, hints: Hints) -> None:
         self._documents = documents
         self._clock = clock
         self._id_quota = id_quota
-        self._changes = changes
+        self._commits = commits
         self._hints = hints
-        self._pages = pages
 
     async def read(self, caller: Caller, channel: str | None, store_id: str) -> bytes:
         """Return the object's JSON text. Raises `NotFound`."""
@@ -74,6 +66,4 @@ class JsonStores:
         await self._documents.update([key], change, now=now, expires_at=now + JSON_STORE_LIFETIME)
         if not key.channel:
             audit("stores replaced", caller, records=1, json_store=store_id)
-        self._changes.note(key, "written", caller.opaque_id, None, now)
-        update = JsonStoreUpdate(store_id, msgspec.Raw(text))
-        await self._pages.publish(key, f"json_store_update:{store_id}", json_codec.encode(update))
+        await self._commits.committed(Change(key, "written", caller.opaque_id, at=now, content=text))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any, Final, Protocol, cast
 
 import msgspec
 
 from emulator.callers import Caller, Role, role_error
-from emulator.changes import Changes
+from emulator.changes import Change, Commits
 from emulator.clock import Clock
 from emulator.config.settings import Settings
 from emulator.engines.base import Documents, Key
@@ -25,6 +25,8 @@ from emulator.features.stores.refusals import (
 from emulator.features.stores.rules import (
     CHANNEL_STATE,
     MAX_USERS,
+    STORES,
+    JsonStoreUpdate,
     Store,
     check_unchanged,
     encode_document,
@@ -49,6 +51,9 @@ _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 """Leaves the members of a store undecoded."""
 _AT_ONCE = 16
 """Records read between two returns to the event loop."""
+_FOLLOWED: Final = {store.name: store for store in STORES if store.feed_id}
+PUBLISHED: Final = (*_FOLLOWED, "json_store")
+"""The kinds of stores whose writes are published."""
 
 
 class Pages(Protocol):
@@ -72,19 +77,15 @@ class Stores:
         documents: Documents,
         clock: Clock,
         settings: Settings,
-        publisher: Publisher,
         users: Users,
-        pages: Pages,
-        changes: Changes,
+        commits: Commits,
         lapses: Lapses,
     ) -> None:
         self._users = users
         self._lapses = lapses
         self._documents = documents
         self._clock = clock
-        self._publisher = publisher
-        self._pages = pages
-        self._changes = changes
+        self._commits = commits
         self._environment = settings.environment
         self._channel_stores_per_extension = settings.channel_stores_per_extension
         self._max_body = settings.limits.body
@@ -273,23 +274,39 @@ class Stores:
     async def _write(
         self, store: Store, keys: Sequence[Key], change: Callable[[Mapping[Key, bytes]], Mapping[Key, bytes]]
     ) -> dict[Key, bytes]:
-        """Change all keys in one atomic step, then publish each written key once (rulings X5, B5)."""
+        """Change all keys in one atomic step, and tell of each written key (rulings X5, B5)."""
         now = self._clock.now()
         self._lapses.changed(keys, now)
         lifetime = self._environment.config_lifetime if store.is_config else self._environment.state_lifetime
         expires_at = self._environment.expires_at(now, lifetime)
         written = await self._documents.update(keys, change, now=now, expires_at=expires_at)
-        for key in written:
-            self._changes.note(key, "written", key.user, None, now)
-        if store.feed_id:
-            for key, text in written.items():
-                await self._publisher.try_publish(key, *update_message(store, text))
-                if store.per_channel:
-                    await self._pages.publish(key, f"{store.name}_update", text)
+        await self._commits.committed(
+            *(Change(key, "written", key.user, at=now, content=text) for key, text in written.items())
+        )
         return written
 
     def _key(self, store: Store, caller: Caller, channel: str | None, user_id: str = "") -> Key:
         return store_key(store, caller, channel, user_id=user_id, per_extension=self._channel_stores_per_extension)
+
+
+class StoreUpdates:
+    """Publishes each written store (rulings X5, B5)."""
+
+    def __init__(self, publisher: Publisher, pages: Pages) -> None:
+        self._publisher = publisher
+        self._pages = pages
+
+    async def committed(self, change: Change) -> None:
+        """Publish a written store; the change's content is its text."""
+        key, text = change.key, cast("bytes", change.content)
+        store = _FOLLOWED.get(key.kind)
+        if store is None:
+            update = JsonStoreUpdate(key.name, msgspec.Raw(text))
+            await self._pages.publish(key, f"json_store_update:{key.name}", json_codec.encode(update))
+            return
+        await self._publisher.try_publish(key, *update_message(store, text))
+        if store.per_channel:
+            await self._pages.publish(key, f"{store.name}_update", text)
 
 
 def _audit(what: str, store: Store, caller: Caller, records: int = 1) -> None:

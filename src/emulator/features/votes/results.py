@@ -1,14 +1,16 @@
-"""A poll's results as WebSocket clients read them, in the reply to `get` and in every update. Pure."""
+"""A poll's results as WebSocket clients read them, in the reply to `get` and in every update."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
-from emulator.engines.base import Tally
+from emulator.clock import Clock
+from emulator.engines.base import Ballots, Key, Tally
 from emulator.features.votes.definitions import Definition, status_of
-from emulator.features.votes.rules import stats_of
+from emulator.features.votes.rules import Stats, stats_of
 
 
 class PollView(Struct):
@@ -47,3 +49,27 @@ def results_of(poll_id: str, definition: Definition | None, tally: Tally, *, now
         view = PollView(poll_id, definition.prompt, definition.options, status, definition.user_data)
     results = stats.specific[: len(view.options)] if view.options else stats.specific
     return PollResults(poll_id, view, results, stats.mean, stats.sum, stats.count, stats.stddev)
+
+
+class PollReader:
+    """Reads polls by their keys."""
+
+    def __init__(self, ballots: Ballots, clock: Clock) -> None:
+        self._ballots = ballots
+        self._clock = clock
+
+    async def stored_definition(self, key: Key) -> tuple[bytes | None, Definition | None]:
+        """Return the definition as stored and decoded; `None` if there is none."""
+        text = await self._ballots.definition(key, now=self._clock.now())
+        return text, None if text is None else msgspec.json.decode(text, type=Definition)
+
+    async def definition(self, key: Key) -> Definition | None:
+        return (await self.stored_definition(key))[1]
+
+    async def results(self, key: Key) -> PollResults | None:
+        """Return the results; `None` if the poll has neither a definition nor votes."""
+        now = self._clock.now()
+        return results_of(key.name, await self.definition(key), await self._ballots.tally(key, now=now), now=now)
+
+    async def stats(self, key: Key) -> Stats:
+        return stats_of((await self._ballots.tally(key, now=self._clock.now())).counts)

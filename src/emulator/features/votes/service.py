@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-import msgspec
 from msgspec import UNSET, UnsetType
 
 from emulator.callers import Caller, check_extension_wide, is_global
-from emulator.changes import Changes
+from emulator.changes import Change, Commits
 from emulator.clock import Clock, clamp_instant
 from emulator.engines.base import Ballots, CastRequest, Entry, Key
 from emulator.features.votes.definitions import (
@@ -23,27 +22,23 @@ from emulator.features.votes.definitions import (
 )
 from emulator.features.votes.listing import PollList, listed_poll
 from emulator.features.votes.refusals import no_definition, no_poll
-from emulator.features.votes.results import PollResults, results_of
+from emulator.features.votes.results import PollReader, PollResults
 from emulator.features.votes.rules import (
     LIFETIME,
     Poll,
-    Stats,
     checked_count,
     checked_poll_id,
     checked_value,
     poll_of,
     refused_vote,
-    stats_of,
 )
 from emulator.features.votes.stored import Vote, Voter
-from emulator.features.votes.updates import Pages, PollUpdates
+from emulator.features.votes.updates import PollUpdates
 from emulator.hints import Hints
 from emulator.limits.id_quota import IdQuota
 from emulator.limits.pages import Page
 from emulator.observability.audit import audit
 from emulator.realtime.hub import ANY_NAME
-from emulator.realtime.publisher import Publisher
-from emulator.scheduling.scheduler import Scheduler
 from emulator.wire import json_codec
 
 _ANNOUNCED: Final = ("prompt", "options", "user_data")
@@ -73,12 +68,10 @@ class Polls:
         ballots: Ballots,
         clock: Clock,
         id_quota: IdQuota,
-        publisher: Publisher,
-        scheduler: Scheduler,
         channel_state: ChannelState,
         users: Users,
-        pages: Pages,
-        changes: Changes,
+        updates: PollUpdates,
+        commits: Commits,
         hints: Hints,
     ) -> None:
         self._ballots = ballots
@@ -86,9 +79,10 @@ class Polls:
         self._id_quota = id_quota
         self._channel_state = channel_state
         self._users = users
-        self._changes = changes
+        self._updates = updates
+        self._commits = commits
         self._hints = hints
-        self.updates = PollUpdates(self._results, self._definition, self._stats, publisher, pages, scheduler, clock)
+        self._reader = PollReader(ballots, clock)
 
     async def read(self, caller: Caller, channel: str | None, poll_id: str) -> Poll:
         """Return the poll's statistics and the caller's own vote. An absent poll reads as empty."""
@@ -120,8 +114,7 @@ class Polls:
         cast = await self._ballots.cast(key, request, now=now, expires_at=now + LIFETIME, tally=True)
         if cast.refused:
             raise refused_vote(poll_id, cast.refused)
-        self._changes.note(key, "vote", caller.opaque_id, value, now, count)
-        self.updates.changed(key)
+        await self._commits.committed(Change(key, "vote", caller.opaque_id, value, now, count))
         if channel is None and not is_global(poll_id):  # the caller reads all channels together (ruling A4)
             return await self.read(caller, channel, poll_id)
         poll = poll_of(*cast.tally)
@@ -136,15 +129,14 @@ class Polls:
         broadcaster.
         """
         key = _managed_key(caller, channel, poll_id)
-        if self._hints.is_on and key.channel is not None and await self._results(key) is None:
+        if self._hints.is_on and key.channel is not None and await self._reader.results(key) is None:
             await self._hints.absent(key)
         if found := await self._ballots.drop(key, now=self._clock.now()):
             polls = len(found) if key.channel is None else ""
             audit("polls deleted", caller, channel=channel, poll=poll_id, polls=polls)
+        await self._commits.committed(*(Change(dropped, "cleared", caller.opaque_id) for dropped in found))
         for dropped in found:
-            self._changes.note(dropped, "cleared", caller.opaque_id)
             await self._id_quota.release(dropped)
-            self.updates.cleared(dropped)
             if dropped.channel:
                 await self._channel_state.remove_member(caller, dropped.channel, poll_id, frozenset(_ANNOUNCED))
 
@@ -209,7 +201,7 @@ class Polls:
             await self._define(caller, key, definition)
             return
         while True:
-            text, found = await self._read_definition(key)
+            text, found = await self._reader.stored_definition(key)
             check_unchanged(poll_id, found, expected)
             if await self._define(caller, key, definition, only_if=text):
                 return
@@ -228,19 +220,19 @@ class Polls:
         """Change members of the definition; `endsAt: -1` ends the poll. Raises `NotFound` if there is no definition."""
         key = _managed_key(caller, channel, poll_id)
         while True:  # until no other edit comes in between
-            text, before = await self._read_definition(key)
+            text, before = await self._reader.stored_definition(key)
             if before is None:
                 raise no_definition(poll=poll_id)
             definition = reconfigured(before, config, now=self._clock.now())
             if await self._define(caller, key, definition, only_if=text):
                 break
         if definition.ends_at != before.ends_at and status_of(definition, now=self._clock.now()) == "expired":
-            self.updates.changed(key)
+            self._updates.changed(key)
 
     async def definition(self, caller: Caller, channel: str | None, poll_id: str) -> Definition:
         """Return the poll's definition with its status; raises `NotFound` if there is none."""
         key = _key(caller, channel or "", poll_id)
-        definition = await self._definition(key)
+        definition = await self._reader.definition(key)
         if definition is None:
             await self._hints.absent(key)
             raise no_definition(poll=poll_id)
@@ -250,7 +242,7 @@ class Polls:
     async def results(self, caller: Caller, channel: str, poll_id: str) -> PollResults:
         """Return the poll and its results; raises `NotFound` if it has neither a definition nor votes."""
         key = _key(caller, channel, poll_id)
-        results = await self._results(key)
+        results = await self._reader.results(key)
         if results is None:
             await self._hints.absent(key)
             raise no_poll(poll=poll_id)
@@ -261,7 +253,7 @@ class Polls:
         if poll_id == ANY_NAME:
             return Key("poll", caller.client_id, ANY_NAME, channel)
         key = _key(caller, channel, poll_id)
-        await self.updates.watch(key)
+        await self._updates.watch(key)
         return key
 
     async def _define(
@@ -277,27 +269,12 @@ class Polls:
             return False
         if definition.disabled:
             audit("polls disabled", caller, channel=key.channel, poll=key.name)
-        self._changes.note(key, "defined", "", None, now)
         self._hints.know(key)
-        await self.updates.defined(key, definition)
+        await self._commits.committed(Change(key, "defined", at=now, content=definition))
         return True
 
-    async def _definition(self, key: Key) -> Definition | None:
-        return (await self._read_definition(key))[1]
-
-    async def _read_definition(self, key: Key) -> tuple[bytes | None, Definition | None]:
-        text = await self._ballots.definition(key, now=self._clock.now())
-        return text, None if text is None else msgspec.json.decode(text, type=Definition)
-
-    async def _results(self, key: Key) -> PollResults | None:
-        now = self._clock.now()
-        return results_of(key.name, await self._definition(key), await self._ballots.tally(key, now=now), now=now)
-
-    async def _stats(self, key: Key) -> Stats:
-        return stats_of((await self._ballots.tally(key, now=self._clock.now())).counts)
-
     async def _has_additive_votes(self, key: Key) -> bool:
-        definition = await self._definition(key)
+        definition = await self._reader.definition(key)
         return definition is not None and definition.total_votes_per_user > 1
 
 

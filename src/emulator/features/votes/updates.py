@@ -3,17 +3,17 @@ and 5 seconds for pages (rulings X5, B5)."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from msgspec import Struct
 
 from emulator.callers import is_global
+from emulator.changes import Change
 from emulator.clock import Clock
 from emulator.engines.base import Key
 from emulator.features.votes.definitions import Definition, next_status_change
-from emulator.features.votes.results import PollResults
+from emulator.features.votes.results import PollReader
 from emulator.features.votes.rules import LIFETIME, Stats
 from emulator.realtime.publisher import Publisher
 from emulator.scheduling.scheduler import Scheduler
@@ -46,15 +46,14 @@ class Pages(Protocol):
 class PollUpdates:
     """Sends results to the subscribers of this node, and notifies the other nodes of changes made on this one."""
 
-    _results: Callable[[Key], Awaitable[PollResults | None]]
-    _definition: Callable[[Key], Awaitable[Definition | None]]
-    _stats: Callable[[Key], Awaitable[Stats]]
+    _reader: PollReader
     _publisher: Publisher
     _pages: Pages
     _scheduler: Scheduler
     _clock: Clock
 
     def __post_init__(self) -> None:
+        self._is_single_node = self._publisher.is_single_node
         self._updating = Throttle(self._send_update, INTERVAL)
         self._notifying = Throttle(self._publisher.notify, INTERVAL)
         self._scheduling = Throttle(self.watch, 0.0)
@@ -63,30 +62,39 @@ class PollUpdates:
         self._publisher.on_notice("poll", self._request_updates)
         self._publisher.on_notice(_DEFINED, lambda key: self._scheduling.trigger(key._replace(kind="poll")))
 
+    async def committed(self, change: Change) -> None:
+        """Handle a vote, a definition, which is the change's content, or the deletion of a poll."""
+        if change.did == "vote":
+            self.changed(change.key)
+        elif isinstance(change.content, Definition):
+            await self._defined(change.key, change.content)
+        else:
+            self._cleared(change.key)
+
     def changed(self, poll: Key) -> None:
         """Handle a new vote, or the early end of the poll."""
-        if self._publisher.is_single_node:
+        if self._is_single_node:
             self._request_updates(poll)
         else:
             self._notifying.trigger(poll)
 
-    async def defined(self, poll: Key, definition: Definition) -> None:
+    async def _defined(self, poll: Key, definition: Definition) -> None:
         """Reschedule the updates at the poll's opening and closing, on every node."""
-        if self._publisher.is_single_node:
+        if self._is_single_node:
             self._schedule(poll, definition)
         else:
             await self._publisher.try_notify(poll._replace(kind=_DEFINED))
 
     async def watch(self, poll: Key) -> None:
         """Schedule updates at the poll's opening and closing, if it has a definition."""
-        definition = await self._definition(poll)
+        definition = await self._reader.definition(poll)
         if definition is not None:
             self._schedule(poll, definition)
 
-    def cleared(self, poll: Key) -> None:
+    def _cleared(self, poll: Key) -> None:
         """Handle the deletion of a poll: its pages read zeros. Sockets receive nothing."""
         self._scheduler.cancel(poll)
-        if self._publisher.is_single_node:
+        if self._is_single_node:
             self._request_page_update(poll)
         elif poll.channel is not None:
             self._notifying.trigger(poll)
@@ -109,9 +117,6 @@ class PollUpdates:
     async def close(self) -> None:
         for throttle in self._throttles:
             await throttle.close()
-        # These were methods of the owner of this: the two must not refer to each other any more.
-        self._results = self._definition = _nothing
-        del self._stats  # only a throttle used it
 
     def _request_updates(self, poll: Key) -> None:
         self._request_update(poll)
@@ -123,7 +128,7 @@ class PollUpdates:
             self._updating_pages.trigger(poll)
 
     async def _send_page_update(self, poll: Key) -> None:
-        update = PageUpdate(poll.name, await self._stats(poll))
+        update = PageUpdate(poll.name, await self._reader.stats(poll))
         self._pages.deliver(poll, f"vote_update:{poll.name}", json_codec.encode(update))
 
     def _request_update(self, poll: Key) -> None:
@@ -131,7 +136,7 @@ class PollUpdates:
             self._updating.trigger(poll)
 
     async def _send_update(self, poll: Key) -> None:
-        results = await self._results(poll)
+        results = await self._reader.results(poll)
         if results is not None:
             self._publisher.publish_locally(poll, "poll", results)
 
@@ -150,7 +155,3 @@ class PollUpdates:
             await self.watch(poll)
 
         self._scheduler.schedule(poll, look_at, callback)
-
-
-async def _nothing(poll: Key) -> None:
-    """Read nothing: the service has closed."""
