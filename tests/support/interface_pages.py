@@ -262,12 +262,13 @@ def _data(handler: Any) -> str:
 
 
 def _closes() -> Iterator[str]:
-    yield from ("| Code | Reason in the close frame | What to do |", "|---|---|---|")
-    for name, each in REFUSALS.items():
-        if name.startswith("closes."):
-            found = each.facts(**dict.fromkeys(inspect.signature(each.facts).parameters, "…"))
-            step = re.sub(r"{\w+}", "…", each.next_step)
-            yield f"| {found.close_code} | {found.detail} | {_cell(step)} |"
+    yield from ("| Code | When | Reason in the close frame | What to do |", "|---|---|---|---|")
+    for each in (each for name, each in REFUSALS.items() if name.startswith("closes.")):
+        found = each.facts(**dict.fromkeys(inspect.signature(each.facts).parameters, "…"))
+        code = "any" if found.close_code == "…" else found.close_code
+        reason = "" if found.detail == "…" else found.detail
+        step = re.sub(r"{\w+}", "…", each.next_step)
+        yield f"| {code} | {each.title} | {reason} | {_cell(step)} |"
 
 
 def _cell(text: str) -> str:
