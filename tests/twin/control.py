@@ -46,7 +46,7 @@ class Control:
             (1, lambda now: self._script()),
             (6, lambda now: self._get("/_emulator/explain?id=@@request@@")),
             (2, lambda now: self._get(f"/_emulator/explain?rule={self._one('A1', 'S2', 'P4', 'Z9', '', 'a1', 'X5')}")),
-            (4, lambda now: self._get(f"/_emulator/contents/{self._one(*KINDS)}{self._filters()}")),
+            (4, lambda now: self._contents()),
             (4, lambda now: self._get(f"/_emulator/journal?{'&'.join(self.random.sample(JOURNAL, 2))}")),
             (
                 3,
@@ -96,6 +96,12 @@ class Control:
     def _script(self) -> Call:
         path = f"/_emulator/{self._one(*SCRIPTS)}"
         return self._get(f"/_ns/scripts-{self._channel}{path}")._replace(place=f"GET {path}")
+
+    def _contents(self) -> Call:
+        kind, filters = self._one(*KINDS), self._filters()
+        if kind == "pins":  # random digests sort them, so which one is the first is by chance
+            filters = filters.replace("limit=1", "limit=1000")
+        return self._get(f"/_emulator/contents/{kind}{filters}")
 
     def _filters(self) -> str:
         filters = {"client_id": (self._name, "x"), "channel_id": (self._channel, ""), "search": ("rps", "%00"),
