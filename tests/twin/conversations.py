@@ -22,7 +22,7 @@ from twin.comparing import Comparison, Difference
 from twin.credentials import EXTENSIONS, client_id
 from twin.frames import FrameSocket, read_while
 from twin.host import START, Clock, Pair, Setup
-from twin.names import kinds
+from twin.names import decoded, kinds
 from twin.report import Report
 from twin.rest import APART
 from twin.wire import TIMEOUT, Wire, readable
@@ -43,6 +43,7 @@ _WRITERS = ("broadcaster", "admin", "backend", "viewer")
 _PAGE = "?protocol=7&client=js&version=4.3.1&flash=false"
 _PATHS = ["/0.2.0/{}", "/0.2.0/{}", "/0.2.0/{}", "/ws/{}", "/", "/0.2.0/no-such-extension", "/0.2.0/{}?a=b", "/0.1/{}"]
 
+_USER = re.compile(r'"user_id": "U?(\w+)"')
 _TIME = re.compile(r'(?<="timestamp":)[0-9]+')
 _TOPICS = [("state", "channel"), ("state", "extension"), ("config", "channel"), ("broadcast", "round"),
            ("broadcast", "*"), ("poll", "rps"), ("datastream", ""), ("config", "extension")]  # fmt: skip
@@ -59,6 +60,8 @@ class Talk:
         self.handshakes = [socket.handshake() for socket in self.sockets]
         self.compared = [0, 0]
         """Replies of each that were compared."""
+        self.user: str | None = None
+        """The user of all tokens that a page has sent, without the first U; empty if they are of several."""
 
     def send(self, text: str) -> None:
         for socket in self.sockets:
@@ -219,6 +222,9 @@ class Conversation:
             return True
         self.steps.append(f"{'page' if talk.is_page else 'game'} {self.talks.index(talk)} sends {text:.300}")
         talk.send(text)
+        if talk.is_page:
+            for user in _USER.findall(" ".join(map(decoded, text.split(".")))):
+                talk.user = user if talk.user in (None, user) else ""
         self.report.counts["socket frames"] += 1
         return self._arrived(_place(text))
 
@@ -266,7 +272,7 @@ class Conversation:
             self._read_while(partial(self._lacks, talk, place), PATIENCE)
             olds, news = talk.updates()
             self.report.counts["updates and events of sockets"] += len(olds)
-            self._compared(place, self._texts(olds, news, f"connection {self.talks.index(talk)}"))
+            self._compared(place, self._texts(olds, news, self._name(talk)))
         if not self.setup.production and self._alike == self.talks:
             self._call(self.calls.plain("GET", f"/_emulator/sockets?client_id={self.name}"))
 
@@ -276,8 +282,11 @@ class Conversation:
     def _lacks(self, talk: Talk, place: str) -> bool:
         """Return whether one version has sent what the other may still send, unless an entry lists the difference."""
         olds, news = talk.updates()
-        name = f"connection {self.talks.index(talk)}"
+        name = self._name(talk)
         return any(not self.report.changes.lists(Difference(place, each)) for each in self._absent(olds, news, name))
+
+    def _name(self, talk: Talk) -> str:
+        return f"connection {self.talks.index(talk)}{f' of {talk.user}' if talk.user else ''}"
 
     def _texts(self, olds: list[str], news: list[str], name: str) -> list[str]:
         if len(olds) != len(news):

@@ -66,7 +66,7 @@ class Names:
 
     def _token(self, text: str) -> str:
         head, claims, signature = text.split(".")
-        shown = f"{_decoded(head)} {self.replaced(_decoded(claims))}".replace('"', "'")
+        shown = f"{decoded(head)} {self.replaced(decoded(claims))}".replace('"', "'")
         return f"<token {shown} {len(signature)} {self._number(text)}>"
 
 
@@ -80,7 +80,7 @@ def kinds(text: str) -> str:
     return _WORD.sub(kind, text)
 
 
-def _decoded(part: str) -> str:
+def decoded(part: str) -> str:
     """Return a part of a token as JSON in the order of its members, or as it is."""
     with suppress(ValueError):
         return json.dumps(json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))))

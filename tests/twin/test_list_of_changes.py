@@ -77,6 +77,7 @@ DIFFERENCES = [
     ),
     *("reply of connection 0, 1: data -> errors ({} -> {})", "reply of connection 0, 1.data.ok: true -> false"),
     *('connection 1: {"event":"state"} -> absent', 'connection 1: absent -> {"event":"whisper-U5"}'),
+    *('connection 1 of 5: {"event":"whisper-5"} -> absent', 'connection 1 of 5: {"event":"whisper-U5"} -> absent'),
     *(
         "reply of connection 1, 0: pusher_internal:subscription_succeeded -> connection lost",
         "line 5: 'started' -> absent",
