@@ -177,7 +177,7 @@ def test_a_token_for_an_unshared_id_names_the_opaque_id(extcli, live: LiveServer
         assert ("", "A123") == tuple(client.get("user_info").json()[name] for name in ("user_id", "opaque_user_id"))
 
 
-def test_a_copied_seed_says_that_its_body_is_hidden(live: LiveServer):
+def test_a_copied_seed_says_that_its_body_is_hidden_and_not_incomplete(live: LiveServer):
     live._http.put("/_emulator/seed", json={"extcli": 1, "client_id": CLIENT_ID, "channel": CHANNEL}).raise_for_status()
 
-    assert "# replace [hidden] by the secret" in copied(live, "extcli")
+    assert copied(live, "extcli").startswith("# replace [hidden] by the secret\n")

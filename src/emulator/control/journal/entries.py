@@ -136,13 +136,18 @@ def _caller(caller: Caller) -> JournalCaller:
     return JournalCaller(caller.client_id, str(caller.role), caller.channel_id, caller.user_id, caller.opaque_id)
 
 
+def is_cut(body: bytes, size: int) -> bool:
+    """Whether a kept body is a part of one of `size` bytes. One with a hidden secret is shorter and complete."""
+    return size > len(body) and (len(body) >= MAX_BODY or not body)
+
+
 def _content(body: bytes, size: int) -> Content:
     """Return a body as text if it is UTF-8, apart from a character that its end cuts; else as base64."""
-    is_cut = size > len(body) and (len(body) >= MAX_BODY or not body)
+    cut = is_cut(body, size)
     is_hidden = HIDDEN.encode() in body
     try:
-        return Content(body.decode(), "text", size, is_cut, is_hidden)
+        return Content(body.decode(), "text", size, cut, is_hidden)
     except UnicodeDecodeError as error:
-        if is_cut and error.start > len(body) - 4 and error.reason == "unexpected end of data":
-            return Content(body[: error.start].decode(), "text", size, is_cut, is_hidden)
-        return Content(base64.b64encode(body).decode(), "base64", size, is_cut, is_hidden)
+        if cut and error.start > len(body) - 4 and error.reason == "unexpected end of data":
+            return Content(body[: error.start].decode(), "text", size, cut, is_hidden)
+        return Content(base64.b64encode(body).decode(), "base64", size, cut, is_hidden)

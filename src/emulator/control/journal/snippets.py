@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl
 
 from emulator.callers import Caller, Role, opaque_id_of
 from emulator.control.journal.commands import words_of
+from emulator.control.journal.entries import is_cut
 from emulator.journal import FRAME, HIDDEN, REQUEST, Entry
 from emulator.wire.refusals import invalid_parameter
 
@@ -38,7 +39,7 @@ def snippet_of(entry: Entry, form: str, url: str) -> str:
 
 def _notes(entry: Entry, form: str) -> list[str]:
     notes = []
-    if len(entry.request) < entry.request_size:
+    if is_cut(entry.request, entry.request_size):
         notes.append(f"the body is incomplete: the journal keeps the first 4 KiB of {entry.request_size:,} bytes")
     if HIDDEN.encode() in entry.request or HIDDEN in entry.path:
         notes.append(f"replace {HIDDEN} by the secret")
