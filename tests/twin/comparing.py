@@ -114,12 +114,15 @@ class Comparison:
         self.uncompared = {"date"}
         """Names of headers, in small letters, that are not compared."""
 
-    def responses(self, old: Response, new: Response, *, is_sorted: bool = True) -> list[str]:
-        """Return the differences between two responses; unless `is_sorted`, the order of rows does not count."""
+    def responses(self, old: Response, new: Response, *, is_sorted: bool = True, is_page: bool = False) -> list[str]:
+        """Return the differences between two responses; unless `is_sorted`, the order of rows does not count.
+
+        Of the ids in a page of the dashboard, only their kinds are compared: another design shows others.
+        """
         if old.status != new.status:  # then the rest differs, too
             return [f"status: {_code(old)} -> {_code(new)}{_reasons(old, new)}"]
         found = list(self._headers(old, new))
-        found += self.bodies(old.body, new.body, is_sorted=is_sorted)
+        found += self.bodies(old.body, new.body, is_sorted=is_sorted, is_page=is_page)
         if old.closed != new.closed:
             found.append(f"connection: {_ended(old)} -> {_ended(new)}")
         return found
@@ -150,14 +153,18 @@ class Comparison:
                 fields.setdefault(name, []).append(shown)
         return fields
 
-    def bodies(self, old: bytes, new: bytes, name: str = "body", *, is_sorted: bool = True) -> list[str]:
+    def bodies(
+        self, old: bytes, new: bytes, name: str = "body", *, is_sorted: bool = True, is_page: bool = False
+    ) -> list[str]:
         """Return the differences between two bodies. In snapshots, which random ids sort, order does not count."""
         if old == new and len(old) > LEARNED:
             return []
         olds, news = (each.decode("utf-8", "backslashreplace") for each in (old, new))
-        if not is_sorted or (old.startswith(_SNAPSHOT) and new.startswith(_SNAPSHOT)):
-            shown = (side.comparable(text, kinds) for text, side in zip((olds, news), self.sides, strict=True))
-            olds, news = map(_sorted_lines, shown)
+        is_sorted = is_sorted and not (old.startswith(_SNAPSHOT) and new.startswith(_SNAPSHOT))
+        if is_page or not is_sorted:
+            olds, news = (side.comparable(text, kinds) for text, side in zip((olds, news), self.sides, strict=True))
+        if not is_sorted:
+            olds, news = map(_sorted_lines, (olds, news))
         return self.texts(olds, news, name)
 
     def texts(self, old: str, new: str, name: str) -> list[str]:

@@ -34,6 +34,7 @@ QUOTING = ("/_emulator/journal", "/_emulator/journal/entry", "/_emulator/journal
 """What quotes earlier answers, and differs where they differ."""
 REPEATING = "/_emulator/ui/requests"
 """A page that quotes earlier answers. After a listed difference it is not compared."""
+_PAGE = re.compile(r" /_emulator(/|/rig|/ui(/.*)?)?$")
 _EXPLAINED = re.compile(r"(?:rule|next_step): .*", re.DOTALL)
 """What entries of the journal have of an explanation."""
 _ROWS = ".response.text.rows"
@@ -130,7 +131,8 @@ class Episode:
         return goes_on
 
     def _compare(self, call: Call, old: Response, new: Response) -> bool:
-        found = self.comparison.responses(old, new, is_sorted=not call.place.endswith(UNSORTED))
+        is_page = _PAGE.search(call.place) is not None
+        found = self.comparison.responses(old, new, is_sorted=not call.place.endswith(UNSORTED), is_page=is_page)
         self._capture(call, old, new)
         if call.place.endswith(QUOTING):
             self.report.counts["answers that quote earlier ones"] += 1

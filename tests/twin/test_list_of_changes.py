@@ -86,7 +86,9 @@ DIFFERENCES = [
 """Differences of every kind, which no change intends."""
 REWRITTEN = {
     "GET /_emulator",
+    "GET /_emulator/",
     "GET /_emulator/ui/*",
+    "POST /_emulator/ui",
     "GET /_emulator/rig",
     "GET /_emulator/explain",
     "GET /_emulator/sdk.js",
