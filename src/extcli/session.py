@@ -147,20 +147,20 @@ class Session:
 
     def credentials(self, acts_as: str, *, to: str | None = None) -> Credentials:
         """Return the credentials of that identity. The token will be sent to `to`, by default the service."""
-        from extcli.api.credentials import credentials
+        from extcli.api.token_sources import credentials
 
         identity = self.resolver.identity(acts_as)
         return credentials(self.resolver, identity, self.http, to=to or self.resolver.url())
 
     def channel(self, acts_as: str) -> str | None:
         """Return the channel that the command acts in; `None` for all channels."""
-        from extcli.api.credentials import channel_of
+        from extcli.api.token_sources import channel_of
 
         return channel_of(self.resolver.identity(acts_as), self.resolver)
 
     def spans_channels(self, acts_as: str) -> bool:
         """Return whether the command acts for all channels: as backend or admin, with no channel named (ruling A4)."""
-        from extcli.api.credentials import spans_channels
+        from extcli.api.token_sources import spans_channels
 
         return spans_channels(self.resolver, self.resolver.identity(acts_as))
 

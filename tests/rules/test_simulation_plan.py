@@ -8,11 +8,11 @@ from fractions import Fraction
 import pytest
 
 from extcli.errors import UsageError
-from extcli.simulate import shares
+from extcli.simulate import plan as planning
 from extcli.simulate.plan import Crowd, Pace, Plan, crowd_plan, entries_plan
 
 PACE = Pace(500)
-MIX = shares.mix("0:60,1:30,2:10")
+MIX = planning.mix("0:60,1:30,2:10")
 
 
 def plan_of(viewers: int = 5000, **options: object) -> Plan:
@@ -37,7 +37,7 @@ def last_choices(plan: Plan) -> Counter[str]:
     ],
 )
 def test_shares_become_whole_numbers_by_largest_remainder(weights: list[int], total: int, expected: list[int]):
-    assert expected == shares.rounded([Fraction(each) for each in weights], total)
+    assert expected == planning.rounded([Fraction(each) for each in weights], total)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_the_same_seed_gives_the_same_plan_and_another_seed_another():
 
 
 def test_a_seed_gives_the_same_plan_in_every_version():
-    mix = shares.mix("0:60,1:30,2:10")
+    mix = planning.mix("0:60,1:30,2:10")
     crowd = Crowd(8, mix, PACE, seed=7, requests=12, change_mind=Fraction(1, 4), late=Fraction(1, 8))
     plan = crowd_plan(crowd)
 
@@ -110,13 +110,13 @@ def test_a_burst_is_densest_at_its_start_and_ends_in_time():
 
 
 def test_rounding_is_reported():
-    plan = crowd_plan(Crowd(7, shares.mix("a:1,b:1"), PACE, late=Fraction(1, 10)))
+    plan = crowd_plan(Crowd(7, planning.mix("a:1,b:1"), PACE, late=Fraction(1, 10)))
 
     assert [
         "--late: 0.70 of 7 viewers is rounded to 1",
     ] == plan.notes
     assert ["--mix: 3.50 viewers for a are rounded to 4", "--mix: 3.50 viewers for b are rounded to 3"] == (
-        crowd_plan(Crowd(7, shares.mix("a:1,b:1"), PACE)).notes
+        crowd_plan(Crowd(7, planning.mix("a:1,b:1"), PACE)).notes
     )
 
 
@@ -137,7 +137,7 @@ def test_votes_without_a_viewer_in_time_are_an_error():
 
 def test_a_mind_cannot_change_in_a_mix_of_one():
     with pytest.raises(UsageError, match="--change-mind needs a mix of two choices or more"):
-        crowd_plan(Crowd(10, shares.mix("0:1"), PACE, change_mind=Fraction(1, 2)))
+        crowd_plan(Crowd(10, planning.mix("0:1"), PACE, change_mind=Fraction(1, 2)))
 
 
 def test_entries_are_all_expected():
@@ -150,37 +150,37 @@ def test_entries_are_all_expected():
 @pytest.mark.parametrize("text", ["", "0", "0:0", "0:-1", ":5", "0:5,,1:5", "0:5,0:6", "0:x"])
 def test_a_wrong_mix_is_an_error(text: str):
     with pytest.raises(UsageError, match="--mix"):
-        shares.mix(text)
+        planning.mix(text)
 
 
 def test_a_choice_may_contain_colons():
-    assert {"12:30": Fraction(2), "x": Fraction(1, 2)} == shares.mix("12:30:2, x:0.5")
+    assert {"12:30": Fraction(2), "x": Fraction(1, 2)} == planning.mix("12:30:2, x:0.5")
 
 
 @pytest.mark.parametrize(("text", "value"), [("5%", Fraction(1, 20)), ("0.05", Fraction(1, 20)), ("100%", 1), ("0", 0)])
 def test_shares_are_percentages_or_fractions(text: str, value: object):
-    assert value == shares.share(text, "--late")
+    assert value == planning.share(text, "--late")
 
 
 @pytest.mark.parametrize("text", ["", "5", "101%", "-1%", "x", "5 %%"])
 def test_a_wrong_share_is_an_error_that_names_the_option(text: str):
     with pytest.raises(UsageError, match="--late"):
-        shares.share(text, "--late")
+        planning.share(text, "--late")
 
 
 @pytest.mark.parametrize(("text", "value"), [("500/s", 500), ("500", 500), ("600/min", 10), ("0.5/s", 0.5)])
 def test_rates_are_per_second_or_per_minute(text: str, value: float):
-    assert value == shares.rate(text, "--rate")
+    assert value == planning.rate(text, "--rate")
 
 
 @pytest.mark.parametrize("text", ["", "0", "0/s", "-1", "5/h", "fast"])
 def test_a_wrong_rate_is_an_error(text: str):
     with pytest.raises(UsageError, match="--rate"):
-        shares.rate(text, "--rate")
+        planning.rate(text, "--rate")
 
 
 def test_churn_is_a_share_of_the_connections_per_time():
-    assert pytest.approx(0.1 / 60) == shares.churn("10%/min")
+    assert pytest.approx(0.1 / 60) == planning.churn("10%/min")
     for wrong in ("10%", "10/min", "", "x%/min"):
         with pytest.raises(UsageError, match="--churn"):
-            shares.churn(wrong)
+            planning.churn(wrong)

@@ -104,7 +104,7 @@ class SignedCalls:
         profile = self._resolver.profile
         if call.is_probe or call.path.startswith(CONTROL) or (profile and profile.production):
             return
-        from extcli.api.suspicion import suspicion
+        from extcli.api.http import suspicion
 
         if hint := suspicion(self._http.url):
             error.fix = "; ".join(filter(None, (error.fix, hint)))

@@ -15,7 +15,7 @@ from extcli.api.token_sources import service_time
 from extcli.config import secret_lookup
 from extcli.conform.calls import Caller, Reply
 from extcli.conform.target import PREFIX, Pace, Target, fresh
-from extcli.doctor.probe import Kind, Probe, probe
+from extcli.doctor.service import Kind, Probe, probe
 from extcli.errors import CliError, ExpectationFailed, Unreachable, UsageError, shortened
 
 if TYPE_CHECKING:

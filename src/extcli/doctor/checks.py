@@ -13,10 +13,10 @@ from extcli.api.http import is_loopback
 from extcli.api.token_sources import SandboxTokens
 from extcli.config import secret_lookup
 from extcli.config.profiles import Profile
-from extcli.doctor import machine, machine_rules, service_rules
+from extcli.doctor import machine
+from extcli.doctor import service as answers
 from extcli.doctor.findings import Finding, Status, failed
-from extcli.doctor.probe import Kind, Probe, probe
-from extcli.doctor.service_rules import NOT_OURS, PollAge
+from extcli.doctor.service import NOT_OURS, Kind, PollAge, Probe, probe
 from extcli.errors import CliError, ErrorAnswer, UnexpectedAnswer, shortened
 from extcli.output.sanitize import visible
 from extcli.reading.shapes import SHAPE_ERRORS
@@ -82,7 +82,7 @@ def _environment(session: Session, found: Probe) -> Finding:
     if not found.ready:
         return _skipped("environment")
     profile = _profile(session)
-    return service_rules.environment(
+    return answers.environment(
         found.environment,
         profile=profile.name if profile else None,
         marked_production=bool(profile and profile.production),
@@ -93,7 +93,7 @@ def _environment(session: Session, found: Probe) -> Finding:
 def _clock(found: Probe) -> Finding:
     if not found.is_ours:
         return _skipped("clock")
-    return service_rules.clock(found.date, found.before, found.after, found.clock)
+    return answers.clock(found.date, found.before, found.after, found.clock)
 
 
 def _machine(session: Session, found: Probe) -> Iterator[Finding]:
@@ -103,19 +103,19 @@ def _machine(session: Session, found: Probe) -> Iterator[Finding]:
         port = parts.port or {"http": 80}.get(parts.scheme, 443)
         listeners = machine.listeners(port)
         is_ours = found.is_ours or found.kind is Kind.WRONG_PATH
-        yield machine_rules.port(port, listeners, is_ours=is_ours, answers=found.kind is not Kind.NOTHING)
+        yield machine.port(port, listeners, is_ours=is_ours, answers=found.kind is not Kind.NOTHING)
         yield localhost(host if _is_name(host) else "localhost", port, in_url=_is_name(host))
     else:
         yield Finding("port", Status.SKIPPED, f"{host} is not this machine's loopback")
         yield Finding("localhost", Status.SKIPPED, "the URL is not on this machine's loopback")
     variables = {name: session.resolver.variable(name) or "" for each in _PROXIES for name in (each, each.upper())}
-    yield machine_rules.proxy(parts.scheme, host, variables, is_loopback=on_loopback)
+    yield machine.proxy(parts.scheme, host, variables, is_loopback=on_loopback)
 
 
 def localhost(host: str, port: int, *, in_url: bool) -> Finding:
     """Check that a name of this machine leads to what listens on the port."""
     addresses, accepting = machine.addresses_of(host), machine.accepting(port)
-    return machine_rules.localhost(host, port, addresses, accepting, in_url=in_url)
+    return machine.localhost(host, port, addresses, accepting, in_url=in_url)
 
 
 def _faults(session: Session, found: Probe) -> Iterator[Finding]:
@@ -125,7 +125,7 @@ def _faults(session: Session, found: Probe) -> Iterator[Finding]:
     try:
         answer = session.http.send("GET", f"{CONTROL}faults")
         faults = bounded_json.decoded(answer.content)["faults"] if answer.status_code == 200 else []
-        acting = service_rules.acting(faults, found.now)
+        acting = answers.acting(faults, found.now)
     except (CliError, *SHAPE_ERRORS):
         return
     if acting:
@@ -144,7 +144,7 @@ def _secret(session: Session) -> Finding:
         if isinstance(found.value, Path):
             resolver.checked_files.add(found.value)  # the finding has the warning
             warning = secret_lookup.permission_warning(found.value)
-        return service_rules.secret(found.label, secret_lookup.secret(resolver) or b"", warning=warning)
+        return answers.secret(found.label, secret_lookup.secret(resolver) or b"", warning=warning)
     except CliError as error:
         return failed(check, error)
 
@@ -179,7 +179,7 @@ def _token(session: Session, found: Probe) -> Finding:
     inspection = tokens.inspect(credentials.token(), now=found.now)
     profile = _profile(session)
     production = found.kind is Kind.DEPLOYMENT or found.environment == "production"
-    return service_rules.token(
+    return answers.token(
         inspection.header,
         inspection.claims,
         origin=credentials.origin,
@@ -203,7 +203,7 @@ def _polls(session: Session, found: Probe, named: str | None) -> Finding:
             ages[index] = PollAge(age.id, age.channel, age.count, min([age.oldest, *oldest]))
     except SHAPE_ERRORS as error:
         raise UnexpectedAnswer(answer) from error
-    return service_rules.polls(ages, now=found.now, named=named)
+    return answers.polls(ages, now=found.now, named=named)
 
 
 def _profile(session: Session) -> Profile | None:

@@ -1,15 +1,109 @@
-"""Reads which programs listen on this machine, and what its names resolve to."""
+"""Checks of this machine: what it has, and what that means."""
 
 from __future__ import annotations
 
 import socket
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
-from extcli.doctor.machine_rules import Listener
+from extcli.doctor.findings import Finding, Status
+
+LOOPBACK = ("127.0.0.1", "localhost")
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """A socket that listens on a port of this machine."""
+
+    address: str
+    pid: int | None
+    """The process; `None` if it belongs to another user."""
+    program: str = ""
+
+    def __str__(self) -> str:
+        who = f"{self.program or 'a program'} (pid {self.pid})" if self.pid else "a program of another user"
+        return f"{who} on {self.address}"
+
+
+def port(port: int, listeners: Sequence[Listener] | None, *, is_ours: bool, answers: bool) -> Finding:
+    """Judge which program holds a port. `listeners` is `None` where the system does not list them."""
+    check = "port"
+    if listeners is None:
+        found = "a program" if answers else "no program"
+        return Finding(check, Status.SKIPPED, f"{found} answers on port {port}; this system does not name it")
+    holders = ", ".join(map(str, listeners[:_SHOWN])) + (" and more" if len(listeners) > _SHOWN else "")
+    if not listeners and answers:
+        return Finding(check, Status.OK, f"port {port} answers, forwarded from elsewhere")
+    if not listeners:
+        return Finding(check, Status.OK, f"port {port} is free: `extcli serve --port {port}` can use it")
+    if is_ours and len({each.pid for each in listeners}) > 1 and len({each.address for each in listeners}) > 1:
+        action = "stop one of them, or use an address instead of `localhost` in clients"
+        return Finding(check, Status.NOTE, f"port {port} has several programs: {holders}", action)
+    if is_ours:
+        return Finding(check, Status.OK, f"port {port} is the service's: {holders}")
+    action = "stop that program, or use `extcli serve --port 0` and the URL it prints"
+    return Finding(check, Status.FAIL, f"port {port} is held by {holders}, which is not a ready service", action)
+
+
+def localhost(host: str, port: int, addresses: Sequence[str], accepting: Collection[str], *, in_url: bool) -> Finding:
+    """Judge whether a name of this machine leads to the service.
+
+    `addresses` are those of `host`, in the order of the resolver. `accepting` are the loopback addresses on which the
+    port accepts connections. If the URL does not use the name (`in_url`), a failure is a note.
+    """
+    check, bad = "localhost", Status.FAIL if in_url else Status.NOTE
+    if not accepting:
+        return Finding(check, Status.SKIPPED, f"nothing listens on port {port}")
+    place = next(iter(sorted(accepting)))
+    url = f"http://[{place}]:{port}" if ":" in place else f"http://{place}:{port}"
+    action = f"use {url} in clients"
+    if not addresses:
+        return Finding(check, bad, f"{host} has no address", f"{action}, or add `127.0.0.1 {host}` to /etc/hosts")
+    reached = [each for each in addresses if each in accepting]
+    if not reached:
+        meaning = f"{host} is {' and '.join(addresses)} only, and the service listens on {place} only"
+        return Finding(check, bad, meaning, action)
+    if reached[0] != addresses[0]:
+        meaning = f"{host} is {addresses[0]} first, where nothing listens: a client that tries one address fails"
+        return Finding(check, Status.NOTE, meaning, action)
+    return Finding(check, Status.OK, f"{host} is {reached[0]}, where the service listens")
+
+
+def proxy(scheme: str, host: str, variables: Mapping[str, str], *, is_loopback: bool) -> Finding:
+    """Judge the proxy variables by name. Their values are never shown, as they may contain a password."""
+    check, names = "proxy", (f"{scheme}_proxy", f"{scheme}_proxy".upper(), "all_proxy", "ALL_PROXY")
+    used = next((name for name in names if variables.get(name)), None)
+    if used is None:
+        return Finding(check, Status.OK, "no proxy variable applies")
+    exceptions = variables.get("no_proxy") or variables.get("NO_PROXY") or ""
+    wanted = dict.fromkeys([host, *LOOPBACK]) if is_loopback else [host]
+    caught = [each for each in wanted if not _is_exempt(each, exceptions)]
+    if not caught:
+        return Finding(check, Status.OK, f"NO_PROXY exempts {', '.join(wanted)} from {used}")
+    if not is_loopback:
+        return Finding(
+            check,
+            Status.NOTE,
+            f"calls to {host} go through the proxy in {used}",
+            f"to avoid it, append to NO_PROXY: {host}",
+        )
+    meaning = f"{used} catches {', '.join(caught)}: clients other than extcli go to the proxy instead"
+    return Finding(check, Status.FAIL, meaning, f"append to NO_PROXY: {','.join(caught)}")
+
+
+def _is_exempt(host: str, exceptions: str) -> bool:
+    """Return whether NO_PROXY names the host, a domain above it, or everything. Ports are ignored."""
+    for entry in exceptions.lower().replace(",", " ").split():
+        name = entry.strip("[]") if entry.count(":") > 1 else entry.partition(":")[0]
+        if name == "*" or host == name.lstrip(".") or host.endswith(f".{name.lstrip('.')}"):
+            return True
+    return False
+
 
 _LISTEN = "0A"
 _TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))

@@ -9,9 +9,8 @@ from typing import Any
 
 from extcli import clock
 from extcli.api import tokens
-from extcli.api.credentials import channel_of
 from extcli.api.envelope import Message
-from extcli.api.token_sources import SandboxTokens
+from extcli.api.token_sources import SandboxTokens, channel_of
 from extcli.config import secret_lookup, settings
 from extcli.config.link_store import Link
 from extcli.config.settings import DEFAULT_CHANNEL

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from extcli import atomic_file
 from extcli.errors import UnexpectedAnswer, UsageError
 from extcli.output.sanitize import visible
-from extcli.snapshots import files
+from extcli.snapshots import content
 from extcli.snapshots.content import Header, header_of, unreadable
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ class SnapshotBody:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.length = None if files.is_compressed(path) else files.size(path)
+        self.length = None if content.is_compressed(path) else content.size(path)
 
     def __iter__(self) -> Iterator[bytes]:
         try:
-            with files.opened(self._path) as file:
-                yield from files.pieces(file)
+            with content.opened(self._path) as file:
+                yield from content.pieces(file)
         except (EOFError, zlib.error):
             # Without its end the body is invalid, so the service changes nothing.
             raise UsageError(f"{visible(str(self._path))}: the compressed file is damaged or incomplete") from None
@@ -54,7 +54,7 @@ class _InputBody:
 
     def __iter__(self) -> Iterator[bytes]:
         self._file.seek(0)
-        return files.pieces(self._file)
+        return content.pieces(self._file)
 
 
 @contextmanager
@@ -68,7 +68,7 @@ def body_of(name: str) -> Iterator[SnapshotBody | _InputBody]:
             raise unreadable(path, error) from None
         return
     with TemporaryFile() as file:
-        for piece in files.pieces(sys.stdin.buffer):
+        for piece in content.pieces(sys.stdin.buffer):
             file.write(piece)
         yield _InputBody(file, file.tell())
 
@@ -77,7 +77,7 @@ def receive(answer: Answer, path: Path) -> Header:
     """Write a snapshot to a file, which is replaced once the snapshot is complete. Returns its header."""
     first = b""
     try:
-        with files.written(path) as file:
+        with content.written(path) as file:
             for piece in checked(answer):
                 first = first if b"\n" in first else first + piece
                 file.write(piece)

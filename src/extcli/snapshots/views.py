@@ -12,8 +12,7 @@ from extcli.output.columns import Column, counts_of, grouped, listing, whole
 from extcli.output.sanitize import visible
 from extcli.output.views import stacked
 from extcli.snapshots.comparison import Comparison
-from extcli.snapshots.content import Header, Records, lines_of
-from extcli.snapshots.files import size
+from extcli.snapshots.content import Header, Records, lines_of, size
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

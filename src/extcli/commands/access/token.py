@@ -52,7 +52,7 @@ def mint(
 
     Example: extcli token mint --role backend --channel 1001
     """
-    from extcli.api.credentials import channel_of
+    from extcli.api.token_sources import channel_of
 
     secret = secret_lookup.secret(session.resolver)
     if secret is None:
@@ -87,8 +87,7 @@ def sandbox(
       extcli token sandbox --role broadcaster --channel 1001
       curl -H "$(extcli token sandbox --header)" http://127.0.0.1:8282/v1/e/vote
     """
-    from extcli.api.credentials import channel_of
-    from extcli.api.token_sources import SandboxTokens
+    from extcli.api.token_sources import SandboxTokens, channel_of
 
     identity = _identity(session, role, user, VIEWER)
     channel = channel_of(identity, session.resolver)

@@ -76,7 +76,8 @@ def sending(
 ) -> Options:
     """Return the options that the simulations share. Raises `UsageError`."""
     from extcli.output import times
-    from extcli.simulate import conclusion, shares
+    from extcli.simulate import conclusion
+    from extcli.simulate import plan as planning
     from extcli.simulate.crowds import Options
     from extcli.simulate.plan import Pace
     from extcli.simulate.run import Manner
@@ -92,8 +93,8 @@ def sending(
             raise UsageError("--burst: give a time above zero")
     else:
         default = _DEFAULT_PRODUCTION_RATE if is_production else _DEFAULT_RATE
-        pace = Pace(shares.rate(rate or default, "--rate"))
-    manner = Manner(connections, shares.churn(churn) if churn else 0.0, is_production)
+        pace = Pace(planning.rate(rate or default, "--rate"))
+    manner = Manner(connections, planning.churn(churn) if churn else 0.0, is_production)
     return Options(pace, manner, add, conclusion.parse_all(expect), report)
 
 
@@ -128,11 +129,12 @@ def crowd(
       extcli simulate crowd --viewers 300 --poll final --mix 0:60,1:30,2:10
       extcli simulate crowd --viewers 50 --poll p --mix 0:1,1:1 --expect 'p99<2s'
     """
-    from extcli.simulate import crowds, shares
+    from extcli.simulate import crowds
+    from extcli.simulate import plan as planning
     from extcli.simulate.plan import Crowd, crowd_plan
     from extcli.simulate.subjects import Poll
 
-    weights = shares.mix(mix)
+    weights = planning.mix(mix)
     subject = Poll(session, poll)
     subject.check(list(weights))
     plan = crowd_plan(
@@ -142,8 +144,8 @@ def crowd(
             pace=options.pace,
             seed=seed,
             requests=votes,
-            change_mind=shares.share(change_mind, "--change-mind"),
-            late=shares.share(late, "--late"),
+            change_mind=planning.share(change_mind, "--change-mind"),
+            late=planning.share(late, "--late"),
         )
     )
     guard(session, f"poll {poll} gets {len(plan):,} votes of users who do not exist", yes=yes)
@@ -174,11 +176,12 @@ def rank(
 
     Example: extcli simulate rank --viewers 100 --ranking title --mix 'apple:70,pear:30'
     """
-    from extcli.simulate import crowds, shares
+    from extcli.simulate import crowds
+    from extcli.simulate import plan as planning
     from extcli.simulate.plan import Crowd, crowd_plan
     from extcli.simulate.subjects import Ranking
 
-    weights = shares.mix(mix)
+    weights = planning.mix(mix)
     subject = Ranking(session, ranking)
     subject.check(list(weights))
     plan = crowd_plan(
@@ -188,7 +191,7 @@ def rank(
             pace=options.pace,
             seed=seed,
             requests=answers,
-            change_mind=shares.share(change_mind, "--change-mind"),
+            change_mind=planning.share(change_mind, "--change-mind"),
             total="users",
             option="--answers",
         )

@@ -155,7 +155,7 @@ def _reached(session: Session, answer: Answer) -> int | None:
 
 def _channel(session: Session) -> str | None:
     """Return the channel to name in the request; with a given token `None` means the channel of the token."""
-    from extcli.api.credentials import channel_of
+    from extcli.api.token_sources import channel_of
 
     if secret_lookup.find_token(session.resolver):
         return session.resolver.channel()

@@ -157,7 +157,7 @@ def add(
       extcli fault add --event round-over --lose --for 10s
     """
     from extcli.faults.options import members, problems
-    from extcli.simulate.shares import share as share_of
+    from extcli.simulate.plan import share as share_of
 
     flags = session.resolver.flags
     values: dict[str, Any] = {

@@ -242,9 +242,9 @@ def _preparation(seed: Path | None, *, production: bool, trusted: bool) -> Any:
 
 def _snapshot_files(source: Path | None, target: Path | None) -> Any:
     from emulator.process.snapshot_files import SnapshotFiles
-    from extcli.snapshots import files
+    from extcli.snapshots import content
 
-    return SnapshotFiles(source, target, files.opened, files.written)
+    return SnapshotFiles(source, target, content.opened, content.written)
 
 
 def _in_turn(first: Any, second: Any) -> Any:
