@@ -40,6 +40,7 @@ class Session:
 
     def __init__(self, flags: Flags) -> None:
         self.resolver = Resolver(flags, os.environ)
+        self._socket: WebSocketClient | None = None
         self._environments: dict[str, str] = {}
         """What each service that was asked says that it is, by its address."""
 
@@ -201,25 +202,29 @@ class Session:
 
         return SignedCalls(self.http, self.resolver, credentials, self.dry_run)
 
-    @cached_property
-    def websocket(self) -> WebSocketClient:
-        """The WebSocket of the service, connected."""
-        from extcli.api.websocket import UnsentWebSocket, WebSocketClient
+    def open_socket(self) -> WebSocketClient:
+        """Return the WebSocket of the service. The first call connects it."""
+        from extcli.api.websocket import UnsentWebSocket
 
-        if self.dry_run:
-            return UnsentWebSocket(self.dry_run)
-        self._warn_if_elsewhere(self.resolver.ws_url(), self.resolver.configured_ws_url())
-        return WebSocketClient(self.resolver.ws_url(), timeout=self.resolver.timeout(), trace=self.output.trace)
+        if self._socket is None and self.dry_run:
+            self._socket = UnsentWebSocket(self.dry_run)
+        elif self._socket is None:
+            self._warn_if_elsewhere(self.resolver.ws_url(), self.resolver.configured_ws_url())
+            self._socket = self._connected(self.resolver.timeout())
+        return self._socket
 
     def reconnect(self, seconds: float) -> None:
         """Open a new WebSocket connection. From now on no operation waits longer than `seconds`."""
-        from extcli.api.websocket import WebSocketClient
-
         seconds = min(seconds, self.resolver.timeout())
         self.http.set_timeout(seconds)
-        if "websocket" in self.__dict__:
-            self.websocket.close()
-        self.websocket = WebSocketClient(self.resolver.ws_url(), timeout=seconds, trace=self.output.trace)
+        if self._socket:
+            self._socket.close()
+        self._socket = self._connected(seconds)
+
+    def _connected(self, seconds: float) -> WebSocketClient:
+        from extcli.api.websocket import WebSocketClient
+
+        return WebSocketClient(self.resolver.ws_url(), timeout=seconds, trace=self.output.trace)
 
     @cached_property
     def link_store(self) -> LinkStore:
@@ -253,9 +258,10 @@ class Session:
 
     def close(self) -> None:
         """Close what was opened."""
-        for each in ("websocket", "http"):
-            if each in self.__dict__:
-                getattr(self, each).close()
+        if self._socket:
+            self._socket.close()
+        if "http" in self.__dict__:
+            self.http.close()
 
 
 def is_global(name: str) -> bool:

@@ -13,10 +13,9 @@ from ipaddress import ip_address
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from extcli import __version__, bounded_json, clock
+from extcli import __version__, clock
 from extcli.api import bodies
 from extcli.api.bodies import Decoder
-from extcli.api.call import CONTROL
 from extcli.api.failures import incomplete, no_tls, not_connected, proxy_refused, timed_out
 from extcli.api.masking import shown
 from extcli.errors import CliError, UsageError
@@ -315,24 +314,3 @@ def unreachable(url: str, error: httpx.HTTPError) -> CliError:
 def _cause(error: httpx.HTTPError) -> str:
     text = str(error).partition("] ")[2] or str(error)
     return text[:1].lower() + text[1:]
-
-
-_SECONDS = 0.25
-"""The timeout of the head of the answer, and again of its body. To connect on this machine takes no time."""
-
-
-def suspicion(url: str) -> str:
-    """Return that faults have acted, and how to see them; empty if none have, or if the service does not say."""
-    if not is_loopback(urlsplit(url).hostname or ""):
-        return ""
-    http = Http(url, timeout=_SECONDS, trace=None)
-    try:
-        faults = bounded_json.decoded(http.send("GET", f"{CONTROL}faults").content)["faults"]
-        count = sum(each["hits"] > 0 for each in faults)
-    except (CliError, KeyError, TypeError, ValueError):  # not a sandbox, or too slow
-        return ""
-    finally:
-        http.close()
-    if not count:
-        return ""
-    return f"perhaps on purpose: {count} fault{'s have' if count > 1 else ' has'} acted; see `extcli fault list`"

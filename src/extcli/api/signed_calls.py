@@ -5,15 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
+from extcli import bounded_json
 from extcli.api import bodies
 from extcli.api.call import CONTROL, Call
 from extcli.api.failures import NotConnected
-from extcli.api.http import Answer, Http
+from extcli.api.http import Answer, Http, is_loopback
 from extcli.api.retry import RATE_LIMITED, retry_after
 from extcli.api.token_sources import Credentials
 from extcli.config.resolver import Resolver
-from extcli.errors import HINT, MARK, ErrorAnswer, Refused, ServerError, Unreachable, forbidden_advice, reason_of
+from extcli.errors import (
+    HINT,
+    MARK,
+    CliError,
+    ErrorAnswer,
+    Refused,
+    ServerError,
+    Unreachable,
+    forbidden_advice,
+    reason_of,
+)
 from extcli.output.sanitize import visible
 
 if TYPE_CHECKING:
@@ -104,9 +116,7 @@ class SignedCalls:
         profile = self._resolver.profile
         if call.is_probe or call.path.startswith(CONTROL) or (profile and profile.production):
             return
-        from extcli.api.http import suspicion
-
-        if hint := suspicion(self._http.url):
+        if hint := _suspicion(self._http.url):
             error.fix = "; ".join(filter(None, (error.fix, hint)))
 
 
@@ -154,3 +164,24 @@ def _correction(call: Call, reason: str) -> str:
     if reason.startswith("poll is closed") and "id" in call.query:
         return f"`extcli vote config {visible(str(call.query['id']))}` shows its times, and whether it is disabled"
     return "correct it and try again"
+
+
+_SUSPICION_SECONDS = 0.25
+"""The timeout of the head of the answer, and again of its body. To connect on this machine takes no time."""
+
+
+def _suspicion(url: str) -> str:
+    """Return that faults have acted, and how to see them; empty if none have, or if the service does not say."""
+    if not is_loopback(urlsplit(url).hostname or ""):
+        return ""
+    http = Http(url, timeout=_SUSPICION_SECONDS, trace=None)
+    try:
+        faults = bounded_json.decoded(http.send("GET", f"{CONTROL}faults").content)["faults"]
+        count = sum(each["hits"] > 0 for each in faults)
+    except (CliError, KeyError, TypeError, ValueError):  # not a sandbox, or too slow
+        return ""
+    finally:
+        http.close()
+    if not count:
+        return ""
+    return f"perhaps on purpose: {count} fault{'s have' if count > 1 else ' has'} acted; see `extcli fault list`"

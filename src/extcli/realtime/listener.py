@@ -68,14 +68,14 @@ class Listener:
         self._identity = login.authenticate(self._session, VIEWER)
         for event in self._events:
             # The target `broadcast` allows an event to have the name of any other topic.
-            self._session.websocket.request("subscribe", "broadcast", {"topic_id": event})
+            self._session.open_socket().request("subscribe", "broadcast", {"topic_id": event})
         return self._identity
 
     def updates(self, deadline: float | None) -> Iterator[Message]:
         """Yield updates until the deadline by `clock.elapsed`. Raises the error of an outage that lasts until then."""
         while deadline is None or clock.elapsed() < deadline:
             try:
-                update = self._session.websocket.next_update(deadline)
+                update = self._session.open_socket().next_update(deadline)
             except CliError as error:
                 self._reconnect(error, inf if deadline is None else deadline)
                 continue

@@ -160,7 +160,7 @@ def _find_link(session: Session) -> Link | None:
 
 
 def _send_authenticate(session: Session, **by: str) -> Message:
-    return session.websocket.request("authenticate", data={"client_id": session.resolver.client_id(), **by})
+    return session.open_socket().request("authenticate", data={"client_id": session.resolver.client_id(), **by})
 
 
 def _pair_of(session: Session, reply: Message, channel_id: str = "") -> TokenPair:

@@ -101,7 +101,7 @@ def send(
         confirm.guard(session, f"{action} {target} replaces or deletes data", yes=yes, over_socket=True)
     document = None if data is None else read_json(data, "--data")
     _connect(session, no_auth)
-    reply = session.websocket.request(action, target, document)
+    reply = session.open_socket().request(action, target, document)
     if not wait:
         session.output.show_value(reply.data, views.DATA)
         return
@@ -133,7 +133,7 @@ def repl(session: Session, no_auth: NoAuth = False, yes: Yes = False) -> None:
         verb = "is" if is_certain else "may be"
         session.output.report(f"this {verb} production; requests are sent without confirmation")
     _connect(session, no_auth)
-    Repl(session.websocket, session.output).run()
+    Repl(session.open_socket(), session.output).run()
 
 
 @command(app, "list", prints=SOCKETS)
@@ -208,7 +208,7 @@ def _selection(number: int | None, every: bool, verb: str) -> dict[str, object]:
 
 def _connect(session: Session, no_auth: bool) -> None:
     if no_auth or session.dry_run:
-        _ = session.websocket
+        session.open_socket()
         return
     from extcli.realtime import login
 
@@ -221,7 +221,7 @@ def _follow(session: Session, count: int) -> None:
     deadline = clock.elapsed() + session.resolver.timeout()
     for received in range(count):
         flush()
-        update = session.websocket.next_update(deadline)
+        update = session.open_socket().next_update(deadline)
         if update is None:
             what = f"received {received} of {count} updates in time"
             raise ExpectationFailed(what, fix="use a longer --timeout, for example 2m")

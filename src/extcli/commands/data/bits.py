@@ -129,7 +129,7 @@ def _request(session: Session, action: str, data: dict[str, Any]) -> Any:
     from extcli.realtime import login
 
     login.authenticate(session)
-    return session.websocket.request(action, "transaction", data).data
+    return session.open_socket().request(action, "transaction", data).data
 
 
 def _receipt(session: Session, data: dict[str, Any]) -> str:
