@@ -136,5 +136,20 @@ def test_only_the_clock_modules_read_the_time():
     assert readers <= {"emulator.clock", "extcli.clock"}
 
 
+def test_one_context_variable_carries_the_request():
+    made = [name for name, node in calls() if isinstance(node.func, ast.Name) and node.func.id == "ContextVar"]
+    assert ["emulator.observability.request_context"] == made
+
+
+def test_only_logs_the_journal_and_verdicts_read_the_current_request():
+    readers = {name.rpartition(".")[0] for name, node in calls() if ast.unparse(node.func) == "current.get"}
+    assert {"emulator.observability", "emulator.parity"} == readers
+
+
+def calls() -> Iterable[tuple[str, ast.Call]]:
+    """Yield each call of `src`, with the name of its module."""
+    return ((name, node) for name, tree in trees().items() for node in ast.walk(tree) if isinstance(node, ast.Call))
+
+
 def test_the_page_of_the_layout_has_the_tables_made_from_the_code():
     assert layout_page.page() == layout_page.PAGE.read_text()

@@ -19,7 +19,7 @@ from emulator.clock import Clock
 from emulator.engines.base import Key
 from emulator.engines.engine import Engine
 from emulator.errors import EngineError
-from emulator.observability.request_context import current
+from emulator.observability.request_context import give_hint
 
 _SIMILAR: Final = 0.8
 """The share of characters that two words have in common, in order, if one may be a misspelling of the other."""
@@ -94,9 +94,7 @@ def _safe(text: str) -> str:
 
 def hint(text: str) -> None:
     """Give the current request a hint, unless it has one."""
-    context = current.get()
-    if context is not None and not context.hint:
-        context.hint = _safe(text)
+    give_hint(_safe(text))
 
 
 class Hints:

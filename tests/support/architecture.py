@@ -60,7 +60,7 @@ FEATURE_IMPORTS: Mapping[str, Collection[str]] = {
 EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
     "wire": {"errors", "refusals"},
     "engines": {"errors", "bounded_cache"},
-    "observability": {"errors", "callers", "clock", "faults", "journal", "refusals", "wire"},
+    "observability": {"errors", "callers", "clock", "engines.base", "faults", "journal", "refusals", "wire"},
     "scheduling": {"errors", "clock"},
     "config": {"errors", "clock", "engines", "observability"},
     "auth": {

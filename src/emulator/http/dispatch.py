@@ -29,7 +29,7 @@ from emulator.http.uploads import Uploads
 from emulator.journal import Journal
 from emulator.observability.failures import answerable
 from emulator.observability.recorder import Recorder
-from emulator.observability.request_context import RequestContext, current
+from emulator.observability.request_context import context_of
 from emulator.parity.service import Parity
 from emulator.wire.query import query_of
 
@@ -109,7 +109,7 @@ class Dispatcher:
         return reply
 
     async def _perform(self, bound: Bound, scope: HTTPScope, receive: Receive) -> Reply:
-        request = AsgiRequest(scope, receive, current.get() or RequestContext(""))
+        request = AsgiRequest(scope, receive, context_of(scope))
         if bound.endpoint.held:
             return await self._held(bound, request, receive)
         if REQUESTS in self.faults.kinds and bound.endpoint.allows_any_origin:

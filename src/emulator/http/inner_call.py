@@ -9,7 +9,7 @@ from emulator.http.dispatch import Dispatcher
 from emulator.http.refusals import no_path
 from emulator.http.request import WholeRequest, normalize_path
 from emulator.http.response import JSON, close_chunks
-from emulator.observability.request_context import RequestContext, bound_to, current
+from emulator.observability.request_context import bound_to, inner_context
 from emulator.parity.rules import UNJUDGED
 
 _OWN_HEADERS: Final = b"extcli-"
@@ -47,8 +47,7 @@ async def answer_inside(
     dispatcher, path = find_dispatcher(), normalize_path(path)
     if not dispatcher.serves(method, path):
         raise no_path(path=f"{method[:10]} {path[:100]}")
-    outer = current.get()
-    context = RequestContext(outer.id if outer else "", production=UNJUDGED, is_inner=True)
+    context = inner_context(UNJUDGED)
     request = WholeRequest(context, {b"authorization": authorization.encode()}, query, peer, body)
     with bound_to(context):
         reply = await dispatcher.answer(dispatcher.bound(method, path), request)

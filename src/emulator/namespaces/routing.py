@@ -23,7 +23,7 @@ from emulator.http.request import AsgiRequest
 from emulator.http.response import JSON, Reply, error_reply
 from emulator.journal import Entry
 from emulator.namespaces.registry import Listing, Registry, checked
-from emulator.observability.request_context import PRODUCTION, bind_context, context_of, label_of, namespace
+from emulator.observability.request_context import PRODUCTION, bind_context, context_of, enter_namespace
 from emulator.parity.rules import ENDPOINT
 from emulator.realtime.connection import Connection, Peer
 from emulator.refusals import storage_failed
@@ -99,7 +99,7 @@ class Namespaces:
         """Let the service of a namespace answer."""
         context = bind_context(scope)
         try:
-            namespace.set(label_of(checked(name)))  # for the rest of the request's task
+            enter_namespace(checked(name))
             if scope["method"] == "OPTIONS" and not self._registry.is_open(name):  # it would answer the same
                 reply, error = preflight_reply(path, scope["headers"])
                 self._default.record_answer(context, scope["method"], scope["path"], reply, error)
@@ -180,7 +180,7 @@ class Namespaces:
         found = _ADDRESS.fullmatch(path)
         if found is None:
             return await self._default.open_peer(path, query, connection)
-        namespace.set(label_of(checked(found["name"])))  # for the rest of the handshake's task
+        enter_namespace(checked(found["name"]))
         creates = self._creates(connection.headers, connection.address)
         front = await self._registry.front(found["name"], creates=creates)
         return await front.open_peer(found["path"], query, connection)

@@ -10,15 +10,13 @@ import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Final
 
 from emulator.callers import Caller
-from emulator.observability.request_context import current
+from emulator.observability.request_context import RequestContext, bound_to, current
 
 _log: Final = logging.getLogger("emulator.audit")
 _PLAIN: Final = re.compile(r"[\w.:@-]+", re.ASCII)
-_is_quiet: Final[ContextVar[bool]] = ContextVar("audit_is_quiet", default=False)
 
 
 def audit(what: str, caller: Caller | None = None, *, channel: str | None = None, **facts: str | int) -> None:
@@ -27,9 +25,9 @@ def audit(what: str, caller: Caller | None = None, *, channel: str | None = None
     Without a caller, the operator did it. `channel` is the channel acted on; without it, the caller's is logged. An
     integer is a count, named in the plural. A text is an id or a name; an empty one is left out.
     """
-    if not _log.isEnabledFor(logging.INFO) or _is_quiet.get():
-        return
     context = current.get()
+    if not _log.isEnabledFor(logging.INFO) or (context is not None and not context.is_audited):
+        return
     is_operator = caller is None or (context is not None and context.is_inner)
     who: dict[str, str] = {"by": "operator"} if is_operator else {}
     if caller is not None:
@@ -48,11 +46,13 @@ def audit(what: str, caller: Caller | None = None, *, channel: str | None = None
 @contextmanager
 def without_audit() -> Iterator[None]:
     """Log no audit lines in this block: its changes are not those of the service."""
-    token = _is_quiet.set(True)
+    context = current.get() or RequestContext("")
+    context.is_audited = False
     try:
-        yield
+        with bound_to(context):
+            yield
     finally:
-        _is_quiet.reset(token)
+        context.is_audited = True
 
 
 def _who_text(who: dict[str, str]) -> str:

@@ -17,7 +17,7 @@ from emulator.callers import Caller
 from emulator.clock import monotonic
 from emulator.errors import ConfigurationError
 from emulator.observability.redaction import exception_name, redact, safe_traceback
-from emulator.observability.request_context import current, namespace
+from emulator.observability.request_context import current
 
 LONGEST_PATH: Final = 200
 _request_log: Final = logging.getLogger("emulator.requests")
@@ -38,7 +38,7 @@ class _Origin(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         context = current.get()
         record.request_id = context.id if context else ""
-        record.namespace = namespace.get()
+        record.namespace = context.namespace if context else ""
         return True
 
 

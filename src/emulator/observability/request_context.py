@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, Final
 
@@ -53,6 +53,12 @@ class RequestContext:
     """What the caller probably meant (`hints.py`); empty in production."""
     is_inner: bool = False
     """Whether the service made the request itself, for `POST /_emulator/call`, with a token of its own."""
+    namespace: str = ""
+    """What log records call its namespace; empty for `default`."""
+    delivery_fault: str = ""
+    """The id of the fault that acts on what it broadcasts now; empty for none."""
+    is_audited: bool = True
+    """Whether its changes are those of the service."""
 
     @property
     def is_probe(self) -> bool:
@@ -66,19 +72,58 @@ class RequestContext:
 
 
 current: Final[ContextVar[RequestContext | None]] = ContextVar("request_context", default=None)
-"""The context of the current task, `None` outside requests."""
-namespace: Final[ContextVar[str]] = ContextVar("namespace", default="")
-"""The namespace that the current task works for, also outside requests; empty for `default`."""
+"""The context of the current task. Outside requests, `None`, or one without id that names the task's namespace.
+
+Only this folder and `parity/` read it.
+"""
 
 
 @contextmanager
 def in_namespace(name: str) -> Iterator[None]:
-    """Name a namespace in log records of this block, and of tasks that start in it; `default` has no name."""
-    token = namespace.set(label_of(name))
+    """Name a namespace in log records of this block; `default` has no name."""
+    context = current.get() or RequestContext("")
+    before, context.namespace = context.namespace, label_of(name)
     try:
-        yield
+        with bound_to(context):
+            yield
     finally:
-        namespace.reset(token)
+        context.namespace = before
+
+
+def enter_namespace(name: str) -> None:
+    """Name a namespace in log records of the rest of the current request."""
+    if (context := current.get()) is not None:
+        context.namespace = label_of(name)
+
+
+def give_hint(text: str) -> None:
+    """Give the current request a hint, unless it has one."""
+    if (context := current.get()) is not None and not context.hint:
+        context.hint = text
+
+
+def add_fault(header: str) -> None:
+    """Add a fault to the header `X-Emulator-Fault` of the current request."""
+    if (context := current.get()) is not None:
+        context.fault = f"{context.fault}, {header}" if context.fault else header
+
+
+@contextmanager
+def broadcasting_under(fault: str) -> Iterator[None]:
+    """Name a fault in the journal entries of what this block delivers, and of tasks that start in it."""
+    context = current.get() or RequestContext("")
+    inner = replace(context, delivery_fault=fault)
+    with bound_to(inner):
+        yield
+    context.hint = context.hint or inner.hint
+
+
+def inner_context(production: str) -> RequestContext:
+    """Return the context of a request that the service makes itself for the current one, with a verdict."""
+    outer = current.get() or RequestContext("")
+    return RequestContext(
+        outer.id, production=production, is_inner=True, namespace=outer.namespace, is_audited=outer.is_audited
+    )
 
 
 def label_of(name: str) -> str:

@@ -18,6 +18,13 @@ def note(verdict: str) -> None:
         context.production = verdict
 
 
+def withdraw() -> None:
+    """Forget the verdict on the current request: a fault keeps the service from answering it."""
+    context = current.get()
+    if context is not None:
+        context.production = ""
+
+
 def excuse() -> None:
     """Give the current request no verdict: a helper of the emulator makes it, and no extension does."""
     context = current.get()

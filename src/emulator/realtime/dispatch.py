@@ -15,14 +15,14 @@ from emulator.observability.failures import answerable
 from emulator.observability.logs import log_request
 from emulator.observability.masking import EVERYTHING
 from emulator.observability.recorder import Recorder
-from emulator.observability.request_context import RequestContext, current, label_of, namespace
+from emulator.observability.request_context import RequestContext, current, label_of
+from emulator.observability.socket_entries import frame_entry
 from emulator.parity.service import Parity
 from emulator.realtime import envelope, refusals
 from emulator.realtime.action import Bound, BoundAction, BoundFeed, Done, Message
 from emulator.realtime.envelope import Request, Unreadable
 from emulator.realtime.faulty import disturb_message
 from emulator.realtime.hub import Hub
-from emulator.realtime.recording import frame_entry
 from emulator.realtime.session import Session
 
 B = TypeVar("B", bound=Bound[Any, Any])
@@ -81,8 +81,11 @@ class MessageDispatcher:
         """Return the reply to one message; every error becomes a reply (ruling X2). Empty if a fault prevents it."""
         started = monotonic()
         session.request_count += 1
-        namespace.set(self._namespace)  # frames arrive outside the context that opened the connection
-        context = RequestContext(f"{session.connection.request_id}/{session.request_count}", caller=session.caller)
+        context = RequestContext(
+            f"{session.connection.request_id}/{session.request_count}",
+            caller=session.caller,
+            namespace=self._namespace,  # frames arrive outside the context that opened the connection
+        )
         current.set(context)
         request = Request("")
         error: ServiceError | None = None
@@ -90,7 +93,7 @@ class MessageDispatcher:
             request = envelope.read_request(text, max_data=self._limits.body)
             if MESSAGE in self._faults.kinds:
                 await disturb_message(self._faults, session, request)
-            reply = envelope.answer(request, await self._perform(session, request), now=self._clock.now())
+            reply = envelope.answer(request, await self._perform(session, request, context), now=self._clock.now())
         except Unreadable as unreadable:
             request, error = unreadable.request, unreadable.error
         except Exception as failure:
@@ -112,19 +115,18 @@ class MessageDispatcher:
             )
         return reply
 
-    async def _perform(self, session: Session, request: Request) -> object:
+    async def _perform(self, session: Session, request: Request, context: RequestContext) -> object:
         """Return the data of the reply."""
         if session.caller is not None:
-            if session.caller.hint and (context := current.get()) is not None:
-                context.hint = session.caller.hint
+            context.hint = session.caller.hint
             self._rate_limits.check(session.caller)
         message = Message(session, request, session.caller)
         if request.action in (SUBSCRIBE, UNSUBSCRIBE):
-            return await self._change_subscription(message)
+            return await self._change_subscription(message, context)
         found = self._actions.get((request.action, request.target))
         if found is None and request.action == AUTHENTICATE:  # whatever its target
             found = self._actions[AUTHENTICATE, ""]
-        action = self._permitted(message, found)
+        action = self._permitted(message, found, context)
         recording = None
         if message.sender is not None and not action.is_open:
             message.sender, recording = await self._identify(message.sender, writes=request.action != READ)
@@ -134,13 +136,13 @@ class MessageDispatcher:
             if recording is not None:
                 await finish_recording(recording)
 
-    async def _change_subscription(self, message: Message) -> Done:
+    async def _change_subscription(self, message: Message, context: RequestContext) -> Done:
         target = message.target
         if not target:
-            _forget_rights(message.session)  # this check comes before that of rights
+            _forget_rights(message.session, context)  # this check comes before that of rights
             raise refusals.missing_target(action=message.request.action)
         other = None if target in UNSUPPORTED_TARGETS else self._other_feed
-        feed = self._permitted(message, self._feeds.get(target, other))
+        feed = self._permitted(message, self._feeds.get(target, other), context)
         if message.sender is not None:
             message.sender, _ = await self._identify(message.sender, writes=False)
         topics = await feed.handler(message)
@@ -151,13 +153,13 @@ class MessageDispatcher:
             message.session.unsubscribe(*topics)
         return Done()
 
-    def _permitted(self, message: Message, found: B | None) -> B:
+    def _permitted(self, message: Message, found: B | None, context: RequestContext) -> B:
         """Return the action or feed that was found for a message, if the sender may use it.
 
         Raises `Unauthorized` before `NotFound`, then `Forbidden` and `TooLarge`.
         """
         if found is not None and found.is_open:
-            _forget_rights(message.session)
+            _forget_rights(message.session, context)
         else:
             caller = message.caller
             if found is None:
@@ -205,8 +207,7 @@ class MessageDispatcher:
         return f"{request.action} {request.target}".rstrip(), found.secrets if found is not None else frozenset()
 
 
-def _forget_rights(session: Session) -> None:
+def _forget_rights(session: Session, context: RequestContext) -> None:
     """Before a message that needs no rights, forget what production would do without those of the session."""
-    context = current.get()
-    if context is not None and session.caller is not None and context.production == session.caller.production:
+    if session.caller is not None and context.production == session.caller.production:
         context.production = ""

@@ -26,10 +26,10 @@ from emulator.faults import (
     Pause,
     Subject,
 )
-from emulator.observability.request_context import current
+from emulator.observability.request_context import add_fault, broadcasting_under
+from emulator.parity.service import withdraw
 from emulator.realtime.closes import closed_by_fault
 from emulator.realtime.envelope import Request
-from emulator.realtime.recording import delivery_fault
 from emulator.realtime.session import Session
 
 HELD_FOR: Final = 1.0
@@ -51,7 +51,7 @@ async def disturb_message(faults: Faults, session: Session, request: Request) ->
     hit = faults.choose(Subject(MESSAGE, request.action, request.target, caller, client_id, channel))
     if hit is None:
         return
-    _note(hit)
+    add_fault(hit.header)
     if hit.effect == DELAY and await hit.delayed():
         return
     error = hit.error()
@@ -62,8 +62,7 @@ async def disturb_message(faults: Faults, session: Session, request: Request) ->
         hit.held.add(session.connection)
     elif hit.effect == CLOSE:
         session.expel(closed_by_fault(fault=hit.id, code=hit.code))
-    if (context := current.get()) is not None:
-        context.production = ""
+    withdraw()
     raise error
 
 
@@ -75,7 +74,7 @@ async def disturb_handshake(faults: Faults, client_id: str) -> None:
     hit = faults.choose(Subject(CONNECT, "", "", None, client_id))
     if hit is None:
         return
-    _note(hit)
+    add_fault(hit.header)
     if hit.effect != DELAY or not await hit.delayed():
         raise hit.error()
 
@@ -115,9 +114,8 @@ class FaultyBroadcasts:
         await asyncio.gather(*self._later)
 
     async def _disturb(self, hit: Hit, of: Key, send: Send, lose: Callable[[], None]) -> None:
-        _note(hit)
-        delivery_fault.set(hit.id)
-        try:
+        add_fault(hit.header)
+        with broadcasting_under(hit.id):
             if hit.effect == LOSE:
                 lose()
             elif hit.effect == DOUBLE:
@@ -132,8 +130,6 @@ class FaultyBroadcasts:
                 if hit.effect == REORDER:
                     self._held[of] = pause, task
                     task.add_done_callback(lambda _: self._forget(of, task))
-        finally:
-            delivery_fault.set("")
 
     async def _send_late(self, hit: Hit, pause: Pause, seconds: float, send: Send) -> None:
         await pause.wait(seconds)
@@ -147,10 +143,3 @@ class FaultyBroadcasts:
     def _forget(self, of: Key, task: asyncio.Task[None]) -> None:
         if of in self._held and self._held[of][1] is task:
             del self._held[of]
-
-
-def _note(hit: Hit) -> None:
-    """Add a hit to the header `X-Emulator-Fault` of the current request."""
-    context = current.get()
-    if context is not None:
-        context.fault = f"{context.fault}, {hit.header}" if context.fault else hit.header

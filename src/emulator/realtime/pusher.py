@@ -14,11 +14,11 @@ from emulator.callers import Caller
 from emulator.engines.base import Key
 from emulator.errors import BadRequest, EngineError, ServiceError
 from emulator.observability.request_context import RequestContext
+from emulator.observability.socket_entries import close_entry, frame_entry
 from emulator.realtime import closes, refusals
 from emulator.realtime.connection import Connection
 from emulator.realtime.hub import Hub
 from emulator.realtime.page_access import PageAccess, Subscription, pusher_topic
-from emulator.realtime.recording import close_entry, frame_entry
 from emulator.refusals import storage_failed
 
 PREFIX: Final = "twitch.pubsub."

@@ -10,10 +10,10 @@ from typing import Protocol
 from emulator.callers import Caller
 from emulator.engines.base import Key
 from emulator.errors import ServiceError
+from emulator.observability.socket_entries import close_entry
 from emulator.realtime import closes
 from emulator.realtime.connection import Connection
 from emulator.realtime.hub import Hub
-from emulator.realtime.recording import close_entry
 from emulator.realtime.refusals import too_many_subscriptions
 
 MAX_FAILED_LOGINS = 10

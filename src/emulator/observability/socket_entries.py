@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextvars import ContextVar
 from typing import Final, Protocol
 
 from emulator.callers import Caller
@@ -14,8 +13,6 @@ from emulator.journal import CLOSE, DELIVERY, FRAME, Entry
 from emulator.observability.masking import masked, masked_caller, masked_refusal, masked_text
 from emulator.observability.request_context import RequestContext, current
 
-delivery_fault: Final[ContextVar[str]] = ContextVar("delivery_fault", default="")
-"""The id of the fault that acts on the broadcast of the current task; empty for none."""
 MAX_NAMED: Final = 10
 """Recipients that a delivery names."""
 _LONGEST_NAME: Final = 100
@@ -89,7 +86,7 @@ def delivery_entry(topic: Key, message: bytes) -> Entry:
     entry.name = masked_text(f"{topic.kind}:{topic.name}") if topic.name else topic.kind
     entry.path = masked_text(f"{topic.owner}/{topic.channel or ''}")
     entry.response, entry.response_size = masked(message), len(message)
-    entry.fault = delivery_fault.get()
+    entry.fault = "" if context is None else context.delivery_fault
     return entry
 
 
