@@ -110,7 +110,7 @@ def _section(name: str, command: Any) -> list[str]:
     elif options:
         parts.append(_table("Option", options))
     if of_serve:
-        parts.append("All [options of `serve`](serve.md), too.\n")
+        parts.append("Also all [options of `serve`](serve.md).\n")
     if shown := examples(command):
         parts.append("```shell\n" + "\n".join(shown) + "\n```\n")
     return parts

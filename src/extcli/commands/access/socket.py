@@ -186,7 +186,7 @@ def stall(
     """Stall a socket of the emulator, or release it.
 
     The service stops reading and writing it, as on a dead network. What is sent meanwhile
-    arrives when you --release it. `reset` and `socket close` end a stall, too. Prints the
+    arrives when you --release it. `reset` and `socket close` also end a stall. Prints the
     number of the socket.
 
     \b

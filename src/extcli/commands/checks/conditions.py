@@ -172,7 +172,7 @@ def broadcast(
 ) -> Condition:
     """$verb broadcasts of an event. Without an option, at least one.
 
-    Whispers count, too, and the target does not matter.
+    Whispers also count, and the target does not matter.
 
     Example: extcli $name broadcast round --count 1
     """

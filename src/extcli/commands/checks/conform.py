@@ -41,7 +41,7 @@ def conform(
         Path | None, typer.Option("--against", metavar="FILE", help="Also compare the answers with a recording.")
     ] = None,
     junit: Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Also write JUnit XML.")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit 7 for `unknown`, too.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Also exit 7 for `unknown`.")] = False,
     yes: Yes = False,
 ) -> None:
     """Check that a service keeps the rules: pass, fail, skipped or unknown for each.

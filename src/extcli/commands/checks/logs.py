@@ -53,7 +53,7 @@ def _logs(
 ) -> None:
     """Show what the emulator answered, delivered and refused, and why.
 
-    --client-id and --channel select, too, if given. Entries are in the order of time.
+    --client-id and --channel also select, if given. Entries are in the order of time.
     With -f, a lost connection is retried for up to two minutes, and standard error says
     how many entries were lost; so does jsonl, by {"lost": 12}. -f ends after --count
     entries or, if given, --timeout.

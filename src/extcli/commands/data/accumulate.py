@@ -39,7 +39,7 @@ def add(
     user_field: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="With --from: the member of each document that names its user; it is sent, too."
+            metavar="NAME", help="With --from: the member of each document that names its user; it is also sent."
         ),
     ] = None,
     skip: Skip = 0,

@@ -47,7 +47,7 @@ Limits = Annotated[
         "By default as many as this command grants.",
     ),
 ]
-Reveal = Annotated[bool, typer.Option("--reveal", help="Show complete codes in tables, too.")]
+Reveal = Annotated[bool, typer.Option("--reveal", help="Show complete codes even in tables.")]
 
 
 @command(app)

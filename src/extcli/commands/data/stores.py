@@ -111,7 +111,7 @@ def _get_of_users(stores: StoreNoun) -> Callable[..., None]:
     ) -> None:
         """Read a store. Acts as viewer:U1, or as backend for hidden. Plain output is $columns.
 
-        The store `viewer` of another user needs --channel, too.
+        The store `viewer` of another user also needs --channel.
 
         \b
         Examples:

@@ -130,7 +130,7 @@ def _checked_state(name: str) -> str:
 def list_questions(session: Session) -> None:
     """List the questions with the caller's votes and the winners. Acts as viewer:U1.
 
-    --as backend lists inactive questions, too. Plain output is $columns.
+    --as backend also lists inactive questions. Plain output is $columns.
 
     Example: extcli trivia list --as backend
     """
@@ -139,7 +139,7 @@ def list_questions(session: Session) -> None:
 
 @command(app, prints=QUESTION)
 def get(session: Session, question: Question) -> None:
-    """Print a question and its options. Acts as viewer:U1; --as backend reads inactive questions, too.
+    """Print a question and its options. Acts as viewer:U1; --as backend also reads inactive questions.
 
     Plain output is $columns; the mark says `winner`, `yours` or both.
 

@@ -125,7 +125,7 @@ def _check_votes_add_up(service: Service, poll: str) -> None:
 def get(session: Session, poll: Poll = "default", watch: Watch = False) -> None:
     """Print the result of a poll. Acts as viewer:U1.
 
-    A table shows the prompt and the options' texts, too. Plain output is $columns for
+    A table also shows the prompt and the options' texts. Plain output is $columns for
     each value with votes. The service counts the values 0 to 63; others come from the log, if it
     has at most 10,000 votes and you may read it.
 
@@ -139,7 +139,7 @@ def get(session: Session, poll: Poll = "default", watch: Watch = False) -> None:
 
 
 def _show(session: Session, service: Service, poll: str, answer: Answer) -> None:
-    """Print a poll with all values that have votes. A table shows its prompt and options, too."""
+    """Print a poll with all values that have votes. A table also shows its prompt and options."""
     output, definition, outside = session.output, {}, {}
     if output.format is Format.TABLE:
         with suppress(CliError, *SHAPE_ERRORS):  # it has none, or the deployment knows no definitions

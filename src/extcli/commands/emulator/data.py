@@ -115,7 +115,7 @@ def backup(
     data: Url = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Copy the data to a new file, also while the service runs.
+    """Copy the data to a new file, even while the service runs.
 
     The copy has every write that was acknowledged before. It replaces a file only once it is
     complete, checked and on the disk. It holds the key that signs tokens: keep it secret.

@@ -67,7 +67,7 @@ def exec_(
     EXTCLI_SECRET_FILE. Exits with the command's exit code, or 128+n if signal n ended it.
     If the service dies while the command runs, ends the command and exits 5. With
     --fail-on, exits 7 if the command succeeds but would not in production.
-    The options of `serve` are options of `exec`, too.
+    The options of `serve` are also options of `exec`.
 
     \b
     Examples:

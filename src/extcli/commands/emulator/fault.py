@@ -146,7 +146,7 @@ def add(
     """Add a fault. Plain output is its id.
 
     A fault matches requests, messages of sockets or broadcasts, and has one effect on them.
-    --channel and --client-id limit it, too. `*` stands for any method, action or target, and
+    --channel and --client-id also limit it. `*` stands for any method, action or target, and
     for any end of a path. 'SOCKET connect' is the handshake of games and pages.
 
     \b
@@ -200,7 +200,7 @@ def rm(session: Session, id: Annotated[str, typer.Argument(metavar="ID", help="T
 
 @command(app)
 def clear(session: Session) -> None:
-    """Remove all faults. `reset` does so, too. Plain output is their number.
+    """Remove all faults. `reset` also does so. Plain output is their number.
 
     Example: extcli fault clear
     """
@@ -214,7 +214,7 @@ def load(
         str, typer.Argument(metavar="FILE", help="The faults: TOML, or JSON if its name ends in .json; or -.")
     ],
 ) -> None:
-    """Replace all faults by those of a file. If one is invalid, nothing changes.
+    """Replace all faults with the faults of a file. If one is invalid, nothing changes.
 
     The file has a table [[faults]] for each, with the options of `fault add` as fields:
     match = "POST /v1/e/vote", status = 503, retry_after = 1, times = 3. An effect without a

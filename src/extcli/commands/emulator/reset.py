@@ -28,7 +28,7 @@ def reset(
 ) -> None:
     """Delete all data of the emulator, and reset its clock to real time.
 
-    Deletes the stored links to it, too: they are no longer valid.
+    Also deletes the stored links to it: they are no longer valid.
 
     With --keep, or after a reset in the dashboard, `extcli reset --undo` brings everything
     back. What was written since is replaced. Data on Redis cannot be kept.

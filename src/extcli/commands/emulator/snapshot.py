@@ -50,7 +50,7 @@ def save(
 
 @command(app, loses="all data is replaced", is_control=True, prints=views.COUNTS)
 def load(session: Session, file: Source) -> None:
-    """Replace all data and the clock by a snapshot.
+    """Replace all data and the clock with a snapshot.
 
     Prints what the service then holds.
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 app = noun("Registered extensions: the file that `serve --extensions` reads, and its secrets.")
 
 File = Annotated[str, typer.Argument(metavar="FILE", envvar="EXTCLI_SERVE_EXTENSIONS", help="The TOML file.")]
-Show = Annotated[bool, typer.Option("--show", help="Print the secret, too.")]
+Show = Annotated[bool, typer.Option("--show", help="Also print the secret.")]
 _DEFAULT = "extensions.toml"
 _OTHERS = 0o077
 
