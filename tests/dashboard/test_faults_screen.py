@@ -134,15 +134,6 @@ def test_an_open_screen_counts_hits_and_adds_with_the_keyboard(live: LiveServer,
     page.close()
 
 
-def test_the_overview_counts_faults_and_links_to_them(live: LiveServer):
-    overview = f"{live.url}/_emulator/"
-    assert "on purpose" not in main_of(overview)
-    add(live, **VOTE)
-    assert '<a href="/_emulator/ui/faults">1 fault</a>: the service fails on purpose.' in main_of(overview)
-    add(live, **VOTE)
-    assert "2 faults</a>" in main_of(overview)
-
-
 def test_a_request_that_a_fault_answered_is_marked_and_explained(live: LiveServer, viewer, stranger: Client):
     add(live, **VOTE, times=1)
     viewer().post("vote", params={"id": "marked"}, json={"value": 1})

@@ -160,3 +160,17 @@ def test_the_switcher_stays_open_while_the_header_changes(live: LiveServer, page
     expect(page.locator("header .refusal")).to_be_visible()
 
     assert page.is_visible("#switcher li a")
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_one_switch_shows_the_commands_on_all_pages(live: LiveServer, page: Page):
+    page.goto(screen(live, "faults"))
+    expect(page.locator("#slow code")).to_be_hidden()
+    page.get_by_label("commands").check()
+    expect(page.locator("#slow code")).to_be_visible()
+    vote(live)
+    expect(page.locator("nav")).to_contain_text("Polls1")
+    page.goto(screen(live, "namespaces"))
+
+    expect(page.locator("#create code")).to_be_visible()

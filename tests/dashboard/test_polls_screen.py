@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
+import httpx
 import pytest
 from playwright.sync_api import expect
 
 from support.html_pages import HtmlPage, read_page
-from support.pages import chromium, fetched
+from support.pages import chromium, fetched, main_of
 from support.service import CHANNEL, CLIENT_ID, OTHER_ID, Client, LiveServer
 
 POLL = {"id": "lunch", "client_id": CLIENT_ID, "channel_id": CHANNEL}
@@ -355,3 +357,13 @@ def test_what_never_existed_has_a_page_that_says_so(live: LiveServer, screen: st
 
     assert 404 == answer.status_code
     assert f"There is no {screen.removesuffix('s')} nope" in HtmlPage(str(answer.url), answer.text).text
+
+
+def test_a_vote_before_the_clock_was_set_back_is_ahead_of_the_clock(live: LiveServer):
+    httpx.post(f"{live.url}/_emulator/clock", json={"advance": 7 * 86_400_000}).raise_for_status()
+    live.client("viewer", user="1", channel="777").post("vote", json={"value": 1})
+    httpx.post(f"{live.url}/_emulator/clock", json={"set": "system"}).raise_for_status()
+
+    assert re.search(
+        '<td data-head="Latest vote">[67] d.* ahead of the clock</td>', main_of(f"{live.url}/_emulator/ui/polls")
+    )

@@ -171,3 +171,18 @@ def test_the_facts_of_an_explanation_show_reordering_characters_escaped(live: Li
     facts = main.partition("<h2>Why it was refused</h2>")[2]
     assert "\\u202e\\u2066drow" in re.sub("<bdi>.*?</bdi>", "", facts)
     assert not re.search("[\u202e\u2066]", re.sub("<bdi>.*?</bdi>", "", main))
+
+
+def test_a_user_whose_ids_are_equal_is_named_once(live: LiveServer):
+    live.client("viewer", user="U1", opaque="U1", channel="777").get("vote")
+
+    assert "<dt>User</dt><dd><bdi>U1</bdi></dd>" in main_of(f"{live.url}/_emulator/ui/requests?entry={latest(live)}")
+
+
+def test_a_long_body_is_folded_and_a_short_one_open(live: LiveServer):
+    viewer = live.client("viewer", user="1", channel="777")
+    viewer.post("viewer_state", json={f"key{number}": "x" * 20 for number in range(90)})
+    main = main_of(f"{live.url}/_emulator/ui/requests?entry={latest(live)}")
+
+    assert '<details id="body-request-body">' in main
+    assert '<details id="body-answer" open>' in main

@@ -20,9 +20,23 @@ def test_a_duration_has_its_largest_two_units(ms: int, shown: str):
     assert shown == texts.duration(ms)
 
 
-@pytest.mark.parametrize(("at", "shown"), [(NOW, "0 s ago"), (NOW - HOUR, "1 h ago"), (NOW + HOUR, "in 1 h")])
+@pytest.mark.parametrize(
+    ("at", "shown"), [(NOW, "0 s ago"), (NOW - HOUR, "1 h ago"), (NOW + HOUR, "1 h ahead of the clock")]
+)
 def test_a_time_is_relative_to_now(at: int, shown: str):
     assert shown == texts.ago(at, NOW)
+
+
+def test_a_planned_time_is_in_the_future_or_was():
+    assert ("in 1 h", "1 h ago") == (texts.when(NOW + HOUR, NOW), texts.when(NOW - HOUR, NOW))
+
+
+def test_json_has_its_names_texts_and_other_values_in_colours():
+    shown = texts.coloured('{"a<": ["<b>", -1.5, null]}')
+
+    assert '{<span class="k">&#34;a&lt;&#34;:</span> [<span class="s">&#34;&lt;b&gt;&#34;</span>, ' in shown
+    assert '<span class="n">-1.5</span>, <span class="n">null</span>]}' in shown
+    assert "<b>" not in shown
 
 
 @pytest.mark.parametrize(("at", "shown"), [(NEVER, "never"), (NOW, "expired"), (NOW + DAY, "in 1 d")])
@@ -53,7 +67,8 @@ def test_a_long_text_is_cut():
 
 @pytest.mark.parametrize(
     ("given", "shown"),
-    [('{"a":[1]}', '{\n  "a": [\n    1\n  ]\n}'), ("{", "{"), ("no JSON", "no JSON"), ("[" * 41 + "]" * 41,) * 2,
+    [('{"a":["b"],"c":[0,-1]}', '{\n  "a": [\n    "b"\n  ],\n  "c": [0, -1]\n}'), ("{", "{"),
+     ("no JSON", "no JSON"), ("[" * 41 + "]" * 41,) * 2,
      ("[" * 30_000,) * 2, ("", "")],
 )  # fmt: skip
 def test_json_is_indented_unless_it_is_nested_deeply(given: str, shown: str):

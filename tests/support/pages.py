@@ -23,7 +23,12 @@ def main_of(url: str) -> str:
     """Return the content of `<main>` as it is without JavaScript."""
     answer = fetched(url).raise_for_status()
     (main,) = re.findall(r"<main\b[^>]*>(.*)</main>", answer.text, re.DOTALL)
-    return str(main)
+    return uncoloured(main)
+
+
+def uncoloured(html: str) -> str:
+    """Return HTML without the colours of JSON."""
+    return re.sub('<span class="[kns]">([^<]*)</span>', r"\1", html)
 
 
 @contextmanager

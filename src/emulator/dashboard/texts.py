@@ -18,6 +18,10 @@ from emulator.engines.base import NEVER
 _UNITS: Final = ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s"))
 _LONGEST: Final = 200
 _BRACKET: Final = re.compile(r"[\[\]{}]")
+_NUMBERS: Final = re.compile(r"\[\n\s*-?[\d.eE+-]+(?:,\n\s*-?[\d.eE+-]+)*\n\s*\]")
+"""An array of numbers with a line for each; JSON has no line breaks in texts."""
+_TOKENS: Final = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|-?\d[\d.eE+-]*|true|false|null')
+_LONGEST_COLOURED: Final = 20_000
 _MAX_DEPTH: Final = 40
 """Levels of JSON that are indented: the space before a line grows with each."""
 
@@ -32,8 +36,13 @@ def duration(ms: int) -> str:
 
 
 def ago(at: int, now: int) -> str:
-    """Return how long before `now` an instant (Unix ms) was, or how long after."""
-    return f"in {duration(at - now)}" if at > now else f"{duration(now - at)} ago"
+    """Return how long before `now` something happened (Unix ms). The clock may have been set back since."""
+    return f"{duration(at - now)} ahead of the clock" if at > now else f"{duration(now - at)} ago"
+
+
+def when(at: int, now: int) -> str:
+    """Return how long before `now` an instant (Unix ms) was, or how long after, if it is planned."""
+    return f"in {duration(at - now)}" if at > now else ago(at, now)
 
 
 def until(at: int, now: int) -> str:
@@ -91,9 +100,24 @@ def pretty(content: str) -> str:
     if not content.startswith(("{", "[")) or max(depths, default=0) > _MAX_DEPTH:
         return content
     try:
-        return msgspec.json.format(content, indent=2)
+        return _NUMBERS.sub(
+            lambda found: " ".join(found[0].split()).replace("[ ", "[").replace(" ]", "]"),
+            msgspec.json.format(content, indent=2),
+        )
     except (msgspec.DecodeError, RecursionError):
         return content
+
+
+def coloured(content: str) -> Markup:
+    """Return JSON with its names, texts and other values in elements of their own; a long text as it is."""
+    if len(content) > _LONGEST_COLOURED:
+        return escape(content)
+    shown, end = Markup(), 0
+    for found in _TOKENS.finditer(content):
+        kind = "n" if found[1] is None else "k" if found[2] else "s"
+        shown += escape(content[end : found.start()]) + Markup('<span class="{}">{}</span>').format(kind, found[0])
+        end = found.end()
+    return shown + escape(content[end:])
 
 
 def offset(ms: int) -> str:
@@ -121,6 +145,8 @@ FILTERS: Final = {
     "pretty": pretty,
     "duration": duration,
     "ago": ago,
+    "when": when,
+    "coloured": coloured,
     "until": until,
     "instant": instant,
     "size": size,

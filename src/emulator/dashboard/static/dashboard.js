@@ -37,6 +37,10 @@ function showReload(isShown) {
   document.getElementById("reload")?.toggleAttribute("hidden", !isShown);
 }
 
+const commands = document.getElementById("commands");
+commands.checked = localStorage.getItem("commands") === "shown";
+commands.addEventListener("change", () => localStorage.setItem("commands", commands.checked ? "shown" : ""));
+
 /** Write what changes by the second: the service's clock, and what is left of a time. */
 function tick() {
   const time = document.getElementById("time");
