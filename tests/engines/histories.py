@@ -36,30 +36,63 @@ CASTS = st.builds(
     times=st.integers(1, 2),
     whole=st.booleans(),
 )
-OPERATION = st.one_of(
+_OF_BALLOTS = (
     st.tuples(st.just("cast"), KEYS, CASTS),
     st.tuples(st.just("cast"), KEYS, CASTS),
     st.tuples(st.just("define"), KEYS, TERMS),
     st.tuples(st.just("drop ballot"), KEYS, st.booleans()),
+)
+_OF_DOCUMENTS = (
     st.tuples(st.just("write"), OF_USERS, st.sampled_from([b"", b"\xff", b"{}"])),
     st.tuples(st.just("keep"), OF_USERS, st.booleans()),
     st.tuples(st.just("drop document"), OF_USERS, st.none()),
+)
+
+
+def _of_pools(keys: st.SearchStrategy[Key]) -> tuple[st.SearchStrategy[Any], ...]:
+    return (
+        st.tuples(st.just("fill"), SOURCES, ITEMS),
+        st.tuples(st.just("assign"), keys, SOURCES),
+        st.tuples(st.just("draw"), keys, st.sampled_from(USERS)),
+        st.tuples(st.just("draw"), keys, st.sampled_from(USERS)),
+        st.tuples(st.just("stock"), keys, st.tuples(SOURCES, ITEMS)),
+        st.tuples(st.just("drop pool"), keys, st.none()),
+        st.tuples(st.just("discard"), SOURCES, st.none()),
+    )
+
+
+_PURGE = st.tuples(st.just("purge"), st.none(), st.none())
+_FEW = st.sampled_from([ONE, ONE, ONE._replace(name="o|%")])
+_KEPT = OF_USERS.map(lambda key: key._replace(kind="kept"))
+
+
+def _histories(*operations: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    step = st.tuples(st.integers(-3, 5), st.sampled_from([10, 1000, 1000, NEVER]), st.one_of(*operations))
+    return st.lists(step, min_size=12, max_size=50)
+
+
+HISTORIES = _histories(
+    *_OF_BALLOTS,
+    *_OF_DOCUMENTS,
     st.tuples(st.just("append"), KEYS, st.sampled_from([b"", b"\0", b"v"])),
-    st.tuples(st.just("fill"), SOURCES, ITEMS),
-    st.tuples(st.just("assign"), KEYS, SOURCES),
-    st.tuples(st.just("draw"), KEYS, st.sampled_from(USERS)),
-    st.tuples(st.just("draw"), KEYS, st.sampled_from(USERS)),
-    st.tuples(st.just("stock"), KEYS, st.tuples(SOURCES, ITEMS)),
-    st.tuples(st.just("drop pool"), KEYS, st.none()),
-    st.tuples(st.just("discard"), SOURCES, st.none()),
+    *_of_pools(KEYS),
     st.tuples(st.just("add"), KEYS, st.lists(st.sampled_from(USERS), max_size=3)),
     st.tuples(st.just("drop roster"), KEYS, st.none()),
-    st.tuples(st.just("purge"), st.none(), st.none()),
-)
-HISTORIES = st.lists(
-    st.tuples(st.integers(-3, 5), st.sampled_from([10, 1000, 1000, NEVER]), OPERATION), min_size=12, max_size=50
+    _PURGE,
 )
 """Each operation with the ms that the clock moves before it, and the ms that what it writes lives."""
+OF_ONE_SHAPE = {
+    "ballots": _histories(*_OF_BALLOTS, _PURGE, st.tuples(st.just("tally"), KEYS, st.sampled_from(USERS))),
+    "pools": _histories(*_of_pools(_FEW), _PURGE, st.tuples(st.just("counts"), _FEW, st.sampled_from(USERS))),
+    "documents": _histories(
+        *_OF_DOCUMENTS,
+        _PURGE,
+        st.tuples(st.just("peek"), st.one_of(OF_USERS, _KEPT), st.none()),
+        st.tuples(st.just("drop document"), _KEPT, st.none()),
+        st.tuples(st.just("write"), _KEPT, st.just(b"w")),
+    ),
+}
+"""The same of one shape, with operations that read."""
 
 History = Sequence[tuple[int, int, tuple[str, Any, Any]]]
 
@@ -81,7 +114,14 @@ async def run(engine: Engine, what: str, key: Any, value: Any, now: int, end: in
             return await engine.ballots.define(key, b"\xffd", value, now=now, expires_at=end)
         case "drop ballot":
             return sorted(await engine.ballots.drop(key._replace(channel=None if value else key.channel), now=now))
+        case "tally":
+            return await engine.ballots.tally(key, now=now, voter=value)
+        case "peek":
+            return await engine.documents.peek(key, now=now)
+        case "counts":
+            return await engine.pools.counts([key], now=now), await engine.pools.held([key], value, now=now)
         case "write":
+            end = NEVER if key.kind == "kept" else end
             return await engine.documents.update([key], lambda _: {key: value}, now=now, expires_at=end)
         case "keep":
             kept = key._replace(kind="kept")
@@ -91,7 +131,7 @@ async def run(engine: Engine, what: str, key: Any, value: Any, now: int, end: in
         case "append":
             return await engine.logs.append(key, value, now=now, expires_at=end)
         case "draw":
-            return await engine.pools.draw(key, value, limit=lambda _: 2, now=now)
+            return await engine.pools.draw(key, value, limit=len, now=now, held=True)
         case "drop pool":
             return await engine.pools.drop([key], now=now)
         case "discard":
@@ -109,7 +149,8 @@ async def run(engine: Engine, what: str, key: Any, value: Any, now: int, end: in
             if what == "stock":
                 value, items = value
                 await engine.pools.fill(value, items, now=now, expires_at=end)
-            await engine.pools.assign([key], lambda _: {key: Stock(value, b"\xffn")}, now=now, expires_at=end)
+            stock = Stock(value, b"\xff" * (2 * bool(now % 3)))  # how many items a user may have
+            await engine.pools.assign([key], lambda _: {key: stock}, now=now, expires_at=end)
     return None
 
 
