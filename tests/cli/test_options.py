@@ -305,3 +305,33 @@ def test_the_package_runs_as_a_module():
 
     assert (0, True) == (version.returncode, version.stdout.startswith("extcli "))
     assert 3 == unreachable.returncode
+
+
+WITHOUT_PRIVATE_PARTS = """
+from extcli.cli import fast_parser
+fast_parser._type_of = lambda parameter: None  # as with a version of Typer that has renamed it
+from extcli.main import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("vote", "cast", "lunch", "--value", "3", "--as", "viewer:U5", "--dry-run"),
+        ("vote", "logs", "lunch", "--limit", "2", "--dry-run"),
+        ("codes", "mark-from-list", "U1", "U2", "--prize", "0", "--prize", "1", "--dry-run"),
+        ("contents", "json-stores", "--dry-run"),
+        ("help", "exit-codes", "-o", "jsonl"),
+        ("config", "list", "--show-origin"),
+    ],
+    ids=["text", "a number", "several numbers", "a choice", "a list", "a flag"],
+)
+def test_without_private_parts_of_typer_commands_work_alike(args):
+    ours, theirs = (
+        subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, timeout=60)
+        for code in ("from extcli.main import main; main()", WITHOUT_PRIVATE_PARTS)
+    )
+
+    assert (ours.returncode, ours.stdout, ours.stderr) == (theirs.returncode, theirs.stdout, theirs.stderr)
+    assert ours.stdout + ours.stderr

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import wraps
+from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from extcli.cli.option_groups import declare, parameters_of
 from extcli.config import settings
 from extcli.errors import CliError, ExitCode, UsageError
 from extcli.output.printer import write_stderr
@@ -70,10 +71,8 @@ def guarded(loses: str, *, is_control: bool = False) -> Callable[[Callable[..., 
             guard(session, loses.format_map(values), yes=yes, is_control=is_control)
             function(session, **values)
 
-        own = inspect.signature(function, eval_str=True).parameters.values()
-        asked = inspect.Parameter("yes", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Yes)
-        run.__signature__ = inspect.Signature([*own, asked])  # type: ignore[attr-defined]
-        return run
+        asked = Parameter("yes", Parameter.KEYWORD_ONLY, default=False, annotation=Yes)
+        return declare(run, [*parameters_of(function), asked])
 
     return decorate
 

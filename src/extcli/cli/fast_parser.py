@@ -1,5 +1,8 @@
 """Parses plain arguments without pydantic, whose import takes longer than most commands.
 
+The only file that uses private parts of Typer. If a version lacks them, Typer parses every argument: more slowly, and
+with its own wording of errors.
+
 Typer passes every argument to pydantic. Text, whole numbers and choices are parsed here instead. Anything else, and
 anything invalid, still goes to pydantic, but errors about numbers and choices are worded here.
 """
@@ -23,9 +26,24 @@ _INTEGER = re.compile(r"-?[0-9]{1,18}")
 def parse_fast(parameters: Iterable[Any]) -> None:
     """Make these parameters of a Typer command parse their values here first."""
     for parameter in parameters:
-        if "get_runtime_param" not in vars(parameter):
+        if (
+            "get_runtime_param" not in vars(parameter)
+            and hasattr(parameter, "get_runtime_param")
+            and _type_of(parameter)
+        ):
             parser = _Parser(parameter)
             parameter.get_runtime_param = lambda parser=parser: parser
+
+
+def choices_of(parameter: Any) -> list[str]:
+    """Return the values that an argument or option takes; empty if there are others."""
+    kind = getattr(_type_of(parameter), "annotation", None)
+    return list(kind) if isinstance(kind, type) and issubclass(kind, StrEnum) else []
+
+
+def _type_of(parameter: Any) -> Any:
+    """Return what Typer knows of the type of a parameter; `None` if this version keeps it elsewhere."""
+    return getattr(parameter, "type_descriptor", None)
 
 
 class _Parser:

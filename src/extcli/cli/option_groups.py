@@ -1,11 +1,28 @@
-"""Options that several commands have, declared once."""
+"""Declares the options of a function for Typer, and adds those that several commands have."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def parameters_of(function: Any, types: Mapping[str, Any] | None = None) -> list[inspect.Parameter]:
+    """Return the parameters of a function. `types` has what its annotations name and its module does not import."""
+    return list(inspect.signature(function, eval_str=True, locals=types).parameters.values())
+
+
+def declare(function: F, parameters: Iterable[inspect.Parameter]) -> F:
+    """Make Typer read these parameters instead of the function's own."""
+    declared: Any = function
+    named = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
+    declared.__signature__ = inspect.Signature(named)
+    declared.__annotations__ = {each.name: each.annotation for each in named}
+    vars(declared).pop("__wrapped__", None)
+    return function
 
 
 def with_options(name: str, group: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -15,7 +32,7 @@ def with_options(name: str, group: Callable[..., Any]) -> Callable[[Callable[...
     """
     # What the group returns may be imported for type checking only.
     types = {inspect.signature(group).return_annotation: Any}
-    _, *options = inspect.signature(group, eval_str=True, locals=types).parameters.values()
+    _, *options = parameters_of(group, types)
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
@@ -23,12 +40,7 @@ def with_options(name: str, group: Callable[..., Any]) -> Callable[[Callable[...
             given = {each.name: values.pop(each.name) for each in options}
             return function(session, **values, **{name: group(session, **given)})
 
-        parameters = inspect.signature(function, eval_str=True, locals=types).parameters.values()
-        first, *rest = [each for own in parameters for each in (options if own.name == name else [own])]
-        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [first, *(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in rest)]
-        )
-        del run.__wrapped__
-        return run
+        own = parameters_of(function, types)
+        return declare(run, [each for one in own for each in (options if one.name == name else [one])])
 
     return decorate

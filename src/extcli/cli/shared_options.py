@@ -5,8 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Container, Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from extcli.cli.fast_parser import parse_fast
+from extcli.cli.fast_parser import choices_of, parse_fast
+from extcli.cli.option_groups import F, declare, parameters_of
 from extcli.config.flags import Flags
 from extcli.errors import CliError, UsageError, Withheld
 from extcli.output.streams import silence
@@ -100,7 +100,7 @@ def shared_flags(
     return Flags(profile, url, client_id, acts_as, channel, token_file, output, timeout, quiet, verbose, dry_run, query)
 
 
-_PARAMETERS = inspect.signature(shared_flags, eval_str=True).parameters
+_PARAMETERS = parameters_of(shared_flags)
 
 
 _EXTRA = re.compile(r"Got unexpected extra argument\(s\) \((.+)\)")
@@ -208,12 +208,6 @@ def _write_parameters(command: Any, ctx: Any, formatter: Any, *, shared: bool = 
                 formatter.write_dl(records)
 
 
-def choices_of(parameter: Any) -> list[str]:
-    """Return the values that an argument or option takes; empty if there are others."""
-    kind = parameter.type_descriptor.annotation
-    return list(kind) if isinstance(kind, type) and issubclass(kind, StrEnum) else []
-
-
 def shown_name(parameter: Any) -> str:
     """Return what help and reference call the value of an argument or option, where Typer shows a Python type."""
     name = parameter.metavar or "|".join(choices_of(parameter)) or parameter.name.upper()
@@ -254,8 +248,7 @@ def noun_and_command(function: Callable[..., None], *, prints: View | None = Non
         else:
             context.obj = _merged(context, values)
 
-    run.__signature__ = inspect.signature(alone)  # type: ignore[attr-defined]
-    run.__annotations__ = alone.__annotations__
+    declare(run, parameters_of(alone))
     app.callback(invoke_without_command=True, help=alone.__doc__)(run)
     return app
 
@@ -321,8 +314,7 @@ def shared(
 
     if prints:
         run.__doc__ = prints.described(run.__doc__)
-    _declare(run, *list(inspect.signature(function, eval_str=True).parameters.values())[1:])
-    return run
+    return _with_shared(run, parameters_of(function)[1:])
 
 
 def remembers_shared_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -333,20 +325,16 @@ def remembers_shared_options(function: Callable[..., None]) -> Callable[..., Non
         context.obj = _merged(context, values)
         function(**values)
 
-    _declare(run, *inspect.signature(function, eval_str=True).parameters.values())
-    return run
+    return _with_shared(run, parameters_of(function))
 
 
 def _merged(context: typer.Context, values: dict[str, Any]) -> Flags:
     """Take the shared options out of `values`."""
-    flags = shared_flags(**{name: values.pop(name) for name in _PARAMETERS})
+    flags = shared_flags(**{each.name: values.pop(each.name) for each in _PARAMETERS})
     return flags.over(context.obj) if isinstance(context.obj, Flags) else flags
 
 
-def _declare(function: Any, *own: inspect.Parameter) -> None:
-    """Give the function the signature that Typer reads."""
+def _with_shared(function: F, own: Iterable[inspect.Parameter]) -> F:
+    """Declare the context of the command, its own options, and the shared ones."""
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-    parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own, *_PARAMETERS.values())]
-    function.__signature__ = inspect.Signature([context, *parameters])
-    function.__annotations__ = {each.name: each.annotation for each in (context, *parameters)}
-    del function.__wrapped__
+    return declare(function, [context, *own, *_PARAMETERS])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
@@ -13,6 +12,7 @@ import typer
 
 from extcli.cli.journal_filters import filtered
 from extcli.cli.json_input import json_or_text
+from extcli.cli.option_groups import declare, parameters_of
 from extcli.cli.shared_options import command
 from extcli.commands.data.stores import CONFIG, STATE, scope_argument
 from extcli.config.settings import DEFAULT_USER
@@ -252,8 +252,7 @@ def _meeting(
         meet(session, function(session, **values))
 
     run.__doc__ = Template(function.__doc__ or "").substitute(name=name, verb=verb)
-    run.__signature__ = inspect.signature(function, eval_str=True)  # type: ignore[attr-defined]
-    return run
+    return declare(run, parameters_of(function))
 
 
 def scope_of(session: Session) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from extcli.cli.option_groups import declare, parameters_of
 from extcli.cli.shared_options import SERVE_PANEL
 from extcli.commands.emulator.serve import ServeCommand, serve
 from extcli.errors import CliError, ExitCode, UsageError
@@ -105,16 +106,8 @@ def _serve(options: dict[str, Any], lifeline: int) -> int:
 
 def _with_options_of_serve(function: Any) -> Any:
     """Give the function the options of `serve`, after its own."""
-    own = [each for each in inspect.signature(function, eval_str=True).parameters.values() if each.name != "options"]
-    served = inspect.signature(serve, eval_str=True).parameters
-    parameters = [
-        *own,
-        *(_option_here(each) for name, each in served.items() if name not in _HIDDEN),
-    ]
-    parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
-    function.__signature__ = inspect.Signature(parameters)
-    function.__annotations__ = {each.name: each.annotation for each in parameters}
-    return function
+    own = [each for each in parameters_of(function) if each.name != "options"]
+    return declare(function, [*own, *(_option_here(each) for each in parameters_of(serve) if each.name not in _HIDDEN)])
 
 
 def _option_here(parameter: inspect.Parameter) -> inspect.Parameter:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 import os
 import sys
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from extcli.cli.fast_import import garbage_collection_paused
+from extcli.cli.option_groups import declare, parameters_of
 from extcli.cli.serve_options import VARIABLES, Options
 from extcli.cli.shared_options import Command
 from extcli.errors import ExitCode, UsageError
@@ -40,7 +40,7 @@ class ServeCommand(Command):
 
 def _warn_of_unknown_variables() -> None:
     """Log each variable that looks like an option but is none, for example because of a typo."""
-    known = [name.rstrip("_").upper() for name in inspect.signature(serve).parameters] + ["CONTROL_TOKEN"]
+    known = [each.name.rstrip("_").upper() for each in parameters_of(Options)] + ["CONTROL_TOKEN"]
     for variable in sorted(each for each in os.environ if each.startswith(VARIABLES)):
         name = variable.removeprefix(VARIABLES)
         if name not in known:
@@ -87,8 +87,7 @@ def serve(**given: Any) -> None:
         raise typer.Exit(ExitCode.BUG) from None
 
 
-serve.__signature__ = inspect.signature(Options, eval_str=True)  # type: ignore[attr-defined]
-serve.__annotations__ = {name: each.annotation for name, each in inspect.signature(serve).parameters.items()}
+declare(serve, parameters_of(Options))
 app.command("serve", cls=ServeCommand)(serve)
 
 
