@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 
 from extcli import bounded_json
 from extcli.api import local_http
+from extcli.config.light import DEFAULT_CLIENT_ID, DEFAULT_URL, by_precedence, profiles_file
 from extcli.reading import toml_text, user_files
 
 SECONDS = 0.12
@@ -81,13 +81,13 @@ def _service(profiles: Mapping[str, Any], given: Mapping[str, str], environ: Map
     profile = profiles["profiles"][chosen] if chosen else {}
 
     def setting(option: str, variable: str, key: str, default: str) -> str:
-        after = (profile.get(key), environ.get(variable)) if named else (environ.get(variable), profile.get(key))
-        return str(given.get(option) or after[0] or after[1] or default)
+        first, second = by_precedence(environ.get(variable), profile.get(key), is_named=bool(named))
+        return str(given.get(option) or first or second or default)
 
-    url = setting("--url", "EXTCLI_URL", "url", "http://127.0.0.1:8282").rstrip("/")
+    url = setting("--url", "EXTCLI_URL", "url", DEFAULT_URL).rstrip("/")
     if any(each.get("production") and each.get("url") == url for each in (profile, *profiles["profiles"].values())):
         return None
-    client_id = setting("--client-id", "EXTCLI_CLIENT_ID", "client_id", "my-extension")
+    client_id = setting("--client-id", "EXTCLI_CLIENT_ID", "client_id", DEFAULT_CLIENT_ID)
     return _Service(url, client_id, setting("--channel", "EXTCLI_CHANNEL", "channel", ""))
 
 
@@ -131,15 +131,3 @@ def _profiles(environ: Mapping[str, str]) -> dict[str, Any]:
         return {"profiles": {}}
     text = user_files.content(file, user_files.CONFIGURATION).decode()
     return {"profiles": {}, **toml_text.decoded(text)}
-
-
-def profiles_file(environ: Mapping[str, str]) -> str:
-    """Return the path of the profiles file, as `config/profiles.py` does, but on Linux without platformdirs."""
-    if named := environ.get("EXTCLI_CONFIG"):
-        return named
-    if sys.platform != "linux":
-        import platformdirs
-
-        return str(platformdirs.user_config_path("extcli", appauthor=False) / "config.toml")
-    base = environ.get("XDG_CONFIG_HOME", "").strip() or os.path.expanduser("~/.config")
-    return os.path.join(base, "extcli", "config.toml")

@@ -97,15 +97,6 @@ def not_found(file: Path, asked: str, name: str, known: Iterable[str]) -> UsageE
     )
 
 
-def profiles_file(named: str | None) -> Path:
-    """Return the path in `EXTCLI_CONFIG`, or else the platform's default."""
-    if named:
-        return Path(named)
-    import platformdirs
-
-    return platformdirs.user_config_path("extcli", appauthor=False) / "config.toml"
-
-
 def read_profiles(file: Path) -> Profiles:
     """Read the file; without a file there are no profiles. Raises `UsageError`."""
     text = text_of(file)

@@ -16,7 +16,8 @@ from typing import Generic, TypeVar
 
 from extcli.config import settings
 from extcli.config.flags import Flags
-from extcli.config.profiles import Profile, Profiles, profiles_file, read_profiles
+from extcli.config.light import by_precedence, profiles_file
+from extcli.config.profiles import Profile, Profiles, read_profiles
 from extcli.config.settings import Identity, Setting
 from extcli.config.urls import socket_of
 from extcli.output.format import Format
@@ -72,9 +73,8 @@ class Resolver:
         """Return the value with the highest precedence. Raises `UsageError` if it or the profile is invalid."""
         if (text := setting.given_in(self.flags)) is not None:
             return Found(setting.read(text, setting.option), Source.FLAG, setting.option, setting.key)
-        if self.flags.profile:
-            return self.in_profile(setting) or self.in_variable(setting)
-        return self.in_variable(setting) or self.in_profile(setting)
+        first, second = by_precedence(self.in_variable, self.in_profile, is_named=bool(self.flags.profile))
+        return first(setting) or second(setting)
 
     def in_variable(self, setting: Setting[T]) -> Found[T] | None:
         """Return the value of the setting's environment variable. Raises `UsageError` if it is invalid."""
@@ -100,7 +100,7 @@ class Resolver:
     @cached_property
     def profiles_file(self) -> Path:
         """The path of the profiles file, which may not exist."""
-        return profiles_file(self.variable("EXTCLI_CONFIG"))
+        return Path(profiles_file(self._environ))
 
     @cached_property
     def profiles(self) -> Profiles:

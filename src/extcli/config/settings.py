@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from extcli.config.flags import Flags
+from extcli.config.light import DEFAULT_CLIENT_ID as DEFAULT_CLIENT_ID
+from extcli.config.light import DEFAULT_URL as DEFAULT_URL
 from extcli.config.urls import SOCKET, checked_path, checked_url, socket_of
 from extcli.errors import UsageError, shortened
 from extcli.output import times
 from extcli.output.format import Format
 
 ROLES = ("viewer", "broadcaster", "backend", "admin")
-DEFAULT_URL = "http://127.0.0.1:8282"
-DEFAULT_CLIENT_ID = "my-extension"
 DEFAULT_CHANNEL = "1001"
 DEFAULT_USER = "U1"
 DEFAULT_PIN_PATH = "link/pin"

@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from urllib.parse import urlsplit
 
-_ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}
-"""Addresses that a service listens on but no browser can open."""
+from extcli.config.urls import reachable
 
 
 def open_page(url: str) -> bool:
@@ -32,7 +30,4 @@ def has_screen(environ: Mapping[str, str], platform: str) -> bool:
 
 def dashboard_of(url: str, screen: str = "overview") -> str:
     """Return the address of a screen of the dashboard of a service."""
-    parts = urlsplit(url)
-    if (host := parts.hostname or "") in _ANYWHERE:
-        url = parts._replace(netloc=f"{_ANYWHERE[host]}:{parts.port}").geturl()
-    return f"{url}/_emulator/{'' if screen == 'overview' else screen if screen == 'rig' else f'ui/{screen}'}"
+    return f"{reachable(url)}/_emulator/{'' if screen == 'overview' else screen if screen == 'rig' else f'ui/{screen}'}"
