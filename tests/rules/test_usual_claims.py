@@ -27,7 +27,7 @@ PLATFORM = {
 
 ids = st.sampled_from(["", "1", "U1", "A-1", "é", "\ud800", 7, None, 1.5, True, []]) | st.text(max_size=5)
 odd = st.sampled_from([None, True, -1, 0, 10**11 - 1, 10**11, 10**30, 2.5, "2000000000", []])
-claim_sets = st.fixed_dictionaries(
+odd_claims = st.fixed_dictionaries(
     {},
     optional={
         "exp": st.integers(1, 4 * 10**9) | odd,
@@ -46,6 +46,15 @@ claim_sets = st.fixed_dictionaries(
         "pubsub_perms": st.just(PLATFORM["pubsub_perms"]) | odd,
     },
 )
+usual_claims = st.fixed_dictionaries(
+    {"exp": st.integers(1, 10**11 - 1)},
+    optional={
+        "role": st.sampled_from(["viewer", "broadcaster", "admin", "backend", "external", ""]),
+        **dict.fromkeys(("channel_id", "user_id", "opaque_user_id"), st.sampled_from(["", "1", "U1", "A-1"])),
+    },
+)
+one_odd_claim = odd_claims.flatmap(lambda claims: st.sampled_from([{}, *({name: claims[name]} for name in claims)]))
+claim_sets = odd_claims | st.builds(lambda usual, odd: usual | odd, usual_claims, one_odd_claim)
 
 
 @pytest.mark.parametrize("left_out", [(), ("user_id",), ("opaque_user_id",), ("channel_id", "iat"), ("pubsub_perms",)])

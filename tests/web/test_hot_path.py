@@ -260,3 +260,13 @@ def test_both_ways_order_the_headers_of_a_verdict_and_a_hint_alike(addresses: tu
     assert b"x-emulator-production: " in first
     assert b"x-emulator-hint: " in first
     assert _without_own_id(first) == _without_own_id(second)
+
+
+def test_both_ways_treat_unusual_headers_alike(addresses: tuple[str, str]):
+    for header in EXTRA_HEADERS:
+        head = b"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nX-Request-Id: one\r\nContent-Length: 11\r\n" + header
+        sent = [head + f"Authorization: {credentials()[0]}\r\n\r\n".encode(), b'{"value":3}', LAST]
+
+        (first, was_reset), (second, other_was_reset) = (exchange(url, sent) for url in addresses)
+
+        assert first == second or ((was_reset or other_was_reset) and first[: len(second)] == second[: len(first)])

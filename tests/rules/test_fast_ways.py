@@ -1,0 +1,102 @@
+"""A fast way beside a slow one may only agree with it or abstain: queries, the search for secrets, cached tokens.
+
+Others: `test_hs256.py`, `test_usual_claims.py`, `test_streaming_json.py`, `test_json_members.py`, and
+`tests/web/test_hot_path.py`.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import unquote_plus
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from emulator.auth.signing_key import SigningKey
+from emulator.auth.tokens import Tokens
+from emulator.callers import Caller
+from emulator.clock import Clock
+from emulator.config.environment import PRODUCTION
+from emulator.config.extensions import Extension, Extensions
+from emulator.config.settings import Settings
+from emulator.errors import ServiceError
+from emulator.observability import masking
+from emulator.wire.query import query_of
+from support.examples import examples
+from support.service import CLIENT_ID, SECRET
+from support.signing import NOW, signed
+
+OTHER_SECRET = b"another secret of thirty-two bytes"
+QUERIES = st.lists(
+    st.sampled_from([b"&", b"=", b"+", b"%", b"%20", b"%2B", b"%C3%A9", b"%ff", b"%zz", b"id", b"a"])
+    | st.binary(max_size=3),
+    max_size=12,
+).map(b"".join)
+NAMES = [b"pin", b"auth", b"authorization", *(word.replace(b"[_-]?", b"_") for word in masking.WORDS)]
+SIGNS = [
+    *(b'"%b"' % name for name in NAMES),
+    *(name[cut:] for name in NAMES for cut in (0, 1)),
+    *(b"basic ", b"://", b"@", b"eyJ", b"ZXlK", b"\\u0050", b"s", b"_", b'"', b"'", b":", b"=", b"\\", b" ", b"x"),
+]
+BODIES = st.lists(
+    st.sampled_from(SIGNS).flatmap(lambda sign: st.sampled_from([sign, sign.upper(), sign.title()])), max_size=5
+)
+STEPS = st.lists(
+    st.tuples(st.just("verify"), st.integers(0, 3))
+    | st.tuples(st.just("wait"), st.integers(1, 400))
+    | st.tuples(st.just("reload"), st.integers(0, 2)),
+    max_size=8,
+)
+TOKENS = [
+    f"{CLIENT_ID} {signed({'alg': 'HS256'}, {'role': 'viewer', 'user_id': '1', 'exp': NOW + 600, **more}, key=key)}"
+    for key in (SECRET, OTHER_SECRET)
+    for more in ({}, {"nbf": NOW + 300})
+]
+
+
+@settings(max_examples=examples(1_000), deadline=None)
+@given(QUERIES)
+def test_a_query_reads_as_each_of_its_parameters_by_itself(raw: bytes):
+    expected: dict[str, str] = {}
+    for part in raw.decode("latin-1").split("&") if raw else []:
+        name, _, value = part.partition("=")
+        expected.setdefault(unquote_plus(name), unquote_plus(value))
+
+    assert [expected, expected] == [query_of(raw), query_of(raw)]
+
+
+@settings(max_examples=examples(2_000), deadline=None)
+@given(BODIES.map(b"".join))
+def test_the_fast_check_for_secrets_finds_what_the_pattern_finds(body: bytes):
+    assert (masking._SUSPECT.search(body) is not None) == masking._is_suspect(body)
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(STEPS)
+def test_a_cached_token_gives_what_its_verification_gives_or_nothing(steps: list[tuple[str, int]]):
+    now = NOW * 1000
+    clock = Clock(lambda: now)
+    registered = [{CLIENT_ID: Extension(CLIENT_ID, (key,))} for key in (SECRET, OTHER_SECRET)] + [{}]
+    extensions = Extensions(registered[0], admits_any=False)
+    key = SigningKey(documents=None, clock=clock)
+    tokens = Tokens(Settings(PRODUCTION), extensions, clock, key)
+    for step, value in steps:
+        if step == "verify":
+            outcome(tokens, TOKENS[value])
+        elif step == "wait":
+            now += value * 1000
+        else:
+            extensions.current = registered[value]
+        for token in TOKENS:
+            try:
+                cached = tokens.cached_caller(token)
+            except ServiceError as error:
+                cached = error.detail
+            assert cached in (None, outcome(Tokens(Settings(PRODUCTION), extensions, clock, key), token))
+
+
+def outcome(tokens: Tokens, token: str) -> Caller | str:
+    """Return the caller of a token, or why it is refused."""
+    try:
+        return tokens.verify(token).caller
+    except ServiceError as error:
+        return error.detail
