@@ -13,7 +13,7 @@ import redis
 from emulator.engines import open_engine
 from emulator.engines.engine import Engine
 from emulator.engines.redis import relay
-from emulator.engines.redis.driver import TIMEOUT
+from emulator.engines.redis.nodes import TIMEOUT
 from emulator.errors import EngineError
 from engines.faulty_proxy import FaultyProxy
 from engines.redis_server import RedisServer

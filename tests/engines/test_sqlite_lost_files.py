@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.engines.sqlite.file_watch import FileWatch
+from emulator.engines.sqlite.corruption import FileWatch
 from emulator.errors import EngineError
 from engines.database_files import opened
 from engines.shorthand import cast, counts
@@ -117,7 +117,7 @@ async def test_a_folder_that_cannot_be_searched_now_is_no_loss(tmp_path: Path, m
 
     async with opened(tmp_path / "data.db") as engine:
         with monkeypatch.context() as patch:
-            patch.setattr("emulator.engines.sqlite.file_watch.os.stat", refuse)
+            patch.setattr("emulator.engines.sqlite.corruption.os.stat", refuse)
             await cast(engine, "U1", "a")
 
         assert await counts(engine) == [("a", 1)]

@@ -14,8 +14,8 @@ import pytest
 from emulator.engines import open_engine
 from emulator.engines.base import CastRequest
 from emulator.engines.engine import Engine
-from emulator.engines.sqlite import ballot_cache, marks
-from emulator.engines.sqlite.marks import VoterFilter
+from emulator.engines.sqlite import ballot_cache
+from emulator.engines.sqlite.ballot_cache import VoterFilter
 from engines.database_files import opened
 from engines.shorthand import END, EVERYWHERE, NOW, cast, choice_of, counts, entries, key
 
@@ -69,8 +69,8 @@ async def test_voters_who_only_read_a_ballot_are_not_taken_for_its_voters(path: 
 
 @pytest.mark.parametrize("url", ["sqlite://", "sqlite://{path}"])
 async def test_full_caches_and_filters_change_no_count(path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(marks, "MAX_HELD", 3)
-    monkeypatch.setattr(marks, "MAX_ADDED", 5)
+    monkeypatch.setattr(ballot_cache, "MAX_HELD", 3)
+    monkeypatch.setattr(ballot_cache, "MAX_ADDED", 5)
     generator, held = random.Random(3), dict[str, str]()
     async with open_engine(url.format(path=path), namespace="main") as engine:
         for _ in range(60):
@@ -138,7 +138,7 @@ def test_a_voter_is_new_to_the_filter_once() -> None:
 
 
 def test_a_full_filter_starts_again_in_a_new_generation(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(marks, "MAX_ADDED", 2)
+    monkeypatch.setattr(ballot_cache, "MAX_ADDED", 2)
     voters = VoterFilter()
 
     assert [(voters.add(1, f"U{number}"), voters.generation) for number in (1, 2, 1)] == [

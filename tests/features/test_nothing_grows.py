@@ -200,7 +200,7 @@ def test_a_crowd_of_new_voters_fills_nothing_beyond_its_limit(tmp_path: Path, mo
         "changes.KEPT",
         "features.identity.directory._MAX_RECORDED",
         "engines.sqlite.documents._MAX_PEEKED",
-        "engines.sqlite.marks.MAX_HELD",
+        "engines.sqlite.ballot_cache.MAX_HELD",
         "limits.id_quota._MAX_CACHED",
         "limits.rate_limit._SWEEP_SIZE",
     ):

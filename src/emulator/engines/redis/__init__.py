@@ -16,18 +16,17 @@ from emulator.engines.pools import Pools, Rosters
 from emulator.engines.records import Record
 from emulator.engines.redis.ballots import RedisBallots
 from emulator.engines.redis.catalog import RedisCatalog
+from emulator.engines.redis.connection import DUMP
 from emulator.engines.redis.documents import RedisDocuments
-from emulator.engines.redis.driver import connection_factory, location_of
 from emulator.engines.redis.keys import namespace_key
 from emulator.engines.redis.logs import RedisLogs
-from emulator.engines.redis.nodes import Nodes
+from emulator.engines.redis.nodes import Nodes, connection_factory, location_of
 from emulator.engines.redis.pipeline import Pipeline
 from emulator.engines.redis.pools import RedisPools, RedisRosters
 from emulator.engines.redis.purge import Purge
 from emulator.engines.redis.records.dump import Dump
 from emulator.engines.redis.records.load import Load
 from emulator.engines.redis.relay import RedisRelay
-from emulator.engines.redis.scripts import DUMP
 from emulator.engines.redis.upgrade import FORMAT, upgrade
 from emulator.engines.upgrades import UPGRADES, Upgrades
 from emulator.errors import EngineError

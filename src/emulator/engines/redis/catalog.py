@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 
 from emulator.engines.base import NEVER, Expired, Key
 from emulator.engines.catalog import Thing
+from emulator.engines.redis.connection import CATALOG
 from emulator.engines.redis.keys import FOREVER, now_arg, parse_expiry, parse_thing
 from emulator.engines.redis.pipeline import Pipeline
-from emulator.engines.redis.scripts import CATALOG
 
 _DOCUMENT: Final = b"d"
 _LISTED: Final = (b"b", b"l")

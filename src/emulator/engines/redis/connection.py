@@ -1,10 +1,17 @@
-"""One connection to the node that has a namespace, opened on first use and reopened after a failure."""
+"""The Lua scripts that run inside Redis, and the connection that runs them.
+
+Each operation is one script call, and so one atomic step. The connection, to the node that has the namespace, is opened
+on first use and reopened after a failure.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Sequence
 from itertools import count
+from pathlib import Path
+from typing import NamedTuple
 
 from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import (
@@ -18,10 +25,46 @@ from redis.exceptions import (
 )
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from emulator.engines.redis.driver import FAILURES, TIMEOUT, Command, Reply, engine_errors, exchange
-from emulator.engines.redis.nodes import LIST_NODES, Address, Nodes
-from emulator.engines.redis.scripts import ALL
+from emulator.engines.redis.nodes import (
+    FAILURES,
+    LIST_NODES,
+    TIMEOUT,
+    Address,
+    Command,
+    Nodes,
+    Reply,
+    engine_errors,
+    exchange,
+)
 from emulator.errors import EngineError
+
+_FOLDER = Path(__file__).with_name("lua")
+
+
+class Script(NamedTuple):
+    text: bytes
+    digest: bytes
+
+
+def _script(*names: str) -> Script:
+    """Return `common.lua` and these files as one script; a file may use what earlier ones define."""
+    text = b"".join((_FOLDER / f"{name}.lua").read_bytes() for name in ("common", *names))
+    return Script(text, hashlib.sha1(text, usedforsecurity=False).hexdigest().encode())
+
+
+DOCUMENTS = _script("documents")
+BALLOTS = _script("ballot_meta", "ballots")
+ENTRIES = _script("ballot_meta", "entries")
+LOGS = _script("logs")
+POOLS = _script("pools")
+ROSTERS = _script("rosters")
+PURGE = _script("purge")
+DUMP = _script("dump")
+LOAD = _script("load")
+CATALOG = _script("catalog")
+
+ALL = (DOCUMENTS, BALLOTS, ENTRIES, LOGS, POOLS, ROSTERS, PURGE, DUMP, LOAD, CATALOG)
+
 
 COOLDOWN = 0.2
 """Seconds after a timeout or a failed connect in which operations fail at once. Otherwise queued operations would wait

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from emulator.engines.base import NEVER, Change, Key
+from emulator.engines.redis.connection import DOCUMENTS
 from emulator.engines.redis.key_locks import KeyLocks, attempts
 from emulator.engines.redis.keys import expiry_arg, now_arg, user_last, user_last_prefix
 from emulator.engines.redis.pipeline import Pipeline, ScriptCall
-from emulator.engines.redis.scripts import DOCUMENTS
 
 _MAX_PEEKS = 250
 _MAX_KEPT = 750

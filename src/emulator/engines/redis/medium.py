@@ -7,9 +7,8 @@ from typing import Final, Self
 from redis.exceptions import ResponseError
 
 from emulator.engines.redis import RedisEngine
-from emulator.engines.redis.driver import connection_factory, engine_errors, exchange
 from emulator.engines.redis.keys import namespace_key, parse_namespace
-from emulator.engines.redis.nodes import LIST_NODES, Address, Nodes
+from emulator.engines.redis.nodes import LIST_NODES, Address, Nodes, connection_factory, engine_errors, exchange
 from emulator.engines.upgrades import UPGRADES, Upgrades
 
 _PATTERN: Final = b"{emulator|*}:*:ends"

@@ -7,10 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from emulator.engines.redis.connection import Connection
-from emulator.engines.redis.driver import Reply
-from emulator.engines.redis.nodes import Nodes
-from emulator.engines.redis.scripts import Script
+from emulator.engines.redis.connection import Connection, Script
+from emulator.engines.redis.nodes import Nodes, Reply
 from emulator.errors import EngineError
 
 MAX_BATCH = 1000

@@ -8,6 +8,7 @@ from typing import Final
 from emulator.bounded_cache import BoundedCache
 from emulator.engines.base import Key
 from emulator.engines.pools import Assignment, Count, Drawn, Holding, Limit, Stock
+from emulator.engines.redis.connection import POOLS, ROSTERS
 from emulator.engines.redis.key_locks import KeyLocks, attempts
 from emulator.engines.redis.keys import (
     expiry_arg,
@@ -20,7 +21,6 @@ from emulator.engines.redis.keys import (
 )
 from emulator.engines.redis.pipeline import Pipeline
 from emulator.engines.redis.records.load import resolve_spent
-from emulator.engines.redis.scripts import POOLS, ROSTERS
 
 MAX_SKIPPED = 500
 """Items that one script call skips."""

@@ -19,9 +19,8 @@ from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import MovedError, ResponseError
 
 from emulator.engines.base import Key
-from emulator.engines.redis.driver import engine_errors
 from emulator.engines.redis.keys import parse_user_last, user_last
-from emulator.engines.redis.nodes import Nodes
+from emulator.engines.redis.nodes import Nodes, engine_errors
 from emulator.engines.redis.pipeline import Pipeline
 from emulator.errors import EngineError
 

@@ -26,8 +26,7 @@ from emulator.engines.sqlite.purge import Purge
 from emulator.engines.sqlite.records.dump import Dump
 from emulator.engines.sqlite.records.load import Load
 from emulator.engines.sqlite.relay import SqliteRelay
-from emulator.engines.sqlite.rewards.lists import Lists, SpentItems
-from emulator.engines.sqlite.rewards.pool_cache import PoolCache
+from emulator.engines.sqlite.rewards.pool_cache import Lists, PoolCache, SpentItems
 from emulator.engines.sqlite.rewards.pools import SqlitePools
 from emulator.engines.sqlite.rewards.rosters import SqliteRosters
 from emulator.engines.sqlite.schema import VERSION

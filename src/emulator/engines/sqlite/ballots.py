@@ -20,10 +20,9 @@ from emulator.engines.base import (
     Tally,
     Terms,
 )
-from emulator.engines.sqlite.ballot_cache import BallotCache, CachedBallot
+from emulator.engines.sqlite.ballot_cache import BallotCache, CachedBallot, Row
 from emulator.engines.sqlite.entries import Readings
 from emulator.engines.sqlite.group_commit import GroupCommit
-from emulator.engines.sqlite.marks import Row
 from emulator.engines.sqlite.namespace_ids import BY_KEY_ALL_CHANNELS, KEY_COLUMNS, LISTED_ORDER, NamespaceIds, Tables
 
 _TOP = "SELECT choice, count FROM tallies WHERE ballot = ? ORDER BY count DESC, since LIMIT ?"

@@ -9,8 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from emulator.engines.sqlite.connection import PAUSES, connect, describe, is_busy
-from emulator.engines.sqlite.corruption import Corruption, examine
-from emulator.engines.sqlite.file_watch import FileWatch
+from emulator.engines.sqlite.corruption import Corruption, FileWatch, examine
 from emulator.engines.upgrades import UPGRADES, Upgrades
 from emulator.errors import EngineError
 

@@ -5,12 +5,18 @@ Redis returns things and their contents in no order, so they are sorted in a tem
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Final
+
+import msgspec
 
 from emulator.engines.base import Entry, Key, Terms
 from emulator.engines.records import (
     ITEMS_PER_RECORD,
+    RANK,
+    TYPES,
     BallotRecord,
     ChoiceRecord,
     DocumentRecord,
@@ -26,7 +32,7 @@ from emulator.engines.records import (
     SpentRecord,
     digest_of,
 )
-from emulator.engines.redis.driver import Reply
+from emulator.engines.redis.connection import DUMP
 from emulator.engines.redis.keys import (
     escaped,
     parse_channel_last,
@@ -35,11 +41,52 @@ from emulator.engines.redis.keys import (
     parse_name_last_prefix,
     parse_user_last,
 )
-from emulator.engines.redis.nodes import Nodes
+from emulator.engines.redis.nodes import Nodes, Reply
 from emulator.engines.redis.pipeline import Pipeline
-from emulator.engines.redis.records.sorting import Row, SortedRecords
-from emulator.engines.redis.scripts import DUMP
 from emulator.errors import EngineError
+
+PAGE: Final = 500
+"""Records between two returns to the event loop."""
+Row = tuple[tuple[object, ...], Record]
+"""A record with its position among those of its type: texts and numbers, up to `_COLUMNS`."""
+
+_COLUMNS: Final = 8
+_NAMES: Final = ", ".join(f"p{number}" for number in range(_COLUMNS))
+_CREATE = f"CREATE TABLE records (rank, {_NAMES}, record, PRIMARY KEY (rank, {_NAMES})) WITHOUT ROWID"
+_ADD = f"INSERT OR REPLACE INTO records VALUES (?, {', '.join('?' * _COLUMNS)}, ?)"
+_DECODERS: Final = [msgspec.msgpack.Decoder(each) for each in TYPES]
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class SortedRecords:
+    def __init__(self) -> None:
+        try:
+            self._connection = sqlite3.connect("", isolation_level=None)
+            self._connection.execute(_CREATE)
+            self._connection.execute("BEGIN")
+        except sqlite3.Error as error:
+            raise EngineError(f"cannot sort a dump: {error}") from error
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Add records with their positions. Redis may return a thing twice; the later one is kept."""
+        padding = ("",) * _COLUMNS
+        try:
+            self._connection.executemany(
+                _ADD,
+                [(RANK[type(record)], *(*at, *padding)[:_COLUMNS], _encode(record)) for at, record in rows],
+            )
+        except sqlite3.Error as error:
+            raise EngineError(f"cannot sort a dump: {error}") from error
+
+    async def pages(self) -> AsyncIterator[Sequence[Record]]:
+        rows = self._connection.execute(f"SELECT rank, record FROM records ORDER BY rank, {_NAMES}")
+        while page := rows.fetchmany(PAGE):
+            yield [_DECODERS[rank].decode(record) for rank, record in page]
+            await asyncio.sleep(0)
+
+    def close(self) -> None:
+        self._connection.close()
+
 
 _LIST_PAGE: Final = 10 * ITEMS_PER_RECORD
 

@@ -28,9 +28,9 @@ from emulator.engines.records import (
     SpentRecord,
     digest_of,
 )
+from emulator.engines.redis.connection import LOAD
 from emulator.engines.redis.keys import channel_last, expiry_arg, name_last, name_last_prefix, user_last
 from emulator.engines.redis.pipeline import Pipeline
-from emulator.engines.redis.scripts import LOAD
 from emulator.errors import EngineError
 
 STEP: Final = 250

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -10,16 +11,59 @@ from typing import Final, NamedTuple
 
 from emulator.engines.records import digest_of
 from emulator.engines.sqlite.connection import FAILURES, describe, explain, is_corruption
-from emulator.engines.sqlite.files.checks import REFERENCE_CHECKS, Check, key_of
+from emulator.engines.sqlite.files.checks import COUNT_CHECKS, REFERENCE_CHECKS, REWARD_CHECKS, Check, key_of
 from emulator.engines.sqlite.files.copying import check_exists, open_read_only
-from emulator.engines.sqlite.files.count_checks import COUNT_CHECKS
 from emulator.engines.sqlite.files.facts import Facts, facts_of
-from emulator.engines.sqlite.files.reward_checks import REWARD_CHECKS
-from emulator.engines.sqlite.files.structure import differences, types_of
 from emulator.engines.sqlite.namespace_ids import UNFINISHED_END
-from emulator.engines.sqlite.schema import VERSION, UnusableDatabase, format_of, writer_of
+from emulator.engines.sqlite.schema import VERSION, UnusableDatabase, format_of, statements_of, writer_of
 from emulator.engines.sqlite.table_list import TABLES
 from emulator.errors import EngineError
+
+_OBJECTS = "SELECT name, type, tbl_name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+_NULLABLE = {("ballots", "definition"), ("lists", "pool")}
+
+
+def differences(connection: sqlite3.Connection, version: int) -> Iterator[tuple[str, str]]:
+    """Yield each table, index, trigger or view that is missing, changed or not part of the format, and why."""
+    expected, found = _structure_of(version), _objects(connection)
+    for name, (kind, table, definition) in expected.items():
+        if name not in found:
+            yield table, f"the {kind} {name} is missing"
+        elif found[name] != (kind, table, definition):
+            yield table, f"the {kind} {name} is not as in format {version}"
+    for name in sorted(found.keys() - expected.keys()):
+        kind, table, _ = found[name]
+        yield table, f"the {kind} {name} is not part of format {version}"
+
+
+def types_of(connection: sqlite3.Connection) -> dict[str, dict[str, str]]:
+    """Return the types that values may have, as a list in SQL, by table and column; only tables of extcli."""
+    known = {name for name, (kind, *_) in _structure_of(1 << 30).items() if kind == "table"}
+    found: dict[str, dict[str, str]] = {}
+    for table, (kind, *_) in _objects(connection).items():
+        if kind == "table" and table in known:
+            columns = connection.execute("SELECT name, type FROM pragma_table_info(?)", (table,)).fetchall()
+            found[table] = {
+                name: f"'{type.lower()}'" + (", 'null'" if (table, name) in _NULLABLE else "") for name, type in columns
+            }
+    return found
+
+
+def _structure_of(version: int) -> dict[str, tuple[str, str, str]]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as empty:
+        empty.create_function("digest_of", 1, digest_of, deterministic=True)
+        for statement in statements_of(version):
+            empty.execute(statement)
+        return _objects(empty)
+
+
+def _objects(connection: sqlite3.Connection) -> dict[str, tuple[str, str, str]]:
+    """Return kind, table and definition of each object, by its name."""
+    return {
+        name: (kind, table, re.sub(r"[\s\"]+", "", definition or "").lower())
+        for name, kind, table, definition in connection.execute(_OBJECTS)
+    }
+
 
 MAX_LISTED: Final = 100
 """Findings of one check."""

@@ -32,7 +32,7 @@ from emulator.engines.records import (
 )
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds, Tables
-from emulator.engines.sqlite.rewards.lists import SpentItems, packed
+from emulator.engines.sqlite.rewards.pool_cache import SpentItems, packed
 from emulator.engines.sqlite.rewards.rosters import ROOT
 from emulator.engines.sqlite.table_list import BALLOTS, LISTS, POOLS, ROSTERS
 from emulator.errors import EngineError

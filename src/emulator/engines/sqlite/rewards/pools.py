@@ -10,8 +10,7 @@ from emulator.engines.base import Key
 from emulator.engines.pools import Assignment, Count, Drawn, Holding, Limit, Stock
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.namespace_ids import BY_KEY, KEY_COLUMNS, NamespaceIds, Tables
-from emulator.engines.sqlite.rewards.lists import ListRow, Lists, SpentItems, packed
-from emulator.engines.sqlite.rewards.pool_cache import ROOT, CachedPool, PoolCache
+from emulator.engines.sqlite.rewards.pool_cache import ROOT, CachedPool, ListRow, Lists, PoolCache, SpentItems, packed
 
 MAX_SKIPPED = 500
 """Items that all pools together skip in one group commit."""

@@ -1,4 +1,4 @@
-"""Merges sorted sources page by page."""
+"""Reads many things in pages: listings from their index, and merges of sorted sources."""
 
 from __future__ import annotations
 
@@ -7,6 +7,12 @@ import heapq
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
+
+from emulator.engines.base import Key
+from emulator.engines.redis.connection import Script
+from emulator.engines.redis.keys import listed_group, listed_range, now_arg, parse_place
+from emulator.engines.redis.nodes import Reply
+from emulator.engines.redis.pipeline import Pipeline
 
 PAGE = 500
 """Rows in a page, which Redis reads in well below a millisecond."""
@@ -67,3 +73,24 @@ def _take(sources: Sequence[_Source[Row]], most: int) -> list[Row]:
             break
         heapq.heapreplace(heap, (source.rows[0][0], index))
     return taken
+
+
+STEP = 50
+"""Things that one script call looks at."""
+
+
+async def listing(
+    pipeline: Pipeline, script: Script, group: Key, *, now: int, limit: int, after: Key | None, matching: str
+) -> list[tuple[Key, list[Reply]]]:
+    """Return up to `limit` keys after `after`, each with what the script's `describe` returns."""
+    found: list[tuple[Key, list[Reply]]] = []
+    first, last = listed_range(group, after)
+    while len(found) < limit:
+        most = STEP if matching else min(STEP, limit - len(found))
+        args = (listed_group(group), first, last, now_arg(now), b"%d" % most, matching.encode())
+        place, *rows = await pipeline.run(script, b"listing", *args)
+        found += [(parse_place(group, row[0]), row[1:]) for row in rows]
+        if not place:
+            break
+        first = b"(" + place
+    return found[:limit]
