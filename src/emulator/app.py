@@ -21,8 +21,8 @@ from emulator.changes import NO_CHANGES, Changes, Commits
 from emulator.clock import Clock
 from emulator.config.extensions import Extension, Extensions
 from emulator.config.settings import Settings
-from emulator.content_list import contents_of
 from emulator.control.calls.service import Calls
+from emulator.control.contents.service import Contents
 from emulator.control.explanations.service import Explanations
 from emulator.control.faults.rules import Known
 from emulator.control.faults.service import FaultPlan
@@ -36,6 +36,7 @@ from emulator.control.seeds.service import Seeds
 from emulator.control.snapshots.service import Snapshots
 from emulator.control.sockets.service import Sockets
 from emulator.control.sockets.subscribers import Subscribers
+from emulator.control.waits.rules import subjects_of
 from emulator.control.waits.service import Waits
 from emulator.engines import open_engine
 from emulator.engines.engine import Engine
@@ -70,6 +71,7 @@ from emulator.http.request import normalize_path
 from emulator.http.uploads import Uploads
 from emulator.ids import NewId, token_id
 from emulator.journal import NO_JOURNAL, Journal, JournalBudget
+from emulator.kind_list import KINDS
 from emulator.limits.id_quota import IdQuota
 from emulator.limits.rate_limit import RateLimits
 from emulator.namespaces.registry import Registry
@@ -207,10 +209,10 @@ class Service:
             engine.pools, engine.rosters, engine.documents, clock, self.polls, directory, self._new_id
         )
         self.transactions = Transactions(
-            engine.documents, clock, self.tokens, self.publisher, settings.environment, directory
+            engine.documents, clock, self.tokens, self.publisher, settings.environment, directory, commits
         )
         self.datastream = Datastream(clock, self.publisher)
-        self.trivia = Trivia(engine.documents, clock, settings.environment, self._lapses)
+        self.trivia = Trivia(engine.documents, clock, settings.environment, self._lapses, commits)
         self.json_stores = JsonStores(engine.documents, clock, id_quota, commits, self.hints)
 
     def _build_control(self) -> None:
@@ -231,15 +233,12 @@ class Service:
         )
         self.snapshots = Snapshots(engine, self.key, clock, settings, version("extcli"), self.control, check_content)
         self.seeds = Seeds(clock, partial(Service._scratch, me), partial(Service._load, me), self.faults.prepare)
-        self.contents = contents_of(engine, clock, settings.environment)
+        self.contents = Contents(engine, clock, KINDS, settings.environment.state_lifetime)
         self.connections = Sockets(lambda: me.gateway.admission.games, lambda: me.gateway.admission.pages, self.changes)
         self.waits = Waits(
             self.changes,
-            self.polls,
-            self.rankings,
-            self.buffers,
-            self.stores,
-            self.json_stores,
+            subjects_of(KINDS),
+            {kind.waits_for.name: kind.measure(self) for kind in KINDS if kind.waits_for and kind.measure},
             Subscribers(self.hub, lambda: len(me.gateway.admission)),
             self.journal,
             matches_of,

@@ -38,6 +38,7 @@ from emulator.features.trivia import http as trivia_http
 from emulator.features.votes import actions as votes_actions
 from emulator.features.votes import http as votes_http
 from emulator.http.endpoint import Endpoint, Offer
+from emulator.kind_list import KINDS
 from emulator.realtime.action import Action, Feed
 
 
@@ -87,8 +88,8 @@ FEATURES: Final = (
     Feature(lambda service: service.control, control_http.control, is_offered=_has_control),
     Feature(lambda service: service.undo, control_http.resets, is_offered=_has_control),
     Feature(lambda service: service.seeds, seeds_http.endpoints, is_offered=_has_control),
-    Feature(lambda service: service.contents, contents_http.endpoints, is_offered=_has_control),
-    Feature(lambda service: service.waits, waits_http.endpoints, is_offered=_has_control),
+    Feature(lambda service: service.contents, contents_http.endpoints_of(KINDS), is_offered=_has_control),
+    Feature(lambda service: service.waits, waits_http.endpoints_of(KINDS), is_offered=_has_control),
     Feature(lambda service: service.calls, calls_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service.connections, sockets_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service.faults, faults_http.endpoints, is_offered=_has_control),

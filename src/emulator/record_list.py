@@ -9,16 +9,8 @@ from typing import Any, Final
 from emulator.auth import signing_key
 from emulator.engines.records import DocumentRecord, Record
 from emulator.errors import BadRequest
-from emulator.features.accumulation import rules as accumulation
-from emulator.features.codes import rules as codes
 from emulator.features.identity import rules as identity
-from emulator.features.pins import rules as pins
-from emulator.features.ranking import rules as ranking
-from emulator.features.stores import rules as stores
-from emulator.features.transactions import rules as transactions
-from emulator.features.trivia import rules as trivia
-from emulator.features.trivia import voters
-from emulator.features.votes import stored as votes
+from emulator.kind_list import KINDS
 from emulator.limits import id_quota
 from emulator.stored import Stored
 
@@ -49,8 +41,9 @@ def check_content(record: Record) -> None:
 
 @cache
 def _checks() -> Mapping[tuple[type[Any], str], Stored]:
-    features = (votes, ranking, accumulation, stores, identity, pins, transactions, codes, trivia, voters)
-    return {(each.type, each.kind): each for part in (*features, id_quota, signing_key) for each in part.STORED}
+    of_kinds = [each for kind in KINDS for each in kind.records]
+    others = (*identity.STORED, *id_quota.STORED, *signing_key.STORED)
+    return {(each.type, each.kind): each for each in (*of_kinds, *others)}
 
 
 def _name_of(record: Record) -> str:

@@ -8,16 +8,16 @@ import httpx
 import pytest
 
 from emulator.clock import Clock
-from emulator.config.environment import SANDBOX
-from emulator.content_list import contents_of
 from emulator.control.contents.rules import Filter
+from emulator.control.contents.service import Contents
 from emulator.engines import open_engine
 from emulator.engines.base import NEVER, CastRequest, Key
+from emulator.kind_list import KINDS
 from support.service import CHANNEL, CLIENT_ID, OTHER_ID, Client, LiveServer
 
 DAY = 86_400_000
-KINDS = ("polls", "rankings", "buffers", "stores", "json_stores", "codes", "pins")
-every_kind = pytest.mark.parametrize("kind", KINDS)
+NAMES = tuple(kind.name for kind in KINDS)
+every_kind = pytest.mark.parametrize("kind", NAMES)
 
 
 def read(live: LiveServer, path: str, **query: object) -> Any:
@@ -57,12 +57,25 @@ def fill(live: LiveServer) -> None:
     broadcaster.post("channel_state", json={"round": 1}).raise_for_status()
     broadcaster.post("json_store?id=score", json={"high": 4}).raise_for_status()
     upload(live, "Hat")
-    request_pin(live)
+    broadcaster.post("link/pin", json={}).raise_for_status()  # creates a link, too
+    buy(viewer, "t1")
+    ask(live, CLIENT_ID, "q1")
+
+
+def buy(viewer: Client, id: str) -> None:
+    viewer.post(
+        "bits/transactions", json={"transactionReceipt": "", "transactionId": id, "sku": "hat"}
+    ).raise_for_status()
+
+
+def ask(live: LiveServer, client_id: str, question: str) -> None:
+    backend = live.client("backend", channel=CHANNEL, client_id=client_id)
+    backend.post("curated_poll_edit", json={"id": question, "name": "Who?"}).raise_for_status()
 
 
 def test_an_empty_service_holds_nothing(live: LiveServer):
-    assert dict.fromkeys(KINDS, 0) == read(live, "contents")
-    for kind in KINDS:
+    assert dict.fromkeys(NAMES, 0) == read(live, "contents")
+    for kind in NAMES:
         assert {"rows": [], "next": "0"} == read(live, f"contents/{kind}")
 
 
@@ -70,7 +83,7 @@ def test_things_are_counted_by_kind(live: LiveServer):
     fill(live)
     member(live, OTHER_ID, "888").post("vote?id=other", json={"value": 3})
 
-    assert {**dict.fromkeys(KINDS, 1), "polls": 2} == read(live, "contents")
+    assert {**dict.fromkeys(NAMES, 1), "polls": 2} == read(live, "contents")
 
 
 @every_kind
@@ -80,11 +93,13 @@ def test_a_row_has_what_a_list_needs_and_no_more(live: LiveServer, kind: str):
 
     (row,) = rows(live, kind)
 
-    lifetimes = {"polls": 7, "rankings": 1, "buffers": 1, "stores": 1, "json_stores": 14, "codes": 90}
-    ends = now + (lifetimes[kind] * DAY if kind in lifetimes else 300_000)
+    lifetimes = {"polls": 7, "json_stores": 14, "codes": 90, "links": 365, "purchases": 30}
+    ends = now + (lifetimes.get(kind, 1) * DAY if kind != "pins" else 300_000)
     assert (now, ends) == (row.pop("latest"), row.pop("expires_at"))
     if kind == "pins":
         assert 16 == len(row.pop("id"))
+    if kind in ("links", "trivia"):
+        assert row.pop("size")
     assert {
         "polls": {"id": "lunch", "client_id": CLIENT_ID, "channel_id": CHANNEL, "count": 1, "status": "active"},
         "rankings": {"id": "color", "client_id": CLIENT_ID, "channel_id": CHANNEL, "count": 1},
@@ -92,7 +107,10 @@ def test_a_row_has_what_a_list_needs_and_no_more(live: LiveServer, kind: str):
         "stores": {"id": "channel_state", "client_id": "", "channel_id": CHANNEL, "size": 11},
         "json_stores": {"id": "score", "client_id": CLIENT_ID, "channel_id": CHANNEL, "size": 10},
         "codes": {"id": "0", "client_id": CLIENT_ID, "channel_id": "", "name": "Hat", "count": 0, "left": 3},
-        "pins": {"client_id": CLIENT_ID, "channel_id": "", "status": "unbound"},
+        "pins": {"client_id": CLIENT_ID, "channel_id": CHANNEL, "status": "bound"},
+        "links": {"id": "link", "client_id": CLIENT_ID, "channel_id": CHANNEL},
+        "trivia": {"id": "trivia", "client_id": CLIENT_ID, "channel_id": ""},
+        "purchases": {"id": "t1", "client_id": CLIENT_ID, "channel_id": CHANNEL, "user": "5551", "name": "hat"},
     }[kind] == row
 
 
@@ -144,6 +162,12 @@ def add(live: LiveServer, kind: str, client_id: str, channel: str, number: int) 
             upload(live, f"set {number}", client_id=client_id)
         case "pins":
             request_pin(live, client_id)
+        case "links":
+            member(live, client_id, f"{channel}{number}", "broadcaster").post("link/pin", json={}).raise_for_status()
+        case "trivia":
+            ask(live, f"{client_id}-{channel}-{number}", "q1")
+        case "purchases":
+            buy(viewer, f"{channel}-{number}")
 
 
 @every_kind
@@ -216,9 +240,18 @@ def test_what_expires_next_is_listed_soonest_first(live: LiveServer):
     pin, *others = coming["next"]
     assert ("pin", now + 300_000, CLIENT_ID) == (pin["kind"], pin["at"], pin["client_id"])
     assert 16 == len(pin["id"])  # of 64 characters
-    assert [("accumulate", 1), ("channel_state", 1), ("rank", 1), ("poll", 7), ("json_store", 14), ("codes", 90)] == [
-        (each["kind"], (each["at"] - now) // DAY) for each in others
-    ]
+    assert [
+        ("accumulate", 1),
+        ("channel_state", 1),
+        ("rank", 1),
+        ("trivia", 1),
+        ("poll", 7),
+        ("json_store", 14),
+        ("outstanding", 30),
+        ("transaction", 30),
+        ("codes", 90),
+        ("link", 365),
+    ] == [(each["kind"], (each["at"] - now) // DAY) for each in others]
     assert [pin] == read(live, "clock/next", limit=1)["next"]
 
 
@@ -227,7 +260,7 @@ def test_what_expires_next_is_what_a_move_of_the_clock_reports(live: LiveServer)
     fill(live)
 
     coming = read(live, "clock/next")["next"]
-    expired = live.advance(100 * DAY)
+    expired = live.advance(400 * DAY)
 
     assert [(each["kind"], each["at"]) for each in coming] == [(each["kind"], each["at"]) for each in expired]
     assert [] == read(live, "clock/next")["next"]
@@ -244,6 +277,6 @@ async def test_a_thing_that_never_expires_is_listed_without_an_end():
     async with open_engine("sqlite://", namespace="main") as engine:
         await engine.ballots.cast(key, CastRequest("U1", "blue"), now=0, expires_at=NEVER)
 
-        page = await contents_of(engine, Clock(), SANDBOX).page("rankings", Filter(client_id=CLIENT_ID), limit=10)
+        page = await Contents(engine, Clock(), KINDS, DAY).page("rankings", Filter(client_id=CLIENT_ID), limit=10)
 
     assert [("color", None)] == [(row.id, row.expires_at) for row in page.rows]

@@ -57,6 +57,25 @@ def test_all_comparisons_of_a_condition_have_to_hold(wait: Wait, viewer):
     assert not wait("poll", count=3, value="0=2,5==2", sum=5)["met"]
 
 
+def test_a_link_a_question_and_a_purchase_are_waited_for(live: LiveServer, wait: Wait, viewer, broadcaster):
+    mark = wait("link", timeout=20)["mark"]
+    backend = live.client("backend", channel=CHANNEL)
+
+    broadcaster.post("link/pin", json={}).raise_for_status()
+    backend.post("curated_poll_edit", json={"id": "q1"}).raise_for_status()
+    purchase = {"transactionReceipt": "", "transactionId": "t1", "sku": "hat"}
+    viewer().post("bits/transactions", json=purchase).raise_for_status()
+
+    for subject in ("link", "trivia", "purchase"):
+        assert (True, {"count": 1}) == _met(wait(subject))
+        assert (True, {"count": 1}) == _met(wait(subject, since=mark))
+        assert not wait(subject, count="=0", timeout=20)["met"]
+
+
+def _met(outcome: dict[str, Any]) -> tuple[bool, dict[str, int]]:
+    return outcome["met"], outcome["found"]
+
+
 def test_the_last_three_changes_say_what_happened(live: LiveServer, wait: Wait, viewer, broadcaster):
     now = live.freeze()
     viewer("1").post("vote?id=other", json={"value": 1})

@@ -6,12 +6,19 @@ from typing import Any
 
 import pytest
 
-from emulator.control.waits.rules import condition_of, count_facts, document_facts, timeout_of
+from emulator.control.waits import rules
+from emulator.control.waits.rules import Condition, count_facts, document_facts, subjects_of, timeout_of
 from emulator.engines.base import Key
 from emulator.errors import BadRequest
+from emulator.kind_list import KINDS
 from emulator.wire import json_codec
 
 SCOPE = {"client_id": "ext", "channel_id": "777"}
+SUBJECTS = subjects_of(KINDS)
+
+
+def condition_of(query: dict[str, str]) -> Condition:
+    return rules.condition_of(query, SUBJECTS)
 
 
 def wanted(**query: str) -> dict[str, str]:
@@ -74,7 +81,7 @@ def test_a_query_names_what_is_wanted(query: dict[str, str], expected: dict[str,
         ({"for_": "store"}, "id: is missing"),
         ({"for_": "store", "id": "channel_state", "path": "a"}, "path: 'a' is not a JSON pointer"),
         ({"for_": "store", "id": "channel_state", "equals": "red"}, "equals: 'red' is not JSON; a text has double"),
-        ({"for_": "pin"}, "id: is missing: issued, used or revoked"),
+        ({"for_": "pin"}, "id: is missing: one of issued, used, revoked"),
         ({"for_": "pin", "id": "lost"}, "id: 'lost' is not one of issued, used, revoked"),
         ({"for_": "broadcast"}, "id: is missing"),
         ({"for_": "poll", "client_id": ""}, "client_id: is missing"),

@@ -137,6 +137,9 @@ GET    /_emulator/contents/stores    contents stores
 GET    /_emulator/contents/json_stores  contents json-stores
 GET    /_emulator/contents/codes     contents codes
 GET    /_emulator/contents/pins      contents pins
+GET    /_emulator/contents/links     contents links
+GET    /_emulator/contents/trivia    contents trivia
+GET    /_emulator/contents/purchases contents purchases
 GET    /_emulator/wait               expect sockets --count =0
 GET    /_emulator/parity             expect parity pin-guesses
 GET    /_emulator/explain            explain

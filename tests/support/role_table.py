@@ -147,6 +147,9 @@ GET    /_emulator/contents/stores
 GET    /_emulator/contents/json_stores
 GET    /_emulator/contents/codes
 GET    /_emulator/contents/pins
+GET    /_emulator/contents/links
+GET    /_emulator/contents/trivia
+GET    /_emulator/contents/purchases
 GET    /_emulator/wait?for=sockets&timeout=0
 GET    /_emulator/sockets
 POST   /_emulator/sockets/close {"all": true}

@@ -6,16 +6,15 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, Final
 
-from msgspec import to_builtins
-
 from emulator.dashboard.screen import Service
 from emulator.dashboard.screens.faults import effect_of, is_over
 from emulator.errors import Conflict, EngineError
+from emulator.kind_list import KINDS
 from emulator.observability.request_context import DEFAULT_NAMESPACE as DEFAULT
 
 GROUPS: Final = {
     "": ("overview",),
-    "Data": ("polls", "rankings", "buffers", "stores", "codes", "pins"),
+    "Data": tuple(dict.fromkeys(kind.screen for kind in KINDS if kind.screen)),
     "Live": ("requests", "broadcasts", "sockets", "rig"),
     "Control": ("clock", "faults", "namespaces"),
 }
@@ -31,8 +30,9 @@ async def frame_of(service: Service) -> dict[str, Any]:
     counts: dict[str, int] = {}
     names: list[str] = []
     with suppress(EngineError):
-        counts = to_builtins(await service.contents.counts())
-        counts["stores"] += counts.pop("json_stores")
+        held = await service.contents.counts()
+        for kind in KINDS:
+            counts[kind.screen] = counts.get(kind.screen, 0) + held[kind.name]
         names = await service.namespaces.latest() if service.namespaces is not None else []
     faults, now = [], service.clock.now()
     with suppress(Conflict):  # several processes have none

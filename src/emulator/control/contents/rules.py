@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 import msgspec
@@ -18,32 +18,10 @@ MAX_COUNT: Final = 10_000
 """The highest count. There may be more."""
 FIRST: Final = "0"
 """The cursor of the first page. As the cursor of the next page it says that there is none."""
-PIN_KIND: Final = "pin"
 _DIGEST_LENGTH: Final = 16
 """Characters of a PIN's digest that are shown."""
 _PAST_ALL: Final = "\U0010ffff"
 """Sorts after every channel."""
-
-
-class Shape(Enum):
-    """The shape of data in which a kind is stored."""
-
-    BALLOTS = "ballots"
-    LOGS = "logs"
-    DOCUMENTS = "documents"
-    POOLS = "pools"
-
-
-class Kind(NamedTuple):
-    """One of the lists."""
-
-    stored_as: tuple[str, ...]
-    """The kinds of the keys."""
-    shape: Shape
-    lifetime: int
-    """A thing expires this long after its latest change, in ms; `NEVER` if it does not."""
-    has_status: bool = False
-    """Whether a definition may say that a ballot is pending or has ended."""
 
 
 class Content(Struct, kw_only=True):
@@ -56,9 +34,9 @@ class Content(Struct, kw_only=True):
     channel_id: str
     """Empty for a thing of no channel."""
     user: str | UnsetType = UNSET
-    """The opaque id of the user of a viewer store."""
+    """The opaque id of the user of a viewer store; of a purchase, the buyer."""
     name: str | UnsetType = UNSET
-    """The name of a code set."""
+    """The name of a code set; of a purchase, the product."""
     status: str | UnsetType = UNSET
     """Of a poll: `pending`, `active` or `expired`. Of a PIN: `bound` to a channel or `unbound`."""
     disabled: bool | UnsetType = UNSET
@@ -68,7 +46,7 @@ class Content(Struct, kw_only=True):
     left: int | UnsetType = UNSET
     """The codes of a set that were not reached yet."""
     size: int | UnsetType = UNSET
-    """Bytes of a store."""
+    """Bytes of a store, of a channel's links, or of the questions of an extension."""
     latest: int
     """Unix ms of the latest change; 0 if unknown."""
     expires_at: int | None
@@ -81,18 +59,6 @@ class ContentPage(Struct):
     rows: list[Content]
     next: str
     """The cursor of the next page; `0` if there is none."""
-
-
-class Counts(Struct):
-    """How many things of each kind the service holds; 10,000 may mean more."""
-
-    polls: int
-    rankings: int
-    buffers: int
-    stores: int
-    json_stores: int
-    codes: int
-    pins: int
 
 
 class Coming(Struct):
@@ -155,10 +121,10 @@ def latest_change(expires_at: int, lifetime: int) -> int:
     return 0 if NEVER in (expires_at, lifetime) else max(0, expires_at - lifetime)
 
 
-def coming(expiry: Expired) -> Coming:
-    """Return an expiry as the API shows it."""
+def coming(expiry: Expired, secret: Collection[str]) -> Coming:
+    """Return an expiry as the API shows it. `secret` has the kinds of keys whose names are not shown."""
     key = expiry.key
-    name = digest_of(key) if key.kind == PIN_KIND else key.name or key.user or key.channel or key.owner
+    name = digest_of(key) if key.kind in secret else key.name or key.user or key.channel or key.owner
     return Coming(key.kind, name, expiry.at, key.owner, key.channel or "")
 
 

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from emulator.clock import Clock
 from emulator.control.contents.rules import (
     FIRST,
     MAX_COUNT,
-    PIN_KIND,
     ComingExpiries,
     Content,
     ContentPage,
-    Counts,
     Filter,
-    Kind,
-    Shape,
     after,
     checked_rows,
     coming,
@@ -31,6 +27,7 @@ from emulator.control.contents.rules import (
 from emulator.engines.base import NEVER, Key, ListedBallot
 from emulator.engines.catalog import Thing
 from emulator.engines.engine import Engine
+from emulator.kinds import Kind, Shape
 from emulator.limits.id_quota import is_quota_record
 
 T = TypeVar("T")
@@ -43,48 +40,27 @@ _MAX_OWNERS: Final = 200
 """Extensions whose polls, rankings or buffers one call looks at."""
 
 
-class PollStatus(Protocol):
-    @property
-    def status(self) -> str: ...
-
-    @property
-    def disabled(self) -> bool | UnsetType: ...
-
-
-class Pin(Protocol):
-    @property
-    def channel_id(self) -> str: ...
-
-
-class CodeSet(Protocol):
-    @property
-    def name(self) -> str: ...
-
-
 @dataclass(eq=False, repr=False)
 class Contents:
     """What one service holds."""
 
     _engine: Engine
     _clock: Clock
-    _kinds: Mapping[str, Kind]
-    """By the name of the list."""
-    _poll_of: Callable[..., PollStatus]
-    """Takes a listed ballot, and `now` in ms."""
-    _pin_of: Callable[[bytes], Pin]
-    _code_set_of: Callable[[bytes], CodeSet]
+    kinds: Sequence[Kind]
+    _state_lifetime: int
+    """How long a state store lives after its latest change, in ms."""
 
     def __post_init__(self) -> None:
         self.started_at = self._clock.now()
         """When this service started, in Unix ms by its clock."""
+        self._kinds = {kind.name: kind for kind in self.kinds}
+        self._secret = {name for kind in self.kinds if kind.has_secret_names for name in kind.stored_as}
 
-    async def counts(self) -> Counts:
+    async def counts(self) -> dict[str, int]:
         """Return how many things of each kind there are, up to 10,000 each."""
-        stored = [name for kind in self._kinds.values() for name in kind.stored_as]
+        stored = [name for kind in self.kinds for name in kind.stored_as]
         found = await self._engine.catalog.count(stored, now=self._clock.now(), most=MAX_COUNT)
-        return Counts(
-            **{name: min(MAX_COUNT, sum(found[each] for each in kind.stored_as)) for name, kind in self._kinds.items()}
-        )
+        return {kind.name: min(MAX_COUNT, sum(found[each] for each in kind.stored_as)) for kind in self.kinds}
 
     async def page(self, name: str, only: Filter = NO_FILTER, *, limit: int, cursor: str = FIRST) -> ContentPage:
         """Return up to 200 things of a kind. Raises `BadRequest`.
@@ -107,7 +83,7 @@ class Contents:
         """Return the next things to expire, at most 200. Raises `BadRequest`."""
         limit, now, found = checked_rows(limit), self._clock.now(), []
         async for page in self._engine.catalog.upcoming(now=now):
-            found += [coming(each) for each in page if not is_quota_record(each.key)]
+            found += [coming(each, self._secret) for each in page if not is_quota_record(each.key)]
             if len(found) >= limit:
                 break
         return ComingExpiries(now, found[:limit])
@@ -118,17 +94,14 @@ class Contents:
 
     def _of_ballot(self, kind: Kind, ballot: ListedBallot) -> Content:
         key, casts, expires_at, _ = ballot
-        latest = latest_change(expires_at, kind.lifetime) if casts else 0
-        content = Content(**_where(key), count=casts, latest=latest, expires_at=_shown(expires_at))
-        if kind.has_status:
-            poll = self._poll_of(ballot, now=self._clock.now())
-            content.status, content.disabled = poll.status, poll.disabled
-        return content
+        latest = self._latest(kind, expires_at) if casts else 0
+        facts = kind.facts(ballot, self._clock.now()) if kind.facts else {}
+        return Content(**_where(key), count=casts, latest=latest, expires_at=_shown(expires_at), **facts)
 
     async def _logs(self, kind: Kind, only: Filter, limit: int, start: Key | None) -> Found:
         found, rest = await self._of_owners(self._engine.logs.listing, kind.stored_as[0], only, limit, start)
         return [
-            (key, Content(**_where(key), count=entries, latest=latest, expires_at=latest + kind.lifetime))
+            (key, Content(**_where(key), count=entries, latest=latest, expires_at=latest + self._lifetime(kind)))
             for key, entries, latest in found
         ], rest
 
@@ -152,39 +125,20 @@ class Contents:
         return found, cursor_after_owner(kind, owner) if len(owners) == _MAX_OWNERS else FIRST
 
     async def _documents(self, kind: Kind, only: Filter, limit: int, start: Key | None) -> Found:
-        things = await self._find(kind, only, limit, start)
-        if kind.stored_as == (PIN_KIND,):
-            return await self._pins(kind, things), FIRST
-        return [
-            (
-                key,
-                Content(
-                    **_where(key),
-                    user=key.user or UNSET,
-                    size=size,
-                    latest=latest_change(expires_at, kind.lifetime),
-                    expires_at=_shown(expires_at),
-                ),
-            )
-            for key, expires_at, size in things
-        ], FIRST
-
-    async def _pins(self, kind: Kind, things: Sequence[Thing]) -> list[tuple[Key, Content]]:
-        texts = await self._engine.documents.read([key for key, _, _ in things], now=self._clock.now())
+        things, now = await self._find(kind, only, limit, start), self._clock.now()
+        values = await self._engine.documents.read([key for key, _, _ in things], now=now) if kind.facts else {}
         found = []
-        for key, expires_at, _ in things:
-            if key in texts:
-                channel_id = self._pin_of(texts[key]).channel_id
-                content = Content(
-                    id=digest_of(key),
-                    client_id=key.owner,
-                    channel_id=channel_id,
-                    status="bound" if channel_id else "unbound",
-                    latest=latest_change(expires_at, kind.lifetime),
-                    expires_at=_shown(expires_at),
-                )
-                found.append((key, content))
-        return found
+        for key, expires_at, size in things:
+            row: dict[str, Any] = _where(key) | {"user": key.user or UNSET, "size": size}
+            if kind.has_secret_names:
+                row["id"] = digest_of(key)
+            if kind.facts:
+                if key not in values:
+                    continue
+                row |= kind.facts(values[key], now)
+            latest = self._latest(kind, expires_at)
+            found.append((key, Content(**row, latest=latest, expires_at=_shown(expires_at))))
+        return found, FIRST
 
     async def _pools(self, kind: Kind, only: Filter, limit: int, start: Key | None) -> Found:
         things = await self._find(kind, only, limit, start)
@@ -195,16 +149,22 @@ class Contents:
                 key,
                 Content(
                     **_where(key),
-                    name=self._code_set_of(stocks[key].note).name,
                     count=counts[key].handed,
                     left=counts[key].left,
-                    latest=latest_change(expires_at, kind.lifetime),
+                    latest=self._latest(kind, expires_at),
                     expires_at=_shown(expires_at),
+                    **(kind.facts(stocks[key].note, now) if kind.facts else {}),
                 ),
             )
             for key, expires_at, _ in things
             if key in stocks and key in counts
         ], FIRST
+
+    def _lifetime(self, kind: Kind) -> int:
+        return self._state_lifetime if kind.lifetime is None else kind.lifetime
+
+    def _latest(self, kind: Kind, expires_at: int) -> int:
+        return latest_change(expires_at, self._lifetime(kind))
 
     async def _find(self, kind: Kind, only: Filter, limit: int, start: Key | None) -> list[Thing]:
         return await self._engine.catalog.things(

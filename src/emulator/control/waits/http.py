@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
-from emulator.control.waits.rules import DEFAULT_TIMEOUT, FILTERS, MAX_TIMEOUT, SUBJECTS
+from emulator.control.waits.rules import DEFAULT_TIMEOUT, FILTERS, MAX_TIMEOUT, subjects_of
 from emulator.control.waits.service import Outcome, Waits
 from emulator.http.call import Call
-from emulator.http.endpoint import Audience, Parameter, endpoint
+from emulator.http.endpoint import Audience, Endpoint, Parameter, endpoint
+from emulator.kinds import Kind
 
 _OWN: Final = {"user", "path"}
 """Filters that other conditions have, too."""
 _PARAMETERS = (
-    Parameter("for", f"What the condition is about: {', '.join(SUBJECTS)}."),
     Parameter(
         "id",
         "The id of the poll, ranking, buffer or JSON store; the store's name; the event; the topic; "
@@ -21,7 +22,7 @@ _PARAMETERS = (
     Parameter("client_id", "The extension. Sockets and the journal need none."),
     Parameter("channel_id", "The channel; all together when absent."),
     Parameter("user", "The user of a viewer store, or of the entries of the journal."),
-    Parameter("count", "Votes, answers, entries, events or sockets: 3 for at least three, =3 for exactly three."),
+    Parameter("count", "Votes, answers, entries, events, sockets…: 3 for at least three, =3 for exactly three."),
     Parameter("value", "Votes for values of a poll: 0=2,1==3 for at least two and exactly three."),
     Parameter("sum", "The sum of the values of a poll, as `count`."),
     Parameter("key", "An answer of a ranking."),
@@ -35,10 +36,20 @@ _PARAMETERS = (
 )
 
 
-@endpoint("GET", "/_emulator/wait", audience=Audience.CONTROL, query=_PARAMETERS, answer=Outcome, held=True)
-async def wait(waits: Waits, call: Call) -> Outcome:
-    """Wait until a condition is met. At the timeout, `met` is false."""
-    return await waits.wait(call.query)
+def endpoints_of(kinds: Iterable[Kind]) -> tuple[Endpoint[Waits], ...]:
+    """Return the endpoint with the subjects of these kinds."""
+    about = Parameter("for", f"What the condition is about: {', '.join(subjects_of(kinds))}.")
 
+    @endpoint(
+        "GET",
+        "/_emulator/wait",
+        audience=Audience.CONTROL,
+        query=(about, *_PARAMETERS),
+        answer=Outcome,
+        held=True,
+    )
+    async def wait(waits: Waits, call: Call) -> Outcome:
+        """Wait until a condition is met. At the timeout, `met` is false."""
+        return await waits.wait(call.query)
 
-endpoints: Final = (wait,)
+    return (wait,)

@@ -9,11 +9,11 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from emulator.callers import GLOBAL
 from emulator.changes import KEPT
 from emulator.clock import MINUTE
 from emulator.control.waits.comparisons import MISSING, AtLeast, Comparison, Equal, Exactly, Present, comparison
 from emulator.engines.base import Key
+from emulator.kinds import Kind, Subject
 from emulator.wire.refusals import invalid_parameter, missing_parameter
 from emulator.wire.text import checked_text
 
@@ -27,35 +27,18 @@ FILTERS: Final = frozenset({"status", "path", "method", "role", "user", "kind", 
 """Parameters that select entries of the journal, beside the client id and the channel."""
 
 
-class Subject(NamedTuple):
-    """What a condition is about."""
-
-    kind: str
-    """The kind of its changes in the record, if they all have the same."""
-    parameters: frozenset[str]
-    """What a query may say about it, beside `COMMON`."""
-    id: str = ""
-    """The id if the query has none; empty if it must have one."""
-    needs_client: bool = True
-    shared: str | None = None
-    """The beginning of the ids that all channels share, if they have no channel; `None` if no ids are shared."""
-
-
-SUBJECTS: Final[Mapping[str, Subject]] = {
-    "poll": Subject("poll", frozenset({"count", "value", "sum"}), "default", shared=GLOBAL),
-    "rank": Subject("rank", frozenset({"count", "key", "score"}), "default", shared=GLOBAL),
-    "accumulate": Subject("accumulate", frozenset({"count", "latest"}), "default"),
-    "store": Subject("", frozenset({"path", "equals", "user"}), shared=""),
-    "json_store": Subject("json_store", frozenset({"path", "equals"}), "default", shared="global"),
-    "pin": Subject("pin", frozenset({"count"}), shared=""),
-    "broadcast": Subject("event", frozenset({"count"})),
-    "sockets": Subject("socket", frozenset({"count"}), "connected", needs_client=False),
-    "journal": Subject("", frozenset({"count", *FILTERS}), "*", needs_client=False),
-}
+_OTHERS: Final = (
+    Subject("broadcast", "event", frozenset({"count"}), is_stored=False),
+    Subject("sockets", "socket", frozenset({"count"}), "connected", needs_client=False),
+    Subject("journal", "", frozenset({"count", *FILTERS}), "*", needs_client=False),
+)
+"""What a condition may be about that is not a thing in storage."""
 COMMON: Final = frozenset({"for", "id", "client_id", "channel_id", "timeout", "since"})
-RECORDED: Final = frozenset({"pin", "broadcast"})
-"""Subjects that the service does not store, so that only the record of changes can answer."""
-PIN_EVENTS: Final = ("issued", "used", "revoked")
+
+
+def subjects_of(kinds: Iterable[Kind]) -> Mapping[str, Subject]:
+    """Return what a condition may be about, by name."""
+    return {each.name: each for each in (*(kind.waits_for for kind in kinds if kind.waits_for), *_OTHERS)}
 
 
 class Check(NamedTuple):
@@ -74,7 +57,7 @@ class Check(NamedTuple):
 class Condition:
     """What a caller waits for."""
 
-    subject: str
+    subject: Subject
     id: str
     client_id: str
     channel: str | None
@@ -87,12 +70,12 @@ class Condition:
     @property
     def kind(self) -> str:
         """The kind of the changes that may meet it."""
-        return SUBJECTS[self.subject].kind or self.id
+        return self.subject.kind or self.id
 
     def concerns(self, key: Key) -> bool:
         """Whether a change of this key counts."""
-        named = self.subject in ("store", "pin") or key.name == self.id
-        shared = SUBJECTS[self.subject].shared
+        named = not self.subject.is_named or key.name == self.id
+        shared = self.subject.shared
         is_shared = not key.channel and shared is not None and self.id.startswith(shared)
         here = self.channel is None or key.channel == self.channel or is_shared
         return named and here and key.owner in ("", self.client_id)
@@ -105,18 +88,18 @@ class Condition:
         return all(check.wanted.accepts(found.get(check.name, MISSING)) for check in self.checks)
 
 
-def condition_of(query: Mapping[str, str]) -> Condition:
+def condition_of(query: Mapping[str, str], subjects: Mapping[str, Subject]) -> Condition:
     """Return the condition that a query names. Raises `BadRequest` naming the parameter."""
     name = query.get("for", "")
-    subject = SUBJECTS.get(name)
+    subject = subjects.get(name)
     if subject is None:
-        raise invalid_parameter("for", name, f"one of {', '.join(SUBJECTS)}")
+        raise invalid_parameter("for", name, f"one of {', '.join(subjects)}")
     _check_names(query, name, subject.parameters)
     id = query.get("id") or subject.id
     if not id:
-        raise missing_parameter("id", "issued, used or revoked" if name == "pin" else "the name")
-    if name == "pin" and id not in PIN_EVENTS:
-        raise invalid_parameter("id", id, f"one of {', '.join(PIN_EVENTS)}")
+        raise missing_parameter("id", f"one of {', '.join(subject.events)}" if subject.events else "the name")
+    if subject.events and id not in subject.events:
+        raise invalid_parameter("id", id, f"one of {', '.join(subject.events)}")
     client_id = query.get("client_id", "")
     if subject.needs_client and not client_id:
         raise missing_parameter("client_id", "the extension that the condition is about")
@@ -124,10 +107,10 @@ def condition_of(query: Mapping[str, str]) -> Condition:
         if query.get(text):
             checked_text(query[text], _MAX_LENGTH, reason=f"Malformed {text} parameter", name=text)
     since = _since(query, name)
-    checks = tuple(_checks(name, query, since))
-    if since is not None or name in RECORDED:
+    checks = tuple(_checks(subject, query, since))
+    if since is not None or not subject.is_stored:
         _check_countable(checks)
-    return Condition(name, id, client_id, query.get("channel_id") or None, query.get("user", ""), since, checks)
+    return Condition(subject, id, client_id, query.get("channel_id") or None, query.get("user", ""), since, checks)
 
 
 def _check_countable(checks: Iterable[Check]) -> None:
@@ -157,8 +140,8 @@ def _since(query: Mapping[str, str], subject: str) -> int | None:
     return int(text)
 
 
-def _checks(subject: str, query: Mapping[str, str], since: int | None) -> Iterator[Check]:
-    if subject in ("store", "json_store"):
+def _checks(subject: Subject, query: Mapping[str, str], since: int | None) -> Iterator[Check]:
+    if "path" in subject.parameters and "equals" in subject.parameters:
         equals = query.get("equals", "")
         wanted = Equal(_json("equals", equals)) if equals else Present()
         path = _pointer(query.get("path", ""))

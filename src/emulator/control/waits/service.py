@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -17,15 +17,14 @@ from emulator.control.waits.entries import EntryCount, Select
 from emulator.control.waits.refusals import mark_unusable, several_workers
 from emulator.control.waits.rules import (
     FILTERS,
-    RECORDED,
     Condition,
     condition_of,
     count_facts,
     document_facts,
     timeout_of,
 )
-from emulator.errors import NotFound
 from emulator.journal import DELIVERY, Entry, Journal
+from emulator.kinds import Measure, Subject
 
 _LISTED: Final = 3
 """Changes in an answer."""
@@ -66,31 +65,6 @@ class Outcome(Struct):
     """The mark of the latest change, for the next `since`."""
 
 
-class Polls(Protocol):
-    async def counts(self, caller: Caller, channel: str | None, poll_id: str) -> Mapping[str, int]:
-        """Return the votes by value."""
-
-
-class Rankings(Protocol):
-    async def counts(self, caller: Caller, channel: str | None, ranking_id: str) -> Mapping[str, int]:
-        """Return the users by answer."""
-
-
-class Buffers(Protocol):
-    async def summary(self, caller: Caller, channel: str | None, buffer_id: str) -> tuple[int, bytes]:
-        """Return the number of entries, and the newest as JSON; empty if there is none."""
-
-
-class Stores(Protocol):
-    async def find(self, name: str, caller: Caller, channel: str | None, user_id: str) -> bytes | None:
-        """Return a store by its name, or `None` if it was never written. Raises `BadRequest`."""
-
-
-class JsonStores(Protocol):
-    async def read(self, caller: Caller, channel: str | None, store_id: str) -> bytes:
-        """Return a JSON store. Raises `NotFound`."""
-
-
 Sockets = Callable[[str, str, str | None], int]
 """Counts the open sockets, or the subscribers of a topic, by client id and channel. Raises `BadRequest`."""
 
@@ -100,11 +74,9 @@ class Waits:
     """Waits for conditions. `has_peers` states that this is one of several processes of the same service."""
 
     _changes: Changes
-    _polls: Polls
-    _rankings: Rankings
-    _buffers: Buffers
-    _stores: Stores
-    _json_stores: JsonStores
+    _subjects: Mapping[str, Subject]
+    _measures: Mapping[str, Measure]
+    """By subject, for those that are stored."""
     _sockets: Sockets
     _journal: Journal
     _select: Select
@@ -118,7 +90,7 @@ class Waits:
 
         The timeout is real time, whatever the service's clock.
         """
-        condition = condition_of(query)
+        condition = condition_of(query, self._subjects)
         deadline = monotonic() + timeout_of(query.get("timeout", "")) / SECOND
         entries = self._entries(condition, query)
         if entries is None:
@@ -142,16 +114,16 @@ class Waits:
 
     def _entries(self, condition: Condition, query: Mapping[str, str]) -> EntryCount | None:
         """Return the counter of a condition about the journal; `None` for any other condition."""
-        if condition.subject != "journal":
+        if condition.subject.name != "journal":
             return None
         filters = {name: value for name, value in query.items() if name in (*FILTERS, "client_id", "channel_id")}
         return EntryCount(self._journal, self._select, filters, condition.id, condition.since)
 
     def _check(self, condition: Condition) -> None:
         """Refuse what this process cannot know."""
-        if self.has_peers and (condition.since is not None or condition.subject in (*RECORDED, "sockets")):
+        since, subject = condition.since, condition.subject
+        if self.has_peers and (since is not None or not subject.is_stored or subject.name == "sockets"):
             raise several_workers()
-        since = condition.since
         if since is None:
             return
         if since > self._changes.mark:
@@ -162,43 +134,25 @@ class Waits:
 
     async def _found(self, condition: Condition) -> dict[str, Any]:
         """Return what the checks of a condition find now."""
-        subject, id, channel = condition.subject, condition.id, condition.channel
+        subject, id, checks = condition.subject, condition.id, condition.checks
+        if subject.name == "sockets":
+            return count_facts(checks, {"": self._sockets(id, condition.client_id, condition.channel)})
+        if not subject.is_stored:
+            return count_facts(checks, self._noted(condition))
         caller = Caller(condition.client_id, Role.ADMIN, None, None, "A-admin")
-        checks = condition.checks
-        if subject == "sockets":
-            return count_facts(checks, {"": self._sockets(id, condition.client_id, channel)})
-        if subject == "store":
-            text = await self._stores.find(id, caller, channel, condition.user)
-            return document_facts(checks, text) | self._writes(condition)
-        if subject == "json_store":
-            try:
-                text = await self._json_stores.read(caller, channel, id)
-            except NotFound:
-                text = None
-            return document_facts(checks, text) | self._writes(condition)
-        latest: dict[str, Any] = {}
-        counts: Mapping[str, int] = {}
-        if subject == "accumulate":
-            count, newest = await self._buffers.summary(caller, channel, id)
-            counts = {"": count}
-            latest = {"latest": msgspec.json.decode(newest)} if newest else {}
-        if condition.since is not None or subject in RECORDED:
-            counts = self._noted(condition)
-        elif subject == "poll":
-            counts = await self._polls.counts(caller, channel, id)
-        elif subject == "rank":
-            counts = await self._rankings.counts(caller, channel, id)
-        return count_facts(checks, counts) | latest
-
-    def _writes(self, condition: Condition) -> dict[str, int]:
-        """Return the number of writes of a store after the mark, if there is one."""
-        return {} if condition.since is None else {"writes": sum(self._noted(condition).values())}
+        counts, newest, document = await self._measures[subject.name](caller, condition.channel, id, condition.user)
+        latest = {"latest": msgspec.json.decode(newest)} if newest else {}
+        if condition.since is None:
+            return count_facts(checks, counts) | document_facts(checks, document) | latest
+        noted = self._noted(condition)
+        writes = {"writes": sum(noted.values())}
+        return count_facts(checks, noted) | document_facts(checks, document) | writes | latest
 
     def _noted(self, condition: Condition) -> dict[str, int]:
         """Count the changes after the mark that add something, by value."""
         counts: dict[str, int] = {}
         for change in self._changes.since(condition.since or 0, condition.kind, condition.concerns):
-            if change.did == condition.id if condition.subject == "pin" else change.did not in _NOT_COUNTED:
+            if change.did == condition.id if condition.subject.events else change.did not in _NOT_COUNTED:
                 value = "" if change.value is None else str(change.value)
                 counts[value] = counts.get(value, 0) + change.times
         return counts

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import Raw, Struct
@@ -13,8 +14,9 @@ from emulator.changes import Change, Commits
 from emulator.clock import DAY, Clock, clamp_instant
 from emulator.engines.base import Key, Logs
 from emulator.features.accumulation.refusals import document_too_large
-from emulator.features.accumulation.rules import LIMIT, BufferEntry
+from emulator.features.accumulation.rules import LIMIT, STORED, BufferEntry
 from emulator.hints import Hints
+from emulator.kinds import Kind, Measured, Shape, Subject
 from emulator.limits.id_quota import IdQuota
 from emulator.limits.pages import Page
 from emulator.wire import json_codec
@@ -86,14 +88,13 @@ class Buffers:
             await self._hints.absent(key)
         return Entries(latest, ([item.value for item in page] async for page in pages))
 
-    async def summary(self, caller: Caller, channel: str | None, buffer_id: str) -> tuple[int, bytes]:
-        """Return the number of entries, and the data of the newest as JSON; empty if there is none."""
+    async def measured(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         count, newest = 0, b""
-        async for page in (await self.read(caller, channel, buffer_id, 0)).pages:
+        async for page in (await self.read(caller, channel, id, 0)).pages:
             if page and not count:
                 newest = bytes(msgspec.json.decode(page[0], type=BufferEntry).data)
             count += len(page)
-        return count, newest
+        return Measured({"": count}, newest)
 
     async def listing(self, caller: Caller, channel: str | None, page: Page) -> BufferList:
         """Return a page of the buffers with entries of a channel, or of all channels."""
@@ -114,3 +115,16 @@ def _checked_blob(value: object) -> bytes:
     if len(blob) >= LIMIT:
         raise document_too_large(size=len(blob), limit=LIMIT)
     return blob
+
+
+BUFFERS: Final = Kind(
+    "buffers",
+    "the buffers, with their entries",
+    ("accumulate",),
+    Shape.LOGS,
+    LIFETIME,
+    "buffers",
+    STORED,
+    waits_for=Subject("accumulate", "accumulate", frozenset({"count", "latest"}), "default"),
+    measure=attrgetter("buffers.measured"),
+)

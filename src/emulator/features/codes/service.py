@@ -17,6 +17,7 @@ from emulator.features.codes.refusals import name_in_use, no_such_prize
 from emulator.features.codes.rules import (
     LIFETIME,
     MAX_SETS,
+    STORED,
     CodeSet,
     GrantBody,
     NamesBody,
@@ -29,6 +30,7 @@ from emulator.features.codes.rules import (
 )
 from emulator.features.codes.uploads import Upload
 from emulator.ids import NewId, token_id
+from emulator.kinds import Kind, Shape
 from emulator.observability.audit import audit
 from emulator.wire import json_codec
 
@@ -179,3 +181,19 @@ def _sets_of(stocks: Mapping[Key, Stock]) -> dict[int, CodeSet]:
     """Return the sets by index, in index order."""
     sets = {int(key.name): msgspec.json.decode(stock.note, type=CodeSet) for key, stock in stocks.items()}
     return dict(sorted(sets.items()))
+
+
+def _name(note: bytes, now: int) -> dict[str, object]:
+    return {"name": msgspec.json.decode(note, type=CodeSet).name}
+
+
+CODES: Final = Kind(
+    "codes",
+    "the code sets, with the codes handed out. Never a code",
+    ("codes",),
+    Shape.POOLS,
+    LIFETIME,
+    "codes",
+    STORED,
+    _name,
+)

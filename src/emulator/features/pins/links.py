@@ -9,6 +9,7 @@ import msgspec
 from emulator.auth.refusals import ended_link
 from emulator.auth.tokens import Tokens
 from emulator.callers import Caller, Grant
+from emulator.changes import Change, Commits
 from emulator.clock import Clock
 from emulator.engines.base import Documents, Key
 from emulator.errors import ServiceError
@@ -20,10 +21,11 @@ from emulator.wire import json_codec
 class Links:
     """The links of all channels. Each belongs to the secret that admitted it, and ends with it."""
 
-    def __init__(self, documents: Documents, clock: Clock, tokens: Tokens, new_id: NewId) -> None:
+    def __init__(self, documents: Documents, clock: Clock, tokens: Tokens, commits: Commits, new_id: NewId) -> None:
         self._documents = documents
         self._clock = clock
         self._tokens = tokens
+        self._commits = commits
         self._new_id = new_id
 
     async def current(self, client_id: str, channel_id: str) -> list[Link]:
@@ -69,6 +71,8 @@ class Links:
         link = self._find(client_id, _unexpired(written[key], now), grant)
         if link is None:  # the secret was retired during the write
             raise error()
+        if link.id == new.id:
+            await self._commits.committed(Change(key, "linked", at=now))
         return link
 
     async def end(self, client_id: str, channel_id: str) -> bool:
@@ -76,7 +80,11 @@ class Links:
 
         Return whether there was one.
         """
-        return await self._documents.drop([link_key(client_id, channel_id)], now=self._clock.now()) > 0
+        key = link_key(client_id, channel_id)
+        ended = await self._documents.drop([key], now=self._clock.now()) > 0
+        if ended:
+            await self._commits.committed(Change(key, "cleared"))
+        return ended
 
     def _find(self, client_id: str, links: Iterable[Link], grant: Grant) -> Link | None:
         for link in links:

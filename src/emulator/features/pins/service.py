@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Final, NamedTuple
 
+import msgspec
 from msgspec import UNSET
 
 from emulator.auth.refusals import ended_link
@@ -24,9 +26,12 @@ from emulator.features.pins.live_pins import LivePins
 from emulator.features.pins.refusals import no_live_pin, not_a_pin_token, not_validated, wrong_pin, wrong_refresh_token
 from emulator.features.pins.rules import (
     ACCESS_LIFETIME,
+    LINK_LIFETIME,
     LINKS_ENDED,
     PIN,
+    PIN_LIFETIME,
     REFRESH_LIFETIME,
+    STORED,
     TEST_CHANNEL,
     Authenticated,
     AuthenticationEvent,
@@ -37,6 +42,7 @@ from emulator.features.pins.rules import (
     cap_of,
 )
 from emulator.ids import NewId, token_id
+from emulator.kinds import Kind, Measured, Shape, Subject
 from emulator.observability.audit import audit
 from emulator.parity.rules import PIN_CHANNEL
 from emulator.parity.service import note
@@ -52,6 +58,10 @@ class AuthResult(NamedTuple):
     reply: Authenticated
     event: str
     """The event for subscribers of `authentication`."""
+
+
+_COUNTED: Final = 200
+"""Linked channels that a wait counts."""
 
 
 @dataclass(eq=False, repr=False)
@@ -77,7 +87,7 @@ class Pins:
             if settings.environment.verifies_tokens
             else ComparedAttempts(self._clock, settings.anonymous, settings.production_anonymous)
         )
-        self._links = Links(self._documents, self._clock, self._tokens, self._new_id)
+        self._links = Links(self._documents, self._clock, self._tokens, self._commits, self._new_id)
         self._live = LivePins(self._documents, self._catalog, self._clock, self._service_key)
 
     async def request(self, client_id: str, address: str | None) -> str:
@@ -152,6 +162,14 @@ class Pins:
     async def exists(self, caller: Caller) -> bool:
         """Return whether the channel has a token that was not revoked."""
         return any(link.is_used for link in await self._links.current(caller.client_id, caller.channel_id or ""))
+
+    async def measured(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
+        """Count the linked channels, up to 200."""
+        now = self._clock.now()
+        found = await self._catalog.things(
+            LINKS.stored_as, now=now, limit=_COUNTED, owner=caller.client_id, channel=channel
+        )
+        return Measured({"": len(found)})
 
     async def revoke(self, caller: Caller) -> None:
         """Revoke all PINs, PIN tokens and refresh tokens of the channel. Access tokens stay valid until they expire."""
@@ -278,3 +296,40 @@ class Pins:
 
 async def _refuse_login(header: str) -> Caller:
     raise stopping()
+
+
+def _binding(value: bytes, now: int) -> dict[str, object]:
+    channel_id = msgspec.json.decode(value, type=PinRecord).channel_id
+    return {"channel_id": channel_id, "status": "bound" if channel_id else "unbound", "size": UNSET}
+
+
+PINS: Final = Kind(
+    "pins",
+    "the live PINs, by a digest. Never a PIN",
+    (PIN,),
+    Shape.DOCUMENTS,
+    PIN_LIFETIME,
+    "pins",
+    STORED,
+    _binding,
+    has_secret_names=True,
+    waits_for=Subject(
+        "pin",
+        PIN,
+        frozenset({"count"}),
+        shared="",
+        is_named=False,
+        events=("issued", "used", "revoked"),
+        is_stored=False,
+    ),
+)
+LINKS: Final = Kind(
+    "links",
+    "the channels that games are linked to",
+    ("link",),
+    Shape.DOCUMENTS,
+    LINK_LIFETIME,
+    "pins",
+    waits_for=Subject("link", "link", frozenset({"count"}), "*", is_named=False),
+    measure=attrgetter("pins.measured"),
+)

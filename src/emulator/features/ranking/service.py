@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import attrgetter
+from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType
 
-from emulator.callers import Caller, check_extension_wide, is_global
+from emulator.callers import GLOBAL, Caller, check_extension_wide, is_global
 from emulator.changes import Change, Commits
 from emulator.clock import DAY, Clock
 from emulator.engines.base import Ballots, CastRequest, Key
+from emulator.features.ranking.rules import STORED
 from emulator.hints import Hints
+from emulator.kinds import Kind, Measured, Shape, Subject
 from emulator.limits.id_quota import IdQuota
 from emulator.limits.pages import Page
 from emulator.observability.audit import audit
@@ -79,6 +83,9 @@ class Rankings:
         """Return the users by answer, of all answers."""
         return dict((await self._ballots.tally(_key(caller, channel, ranking_id), now=self._clock.now())).counts)
 
+    async def measured(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
+        return Measured(await self.counts(caller, channel, id))
+
     async def read(self, caller: Caller, channel: str | None, ranking_id: str) -> list[Score]:
         """Return the top 100 answers by score; ties are in order of first submission."""
         key = _key(caller, channel, ranking_id)
@@ -116,3 +123,16 @@ class Rankings:
 def _key(caller: Caller, channel: str | None, ranking_id: str) -> Key:
     """Return the key of a ranking; a global ranking belongs to no channel."""
     return Key("rank", caller.client_id, ranking_id, "" if is_global(ranking_id) else channel)
+
+
+RANKINGS: Final = Kind(
+    "rankings",
+    "the rankings, with their answers",
+    ("rank",),
+    Shape.BALLOTS,
+    LIFETIME,
+    "rankings",
+    STORED,
+    waits_for=Subject("rank", "rank", frozenset({"count", "key", "score"}), "default", shared=GLOBAL),
+    measure=attrgetter("rankings.measured"),
+)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from operator import attrgetter
+from typing import Any, Final
 
 from emulator.callers import Caller, check_extension_wide
 from emulator.changes import Change, Commits
@@ -19,6 +20,7 @@ from emulator.features.stores.rules import (
     json_store_key,
 )
 from emulator.hints import Hints
+from emulator.kinds import Kind, Measured, Shape, Subject
 from emulator.limits.id_quota import IdQuota
 from emulator.observability.audit import audit
 
@@ -35,12 +37,17 @@ class JsonStores:
 
     async def read(self, caller: Caller, channel: str | None, store_id: str) -> bytes:
         """Return the object's JSON text. Raises `NotFound`."""
-        key = json_store_key(caller, channel, store_id)
+        found = (await self.measured(caller, channel, store_id, "")).document
+        if found is None:
+            raise nothing_stored(id=store_id)
+        return found
+
+    async def measured(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
+        key = json_store_key(caller, channel, id)
         found = await self._documents.read([key], now=self._clock.now())
         if key not in found:
             await self._hints.absent(key)
-            raise nothing_stored(id=store_id)
-        return found[key]
+        return Measured(document=found.get(key))
 
     async def replace(
         self, caller: Caller, channel: str | None, store_id: str, document: Any, *, expected: str = ""
@@ -67,3 +74,15 @@ class JsonStores:
         if not key.channel:
             audit("stores replaced", caller, records=1, json_store=store_id)
         await self._commits.committed(Change(key, "written", caller.opaque_id, at=now, content=text))
+
+
+OBJECTS: Final = Kind(
+    "json_stores",
+    "the JSON stores, with their sizes",
+    ("json_store",),
+    Shape.DOCUMENTS,
+    JSON_STORE_LIFETIME,
+    "stores",
+    waits_for=Subject("json_store", "json_store", frozenset({"path", "equals"}), "default", shared="global"),
+    measure=attrgetter("json_stores.measured"),
+)

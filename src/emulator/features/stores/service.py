@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from itertools import islice
+from operator import attrgetter
 from typing import Any, Final, Protocol, cast
 
 import msgspec
@@ -25,6 +26,7 @@ from emulator.features.stores.refusals import (
 from emulator.features.stores.rules import (
     CHANNEL_STATE,
     MAX_USERS,
+    STORED,
     STORES,
     JsonStoreUpdate,
     Store,
@@ -36,6 +38,7 @@ from emulator.features.stores.rules import (
     unique_ids,
     update_message,
 )
+from emulator.kinds import Kind, Measured, Shape, Subject
 from emulator.observability.audit import audit
 from emulator.parity.lapses import Lapses
 from emulator.realtime.publisher import Publisher
@@ -101,15 +104,15 @@ class Stores:
             self._lapses.read([key], now)
         return (await self._documents.read([key], now=now)).get(key, _EMPTY)
 
-    async def find(self, name: str, caller: Caller, channel: str | None, user_id: str) -> bytes | None:
-        """Return a store by its name, or `None` if it was never written. Raises `BadRequest`."""
-        store = store_named(name)
+    async def measured(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
+        """Return the store of this name. Raises `BadRequest`."""
+        store = store_named(id)
         if not store.per_viewer:
             key = self._key(store, caller, channel)
-            return (await self._documents.read([key], now=self._clock.now())).get(key)
-        if not user_id:
-            raise no_user(store=name)
-        return (await self._records(store, caller, channel, [user_id])).get(user_id)
+            return Measured(document=(await self._documents.read([key], now=self._clock.now())).get(key))
+        if not user:
+            raise no_user(store=id)
+        return Measured(document=(await self._records(store, caller, channel, [user])).get(user))
 
     async def read_users(
         self, store: Store, caller: Caller, channel: str | None, user_ids: list[str]
@@ -318,3 +321,16 @@ def _audit(what: str, store: Store, caller: Caller, records: int = 1) -> None:
 def _patched(store: Store, text: bytes, patch: Patch) -> bytes:
     decoded = json_codec.decode_any(bytes(patch)) if isinstance(patch, msgspec.Raw) else patch
     return encode_document(apply_patch(msgspec.json.decode(text), decoded), name=store.name)
+
+
+STORES_WRITTEN: Final = Kind(
+    "stores",
+    "the config and state stores, with their sizes",
+    tuple(store.name for store in STORES),
+    Shape.DOCUMENTS,
+    None,  # the sandbox, which alone offers lists, gives config the lifetime of state
+    "stores",
+    STORED,
+    waits_for=Subject("store", "", frozenset({"path", "equals", "user"}), shared="", is_named=False),
+    measure=attrgetter("stores.measured"),
+)

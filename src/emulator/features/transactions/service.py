@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Final, Protocol
 
 import msgspec
+from msgspec import UNSET
 
 from emulator.auth.tokens import Tokens
 from emulator.callers import EXTENSION_WRITERS, Caller, required_channel
+from emulator.changes import Change, Commits
 from emulator.clock import Clock
 from emulator.config.environment import Environment
 from emulator.engines.base import Documents, Key
@@ -17,6 +20,7 @@ from emulator.features.transactions.refusals import no_purchase
 from emulator.features.transactions.rules import (
     LIFETIME,
     MAX_LISTED,
+    STORED,
     Claim,
     Receipt,
     Transaction,
@@ -32,6 +36,7 @@ from emulator.features.transactions.rules import (
     transaction_topic,
 )
 from emulator.ids import token_id as new_id
+from emulator.kinds import Kind, Measured, Shape, Subject
 from emulator.parity.rules import OTHER_POSTER, RECEIPT
 from emulator.parity.service import note
 from emulator.realtime.publisher import Publisher
@@ -64,6 +69,7 @@ class Transactions:
         publisher: Publisher,
         environment: Environment,
         users: Users,
+        commits: Commits,
     ) -> None:
         self._documents = documents
         self._clock = clock
@@ -71,6 +77,7 @@ class Transactions:
         self._publisher = publisher
         self._environment = environment
         self._users = users
+        self._commits = commits
 
     async def record(self, caller: Caller, channel: str | None, body: TransactionBody) -> None:
         """Store a purchase and notify the channel's games; ignore a second post by the same user in the same channel.
@@ -102,6 +109,7 @@ class Transactions:
             if is_others:
                 note(OTHER_POSTER)
         if written:
+            await self._commits.committed(Change(outstanding, "posted", caller.opaque_id, at=now))
             topic = transaction_topic(caller.client_id, channel_id, transaction.sku)
             await self._publisher.try_publish(topic, TARGET, transaction)
 
@@ -137,6 +145,14 @@ class Transactions:
                     break
         return listed
 
+    async def measured(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
+        """Count the outstanding purchases of a channel."""
+        prefix, after, count = outstanding_key(caller.client_id, required_channel(channel, "a purchase")), "", 0
+        now = self._clock.now()
+        while suffixes := await self._documents.users(prefix, after=after, limit=_PAGE, now=now):
+            count, after = count + len(suffixes), suffixes[-1]
+        return Measured({"": count})
+
     async def settle(
         self, caller: Caller, channel: str | None, *, transaction_id: str = "", sku: str = "", user_id: str = ""
     ) -> None:
@@ -151,6 +167,7 @@ class Transactions:
             is_users = any(each.sku == sku and each.user_id in ids for ids in buyers)
             is_meant = transaction_id in (each.id, each.own_id) if transaction_id else is_users
             if is_meant and await self._documents.drop([key], now=self._clock.now()):  # not settled since it was read
+                await self._commits.committed(Change(key, "cleared", caller.opaque_id))
                 return
         raise no_purchase()
 
@@ -171,3 +188,22 @@ class Transactions:
             if len(suffixes) < _PAGE:
                 return
             after = suffixes[-1]
+
+
+def _bought(value: bytes, now: int) -> dict[str, object]:
+    bought = msgspec.json.decode(value, type=Transaction)
+    return {"id": bought.id, "user": bought.user_id, "name": bought.sku, "size": UNSET}
+
+
+PURCHASES: Final = Kind(
+    "purchases",
+    "the outstanding purchases, with buyer and product",
+    ("outstanding",),
+    Shape.DOCUMENTS,
+    LIFETIME,
+    "",
+    STORED,
+    _bought,
+    waits_for=Subject("purchase", "outstanding", frozenset({"count"}), ANY, is_named=False),
+    measure=attrgetter("transactions.measured"),
+)

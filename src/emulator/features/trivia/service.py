@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Final
 
 from emulator.callers import Caller
+from emulator.changes import Change, Commits
 from emulator.clock import Clock
 from emulator.config.environment import Environment
 from emulator.engines.base import Documents, Key
 from emulator.features.trivia.edits import with_option, with_question, with_state, without_option, without_question
 from emulator.features.trivia.leaderboard import Standings, TeamScore
 from emulator.features.trivia.rules import (
+    CONTEST,
+    STORED,
     Contest,
     Option,
     Question,
@@ -25,6 +29,7 @@ from emulator.features.trivia.rules import (
     sort_order,
     view_of,
 )
+from emulator.features.trivia.voters import STORED as VOTERS_STORED
 from emulator.features.trivia.voters import (
     Voter,
     decoded_voter,
@@ -35,6 +40,7 @@ from emulator.features.trivia.voters import (
     with_vote,
 )
 from emulator.ids import token_id as new_id
+from emulator.kinds import Kind, Measured, Shape, Subject
 from emulator.observability.audit import audit
 from emulator.parity.lapses import Lapses
 from emulator.wire import json_codec
@@ -48,9 +54,12 @@ class Trivia:
     Records live as long as state stores: questions from the last edit, voters from the last vote or joining.
     """
 
-    def __init__(self, documents: Documents, clock: Clock, environment: Environment, lapses: Lapses) -> None:
+    def __init__(
+        self, documents: Documents, clock: Clock, environment: Environment, lapses: Lapses, commits: Commits
+    ) -> None:
         self._documents = documents
         self._lapses = lapses
+        self._commits = commits
         self._clock = clock
         self._environment = environment
 
@@ -80,6 +89,12 @@ class Trivia:
         """Move a question to another state, and return it. A concurrent vote counts before the move or is refused."""
         contest = await self._edit(caller, lambda contest: with_state(contest, question_id, transition, winner))
         return contest[question_id].state
+
+    async def measured(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
+        """Count the questions of an extension."""
+        key = contest_key(caller.client_id)
+        found = await self._documents.read([key], now=self._clock.now())
+        return Measured({"": len(decoded_contest(found.get(key)))})
 
     async def questions(self, caller: Caller) -> list[QuestionView]:
         """Return the questions that the caller may see, with the caller's votes."""
@@ -146,6 +161,7 @@ class Trivia:
     async def _edit(self, caller: Caller, edit: Callable[[Contest], Contest]) -> Contest:
         key = contest_key(caller.client_id)
         written = await self._update([key], lambda found: {key: encoded_contest(edit(decoded_contest(found.get(key))))})
+        await self._commits.committed(Change(key, "edited", caller.opaque_id))
         return decoded_contest(written[key])
 
     async def _update(
@@ -157,3 +173,16 @@ class Trivia:
         written = await self._documents.update(keys, change, now=now, expires_at=expires_at)
         self._lapses.changed(written, now)
         return written
+
+
+TRIVIA: Final = Kind(
+    "trivia",
+    "the extensions with trivia questions, with the sizes of these",
+    (CONTEST,),
+    Shape.DOCUMENTS,
+    None,
+    "",
+    (*STORED, *VOTERS_STORED),
+    waits_for=Subject("trivia", CONTEST, frozenset({"count"}), "*", shared="", is_named=False),
+    measure=attrgetter("trivia.measured"),
+)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Final, Protocol
 
 from msgspec import UNSET, UnsetType
 
-from emulator.callers import Caller, check_extension_wide, is_global
+from emulator.callers import GLOBAL, Caller, check_extension_wide, is_global
 from emulator.changes import Change, Commits
 from emulator.clock import Clock, clamp_instant
-from emulator.engines.base import Ballots, CastRequest, Entry, Key
+from emulator.engines.base import Ballots, CastRequest, Entry, Key, ListedBallot
 from emulator.features.votes.definitions import (
     Definition,
     PollConfig,
@@ -32,9 +33,10 @@ from emulator.features.votes.rules import (
     poll_of,
     refused_vote,
 )
-from emulator.features.votes.stored import Vote, Voter
+from emulator.features.votes.stored import STORED, Vote, Voter
 from emulator.features.votes.updates import PollUpdates
 from emulator.hints import Hints
+from emulator.kinds import Kind, Measured, Shape, Subject
 from emulator.limits.id_quota import IdQuota
 from emulator.limits.pages import Page
 from emulator.observability.audit import audit
@@ -95,6 +97,9 @@ class Polls:
     async def counts(self, caller: Caller, channel: str | None, poll_id: str) -> Mapping[str, int]:
         """Return the votes by value."""
         return dict((await self._ballots.tally(_key(caller, channel, poll_id), now=self._clock.now())).counts)
+
+    async def measured(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
+        return Measured(await self.counts(caller, channel, id))
 
     async def cast(self, caller: Caller, channel: str | None, poll_id: str, value: int, count: int = 1) -> Poll:
         """Record or replace the caller's vote; return the poll with it. Raises `BadRequest` if it is refused.
@@ -298,3 +303,22 @@ def _log_entry(entry: Entry, shared: Mapping[str, str], counted: bool) -> bytes:
     if note.endswith(b"}"):
         return b"%b%b}" % (note[:-1], count) if count else note
     return b'%b,"value":%b,"timestamp":%d%b}' % (note, entry.choice.encode(), entry.cast_at, count)
+
+
+def _status(ballot: ListedBallot, now: int) -> dict[str, object]:
+    poll = listed_poll(ballot, now=now)
+    return {"status": poll.status, "disabled": poll.disabled}
+
+
+POLLS: Final = Kind(
+    "polls",
+    "the polls, with their votes",
+    ("poll",),
+    Shape.BALLOTS,
+    LIFETIME,
+    "polls",
+    STORED,
+    _status,
+    waits_for=Subject("poll", "poll", frozenset({"count", "value", "sum"}), "default", shared=GLOBAL),
+    measure=attrgetter("polls.measured"),
+)

@@ -164,6 +164,23 @@ def pin(
     return Condition("pin", event, f"PIN {event}", _given(count=count, since=since))
 
 
+def _held(subject: str, things: str, plural: str) -> Callable[..., Condition]:
+    """Return the condition about how many things of a kind there are."""
+
+    def held(
+        session: Session, count: Annotated[str | None, _count("How many")] = None, since: Since = None
+    ) -> Condition:
+        return Condition(subject, "*", plural, _given(count=count, since=since))
+
+    held.__doc__ = f"""$verb {things}. Without an option, at least one.
+
+    With --since, changes that add something count instead.
+
+    Example: extcli $name {subject} --count 1
+    """
+    return held
+
+
 def broadcast(
     session: Session,
     event: Annotated[str, typer.Argument(metavar="EVENT", help="The event's name.")],
@@ -232,6 +249,9 @@ CONDITIONS: Mapping[str, Callable[..., Condition]] = {
     "store-config": store_config,
     "json-store": json_store,
     "pin": pin,
+    "link": _held("link", "channels that games are linked to", "links"),
+    "trivia": _held("trivia", "trivia questions of the extension", "trivia questions"),
+    "purchase": _held("purchase", "outstanding purchases of a channel", "purchases"),
     "sockets": sockets,
     "broadcast": broadcast,
     "journal": journal,

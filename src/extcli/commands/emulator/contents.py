@@ -22,6 +22,9 @@ class Kind(StrEnum):
     JSON_STORES = "json-stores"
     CODES = "codes"
     PINS = "pins"
+    LINKS = "links"
+    TRIVIA = "trivia"
+    PURCHASES = "purchases"
 
 
 def _number(name: str, heading: str) -> Column:
@@ -37,6 +40,9 @@ _OWN = {
     Kind.JSON_STORES: [_SIZE],
     Kind.CODES: [Column("name"), _number("count", "handed out"), _number("left", "left")],
     Kind.PINS: [Column("status")],
+    Kind.LINKS: [_SIZE],
+    Kind.TRIVIA: [_SIZE],
+    Kind.PURCHASES: [Column("user", heading="buyer"), Column("name", heading="product")],
 }
 """The columns between the names and the times of a kind."""
 
