@@ -172,7 +172,7 @@ def _refusals(folders: Iterable[str]) -> list[str]:
 def _rule(rule: str) -> str:
     if found := re.fullmatch(r"(?:gaps: )?(.+)", rule) if re.match(r"gaps: |[A-Z]\d+$", rule) else None:
         return f"[{found[1]}](gaps.md#{found[1].lower().replace(' ', '-')})"
-    return {OF_INPUT: "that of the input", OF_ROLES: "that of the roles"}.get(rule, rule)
+    return {OF_INPUT: "the one of the value", OF_ROLES: "the one of the roles"}.get(rule, rule)
 
 
 def _size(size: int) -> str:
@@ -248,7 +248,7 @@ def _socket_roles(declared: Declared[Any, Any, Any]) -> str:
     if declared.is_open:
         return "none needed"
     if "_writable(" in inspect.getsource(declared.handler):
-        return "that of the store, as over REST"
+        return "as for the store over REST"
     return "any" if declared.roles == ANYONE else ", ".join(each for each in Role if each in declared.roles)
 
 
