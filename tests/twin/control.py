@@ -216,7 +216,9 @@ class Control:
         if kind == 0:
             return self._get("/_ns")
         if kind == 1:
-            return self._calls.plain("POST", f"/_ns/{name}", self._one({"from": "default"}, {}, {"from": "nothing"}))
+            # A source in the body would make a copy in the newer version only, without another answer.
+            query, body = self._one(("?from=default", None), ("", {}), ("", {"from": "nothing"}))
+            return self._calls.plain("POST", f"/_ns/{name}{query}", body)
         if kind == 2:
             return self._calls.plain("DELETE", f"/_ns/{name}")
         header = self._calls.credentials.header(self._one("viewer", "admin"), 10**13)
