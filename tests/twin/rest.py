@@ -34,6 +34,9 @@ QUOTING = ("/_emulator/journal", "/_emulator/journal/entry", "/_emulator/journal
 """What quotes earlier answers, and differs where they differ."""
 REPEATING = "/_emulator/ui/requests"
 """A page that quotes earlier answers. After a listed difference it is not compared."""
+_DELIVERY = b'"kind":"delivery"'
+_ARRIVAL = re.compile(rb'(?<="number":)[0-9]+|(?<=\\"timestamp\\":)[0-9]+')
+"""The number of an entry, and the time in a delivery."""
 _PAGE = re.compile(r" /_emulator(/|/rig|/ui(/.*)?)?$")
 _EXPLAINED = re.compile(r"(?:rule|next_step): .*", re.DOTALL)
 """What entries of the journal have of an explanation."""
@@ -131,6 +134,8 @@ class Episode:
         return goes_on
 
     def _compare(self, call: Call, old: Response, new: Response) -> bool:
+        if call.place.endswith(QUOTING):
+            old, new = (each._replace(body=deliveries_last(each.body)) for each in (old, new))
         is_page = _PAGE.search(call.place) is not None
         found = self.comparison.responses(old, new, is_sorted=not call.place.endswith(UNSORTED), is_page=is_page)
         self._capture(call, old, new)
@@ -176,6 +181,20 @@ class Episode:
         if self.control and "/_emulator/snapshot" in call.place and old.body == new.body and old.status[:3] == "200":
             with suppress(ValueError):
                 self.control.snapshots += [old.body] if "records" in json.loads(old.body) else []
+
+
+def deliveries_last(body: bytes) -> bytes:
+    """Return a journal with its deliveries at its end: when they arrive is by chance, before or after other answers."""
+    if _DELIVERY not in body:
+        return body
+    body = _ARRIVAL.sub(b"0", body)
+    try:
+        journal = json.loads(body)
+    except ValueError:  # a stream, with an entry on each line
+        return b"\n".join(sorted(body.splitlines(), key=lambda line: _DELIVERY in line))
+    if "entries" in journal:
+        journal["entries"].sort(key=lambda entry: entry["kind"] == "delivery")
+    return json.dumps(journal, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
 
 
 def _changed(difference: str) -> str:

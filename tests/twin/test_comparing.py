@@ -8,6 +8,7 @@ import pytest
 
 from twin.comparing import Comparison
 from twin.names import kinds
+from twin.rest import deliveries_last
 
 USUAL = "Vq0cGm5TnRrX2bYd7LwKz1"
 
@@ -30,3 +31,15 @@ def test_a_token_with_what_looks_like_a_duration_is_a_token(signature: str):
 
 def test_a_duration_for_readers_is_not_compared():
     assert [] == Comparison().texts("took 12 ms, then (0.5ms)", "took 3.5 ms, then (7ms)", "reply")
+
+
+def test_a_delivery_in_the_journal_may_come_before_or_after_other_answers():
+    request = b'{"number":%d,"kind":"request"}'
+    delivery = b'{"number":%d,"kind":"delivery","text":"{\\"timestamp\\":%d}"}'
+    early, late = (request % 1, delivery % (2, 5), request % 3), (request % 1, request % 2, delivery % (3, 7))
+    listed = [b'{"entries":[%b]}' % b",".join(each) for each in (early, late)]
+    streamed = [b"\n".join([b'{"mark":0}', *each, b""]) for each in (early, late)]
+
+    assert deliveries_last(listed[0]) == deliveries_last(listed[1])
+    assert deliveries_last(streamed[0]) == deliveries_last(streamed[1])
+    assert deliveries_last(listed[0]) != deliveries_last(b'{"entries":[%b]}' % b",".join(early[:2]))

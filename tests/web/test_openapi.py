@@ -176,6 +176,10 @@ def test_these_tests_call_every_documented_endpoint(document: dict[str, Any]):
     assert set(CALLS) == declared
 
 
+def test_no_schema_is_named_after_a_module(document: dict[str, Any]):
+    assert [] == [name for name in document["components"]["schemas"] if "." in name]
+
+
 def test_every_operation_has_a_unique_id_and_a_summary(document: dict[str, Any]):
     operations = [each for operations in document["paths"].values() for each in operations.values()]
 

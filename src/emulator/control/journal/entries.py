@@ -33,7 +33,7 @@ class JournalCaller(Struct):
     opaque_id: str
 
 
-class Content(Struct):
+class RecordedBody(Struct):
     """The beginning of a body."""
 
     text: str
@@ -71,9 +71,9 @@ class JournalEntry(Struct):
     status: int
     """The status of the answer; of a `close`, its code; 0 for a delivery, and if a fault prevented the answer."""
     duration_ms: float
-    request: Content
+    request: RecordedBody
     """What was sent to the service."""
-    response: Content
+    response: RecordedBody
     """What the service sent."""
     reason: str
     """The reason of a refusal, as in its body."""
@@ -141,13 +141,13 @@ def is_cut(body: bytes, size: int) -> bool:
     return size > len(body) and (len(body) >= MAX_BODY or not body)
 
 
-def _content(body: bytes, size: int) -> Content:
+def _content(body: bytes, size: int) -> RecordedBody:
     """Return a body as text if it is UTF-8, apart from a character that its end cuts; else as base64."""
     cut = is_cut(body, size)
     is_hidden = HIDDEN.encode() in body
     try:
-        return Content(body.decode(), "text", size, cut, is_hidden)
+        return RecordedBody(body.decode(), "text", size, cut, is_hidden)
     except UnicodeDecodeError as error:
         if cut and error.start > len(body) - 4 and error.reason == "unexpected end of data":
-            return Content(body[: error.start].decode(), "text", size, cut, is_hidden)
-        return Content(base64.b64encode(body).decode(), "base64", size, cut, is_hidden)
+            return RecordedBody(body[: error.start].decode(), "text", size, cut, is_hidden)
+        return RecordedBody(base64.b64encode(body).decode(), "base64", size, cut, is_hidden)
