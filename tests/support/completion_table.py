@@ -15,7 +15,7 @@ from extcli.completion.words import FILES, NOTHING, REST, SHARED
 from extcli.config.settings import KEYS, ROLES
 from extcli.output.format import Format
 from extcli.parity import GROUPS, RULES, UNKNOWN
-from extcli.running.verdicts import PARITY
+from extcli.running.failure_report import PARITY
 from support.cli_reference import SHARED_PANEL, commands
 
 FILE = Path(extcli.completion.__file__).with_name("commands.txt")

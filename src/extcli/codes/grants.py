@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from extcli.api.call import encoded
 from extcli.codes import streamed_body
 from extcli.codes.entries import Entries
-from extcli.codes.sets import check_index
 from extcli.codes.streamed_body import StreamedBody, counted, json_items
-from extcli.codes.validation import ValidationErrors, fault_in
+from extcli.codes.validation import ValidationErrors, check_index, fault_in
 from extcli.errors import ErrorAnswer, TooLarge, UsageError
 from extcli.output import progress
 from extcli.reading.streams import items

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from extcli.codes import streamed_body
 from extcli.codes.entries import FileFormat
-from extcli.codes.sets import CodeSet, open_sets
 from extcli.codes.streamed_body import StreamedBody, counted
-from extcli.codes.validation import validate
+from extcli.codes.validation import CodeSet, open_sets, validate
 from extcli.codes.views import names_by_index
 from extcli.errors import UnexpectedAnswer, UsageError
 from extcli.output.sanitize import visible

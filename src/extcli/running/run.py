@@ -16,7 +16,7 @@ from extcli.running.place import Place, Template, environment_of, registered
 from extcli.running.supervisor import Supervisor
 
 if TYPE_CHECKING:
-    from extcli.running.verdicts import FailOn
+    from extcli.running.failure_report import FailOn
 
 
 @dataclass(frozen=True, slots=True)

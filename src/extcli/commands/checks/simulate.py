@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +16,7 @@ from extcli.session import Session
 
 if TYPE_CHECKING:
     from extcli.simulate.crowds import Options
+    from extcli.simulate.subjects import Poll, Ranking
 
 app = noun("Simulate crowds: predict the result, send at planned instants, and compare.")
 
@@ -129,27 +130,10 @@ def crowd(
       extcli simulate crowd --viewers 300 --poll final --mix 0:60,1:30,2:10
       extcli simulate crowd --viewers 50 --poll p --mix 0:1,1:1 --expect 'p99<2s'
     """
-    from extcli.simulate import crowds
-    from extcli.simulate import plan as planning
-    from extcli.simulate.plan import Crowd, crowd_plan
     from extcli.simulate.subjects import Poll
 
-    weights = planning.mix(mix)
-    subject = Poll(session, poll)
-    subject.check(list(weights))
-    plan = crowd_plan(
-        Crowd(
-            viewers=viewers,
-            mix=weights,
-            pace=options.pace,
-            seed=seed,
-            requests=votes,
-            change_mind=planning.share(change_mind, "--change-mind"),
-            late=planning.share(late, "--late"),
-        )
-    )
-    guard(session, f"poll {poll} gets {len(plan):,} votes of users who do not exist", yes=yes)
-    crowds.simulate(session, "crowd", subject, plan, options)
+    fields = {"viewers": viewers, "seed": seed, "requests": votes}
+    _let_choose(session, "crowd", Poll(session, poll), mix, change_mind, options, late=late, yes=yes, fields=fields)
 
 
 @command(app)
@@ -176,28 +160,36 @@ def rank(
 
     Example: extcli simulate rank --viewers 100 --ranking title --mix 'apple:70,pear:30'
     """
-    from extcli.simulate import crowds
-    from extcli.simulate import plan as planning
-    from extcli.simulate.plan import Crowd, crowd_plan
     from extcli.simulate.subjects import Ranking
 
+    fields = {"viewers": viewers, "seed": seed, "requests": answers, "total": "users", "option": "--answers"}
+    _let_choose(session, "rank", Ranking(session, ranking), mix, change_mind, options, yes=yes, fields=fields)
+
+
+def _let_choose(
+    session: Session,
+    verb: str,
+    subject: Poll | Ranking,
+    mix: str,
+    change_mind: str,
+    options: Options,
+    *,
+    fields: dict[str, Any],
+    yes: bool,
+    late: str = "0%",
+) -> None:
+    """Let a crowd vote or answer, after a confirmation in production. `fields` are further fields of `Crowd`."""
+    from extcli.simulate import crowds
+    from extcli.simulate import plan as planning
+
     weights = planning.mix(mix)
-    subject = Ranking(session, ranking)
     subject.check(list(weights))
-    plan = crowd_plan(
-        Crowd(
-            viewers=viewers,
-            mix=weights,
-            pace=options.pace,
-            seed=seed,
-            requests=answers,
-            change_mind=planning.share(change_mind, "--change-mind"),
-            total="users",
-            option="--answers",
-        )
-    )
-    guard(session, f"ranking {ranking} gets {len(plan):,} answers of users who do not exist", yes=yes)
-    crowds.simulate(session, "rank", subject, plan, options)
+    changing, too_late = planning.share(change_mind, "--change-mind"), planning.share(late, "--late")
+    whole = planning.Crowd(mix=weights, pace=options.pace, change_mind=changing, late=too_late, **fields)
+    plan = planning.crowd_plan(whole)
+    loss = f"{subject.what} {subject.name} gets {len(plan):,} {subject.requests} of users who do not exist"
+    guard(session, loss, yes=yes)
+    crowds.simulate(session, verb, subject, plan, options)
 
 
 @command(app)

@@ -12,10 +12,9 @@ from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import command, noun
 from extcli.codes import views as code_views
 from extcli.codes.entries import Entries, FileFormat
-from extcli.codes.sets import open_sets
 from extcli.codes.streamed_body import counted
 from extcli.codes.upload import existing_sets, plan_upload
-from extcli.codes.validation import validate
+from extcli.codes.validation import open_sets, validate
 from extcli.errors import CliError, ExpectationFailed, UsageError
 from extcli.output import times, views
 from extcli.output.sanitize import visible

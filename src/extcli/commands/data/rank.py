@@ -9,8 +9,7 @@ import typer
 
 from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import Columns, Concurrency, Skip, command, noun
-from extcli.commands.data.deletion import AllChannels, delete
-from extcli.commands.data.listing import RANKINGS, show_all
+from extcli.commands.data.listing import RANKINGS, AllChannels, delete, show_all
 from extcli.commands.watching import Watch, repeat
 from extcli.errors import UsageError
 from extcli.output import views

@@ -13,8 +13,7 @@ import typer
 from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import Columns, Concurrency, Skip, command, noun
 from extcli.commands.data import vote_definition
-from extcli.commands.data.deletion import AllChannels, delete
-from extcli.commands.data.listing import POLLS, show_all
+from extcli.commands.data.listing import POLLS, AllChannels, delete, show_all
 from extcli.commands.watching import Watch, repeat
 from extcli.errors import CliError, Refused, UsageError, shortened
 from extcli.output import poll_views, times, views

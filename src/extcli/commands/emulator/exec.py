@@ -17,7 +17,7 @@ from extcli.errors import CliError, ExitCode, UsageError
 from extcli.output.printer import write_stderr
 
 if TYPE_CHECKING:
-    from extcli.running.verdicts import FailOn
+    from extcli.running.failure_report import FailOn
 
 _HIDDEN = {"lifeline"}
 _OWN_DEFAULTS: dict[str, Any] = {"port": 0, "data": "sqlite://", "name": None}
@@ -90,7 +90,7 @@ def exec_(
 
 
 def _fail_on(text: str, options: dict[str, Any]) -> FailOn:
-    from extcli.running.verdicts import FailOn
+    from extcli.running.failure_report import FailOn
 
     return FailOn.parse(text, production=options["production"], workers=options["workers"])
 
