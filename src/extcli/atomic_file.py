@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -65,6 +66,6 @@ def _sync(file: BinaryIO, owned_like: Path) -> None:
     """Write to the disk. A file that root writes keeps its owner, so that the service's user can still read it."""
     file.flush()
     os.fsync(file.fileno())
-    if hasattr(os, "fchown") and os.geteuid() == 0 and owned_like.exists():
+    if sys.platform != "win32" and os.geteuid() == 0 and owned_like.exists():
         stat = owned_like.stat()
         os.fchown(file.fileno(), stat.st_uid, stat.st_gid)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from contextlib import suppress
 
 from emulator.errors import ConfigurationError
+from emulator.process.signals import stop_this_process
 
 
 def stop_when_closed(descriptor: int) -> None:
@@ -30,7 +32,7 @@ def _read_and_stop(descriptor: int) -> None:
         while data := os.read(descriptor, 4096):
             received = (received + data)[-4096:]
     *_, group = (int(line) for line in [b"0", *received.split()] if line.isdigit())
-    if group > 1:
-        with suppress(OSError, AttributeError):  # it has ended, or the system has no groups
+    if group > 1 and sys.platform != "win32":
+        with suppress(OSError):  # it has ended
             os.killpg(group, signal.SIGKILL)
-    os.kill(os.getpid(), signal.SIGTERM)
+    stop_this_process()

@@ -13,7 +13,6 @@ import warnings
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jwt.warnings import InsecureKeyLengthWarning
@@ -33,7 +32,7 @@ from emulator.process.http_server import Server, StoppedEarly, config_of, listen
 from emulator.process.reload import reload_extensions, reload_on_hangup, warn_of_short_secrets
 from emulator.process.signals import HANGUPS, STOPS, SignalHandler, ignore_signals
 from emulator.process.startup_log import is_beyond_loopback, log_admitted, log_serving, log_warnings, settings_warnings
-from emulator.process.workers import Work, Workers, exit_with_parent, report_serving
+from emulator.process.workers import Pipe, Work, Workers, exit_with_parent, report_serving
 
 if TYPE_CHECKING:
     from emulator.process.tracing import Tracing
@@ -230,7 +229,7 @@ def _check_startup(settings: Settings, prepare: Hook | None) -> None:
         tracing.close()
 
 
-def _work(settings: Settings, listener: socket.socket, ready: Connection) -> None:
+def _work(settings: Settings, listener: socket.socket, ready: Pipe) -> None:
     hangups = SignalHandler(*HANGUPS)
     settings.logs.apply()
     warnings.simplefilter("ignore", InsecureKeyLengthWarning)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-STOPS = (signal.SIGTERM, signal.SIGINT)
-HANGUPS: tuple[signal.Signals, ...] = () if sys.platform == "win32" else (signal.SIGHUP,)
-"""Signals that reload the extensions. A closing terminal sends SIGHUP too."""
+STOPS: tuple[signal.Signals, ...] = (signal.SIGTERM, signal.SIGINT)
+HANGUPS: tuple[signal.Signals, ...] = ()
+"""Signals that reload the extensions. A closing terminal sends SIGHUP too. Windows has none."""
+if sys.platform == "win32":
+    STOPS += (signal.SIGBREAK,)  # Ctrl-Break, and a console that closes
+else:
+    HANGUPS += (signal.SIGHUP,)
 
 
 class SignalHandler:
@@ -75,6 +80,14 @@ def ignore_signals() -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, (*STOPS, *HANGUPS))
     for number in (*STOPS, *HANGUPS):
         signal.signal(number, signal.SIG_IGN)
+
+
+def stop_this_process() -> None:
+    """Stop this process as SIGTERM from outside does. Call it in any thread."""
+    if sys.platform == "win32":
+        signal.raise_signal(signal.SIGTERM)  # `os.kill` would end the process at once
+    else:
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _unblock(numbers: tuple[signal.Signals, ...]) -> None:

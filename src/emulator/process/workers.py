@@ -7,15 +7,23 @@ import multiprocessing
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import product
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
 from types import FrameType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from emulator.process.signals import HANGUPS, STOPS, SignalHandler, hangups_blocked, ignore_signals
+from emulator.process.signals import HANGUPS, STOPS, SignalHandler, hangups_blocked, ignore_signals, stop_this_process
+
+if TYPE_CHECKING:
+    if sys.platform == "win32":
+        from multiprocessing.connection import PipeConnection as Connection
+    else:
+        from multiprocessing.connection import Connection
 
 _log = logging.getLogger("emulator")
 _STOP_TIMEOUT = 4.5
@@ -25,7 +33,8 @@ _PAUSE = 0.2
 _MAX_TRIES = 5
 """Attempts to replace a worker. The machine may be short of memory for a while."""
 
-Work = Callable[[socket.socket, Connection], None]
+Pipe: TypeAlias = "Connection[Any, Any]"
+Work = Callable[[socket.socket, Pipe], None]
 """The work of a worker: serve the listening socket, and send one message to the pipe once it serves."""
 
 
@@ -60,7 +69,7 @@ class Workers:
         ignore_signals()
         return serving or self._stopping
 
-    def _start(self) -> Connection:
+    def _start(self) -> Pipe:
         """Start one worker; return the pipe to which it sends a message once it serves."""
         receiver, sender = self._spawn.Pipe(duplex=False)
         process = self._spawn.Process(target=self._work(), args=(self._listener, sender), daemon=True)
@@ -70,7 +79,7 @@ class Workers:
         self._processes.append(process)
         return receiver
 
-    def _wait_until_serving(self, pipe: Connection) -> bool:
+    def _wait_until_serving(self, pipe: Pipe) -> bool:
         """Wait until the worker at the pipe serves; return False if it ended before, or at a stop."""
         try:
             while not self._stopping:
@@ -139,7 +148,7 @@ class Workers:
             process.kill()
 
 
-def report_serving(parent: Connection) -> None:
+def report_serving(parent: Pipe) -> None:
     """Tell the parent that this worker serves."""
     with suppress(BrokenPipeError):  # the parent is stopping or gone
         parent.send(True)
@@ -152,6 +161,6 @@ def exit_with_parent() -> None:
 
     def wait_and_stop() -> None:
         parent.join()
-        os.kill(os.getpid(), signal.SIGTERM)
+        stop_this_process()
 
     threading.Thread(target=wait_and_stop, daemon=True).start()

@@ -11,6 +11,9 @@ from contextlib import suppress
 
 from extcli.errors import CliError
 
+if sys.platform == "win32":
+    raise ImportError("there are no process groups")  # `extcli exec` refuses before it imports this
+
 _PR_SET_PDEATHSIG = 1
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 _CHANGED_BY_PYTHON = ("SIGPIPE", "SIGXFSZ", "SIGTTOU")

@@ -54,7 +54,8 @@ class Entry:
 
     def _write(self) -> None:
         content = json.dumps(asdict(self._running)).encode() + b"\n"
-        os.pwrite(self._descriptor, content, 0)
+        os.lseek(self._descriptor, 0, os.SEEK_SET)
+        os.write(self._descriptor, content)
         os.ftruncate(self._descriptor, len(content))
 
 
@@ -129,7 +130,8 @@ def _directory() -> Path:
         status = directory.stat()
     except OSError as error:
         raise UsageError(f"--name: cannot create {directory}: {error.strerror}; set XDG_RUNTIME_DIR") from None
-    if status.st_uid != os.getuid() or status.st_mode & _WRITABLE_BY_OTHERS:
+    is_own = sys.platform == "win32" or status.st_uid == os.getuid()
+    if not is_own or status.st_mode & _WRITABLE_BY_OTHERS:
         raise UsageError(f"--name: {directory} belongs to another user, or others can write to it: chmod 700")
     return directory
 
@@ -143,7 +145,8 @@ def _claim(path: Path) -> int:
         except OSError as error:
             raise UsageError(f"--name: cannot write {path}: {error.strerror}") from None
         if _lock(descriptor) and _is_at(descriptor, path):
-            os.fchmod(descriptor, _FILE_MODE)
+            if sys.platform != "win32":
+                os.fchmod(descriptor, _FILE_MODE)
             return descriptor
         os.close(descriptor)
         clock.sleep(_INTERVAL)
@@ -170,12 +173,13 @@ def _is_stale(path: Path) -> bool:
 
 def _lock(descriptor: int) -> bool:
     """Lock the file, unless it is locked. The lock lasts until the descriptor is closed or the process ends."""
-    import fcntl
+    if sys.platform != "win32":
+        import fcntl
 
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
     return True
 
 

@@ -6,12 +6,16 @@ import os
 import re
 import selectors
 import signal
+import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from extcli import clock
 from extcli.api import local_http
 from extcli.running.failure_report import Log
 from extcli.running.processes import ENDING, CommandProcess, ServiceProcess, Signals, Terminal
+
+if sys.platform == "win32":
+    raise ImportError("there are no process groups")  # `extcli exec` refuses before it imports this
 
 _READY_INTERVAL = 0.02
 _READY_TIMEOUT = 10.0

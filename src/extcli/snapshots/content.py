@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import IO, Any, BinaryIO, NamedTuple, cast
 
 from extcli import atomic_file, bounded_json
 from extcli.errors import UsageError
@@ -54,7 +54,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         yield file
 
 
-def pieces(file: BinaryIO) -> Iterator[bytes]:
+def pieces(file: IO[bytes]) -> Iterator[bytes]:
     """Yield the content of an open file."""
     while piece := file.read(PIECE):
         yield piece

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, BinaryIO
+from typing import IO, TYPE_CHECKING
 
 from extcli import atomic_file
 from extcli.errors import UnexpectedAnswer, UsageError
@@ -48,7 +48,7 @@ class SnapshotBody:
 class _InputBody:
     """Standard input, kept in a temporary file."""
 
-    def __init__(self, file: BinaryIO, length: int) -> None:
+    def __init__(self, file: IO[bytes], length: int) -> None:
         self._file = file
         self.length = length
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import partial
@@ -44,7 +45,7 @@ class FileWatch:
             return
         self._opened = {file: _identity(file) for file in _files(self._file)}
         # Only Linux has such links. They do not show that a link within the path now leads elsewhere.
-        if hasattr(os, "O_PATH") and os.path.realpath(self._file) == self._file:
+        if sys.platform == "linux" and os.path.realpath(self._file) == self._file:
             self._handles = [os.open(file, os.O_PATH | os.O_CLOEXEC) for file in self._opened]
             links = [b"/proc/self/fd/%d" % handle for handle in self._handles]
             self._places = list(zip(links, map(os.fsencode, self._opened), strict=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -75,11 +75,11 @@ def exec_(
       extcli exec -- npm test
       extcli exec --quiet --on-failure logs --env API='{url}/v1' -- pytest -q
     """
-    from extcli.running.run import Plan, run
-
     try:
-        if not hasattr(os, "fork"):
-            raise UsageError("this system has no process groups", fix="use `extcli serve` and `extcli wait`")
+        if sys.platform == "win32":
+            raise UsageError("Windows has no process groups", fix="use `extcli serve` and `extcli wait`")
+        from extcli.running.run import Plan, run
+
         failing = _fail_on(fail_on, options) if fail_on is not None else None
         plan = Plan.of(command, env or (), client_id, on_failure, quiet, options["extensions"], failing)
         code = run(plan, lambda lifeline: _serve(options, lifeline))

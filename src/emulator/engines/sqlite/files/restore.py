@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
@@ -146,6 +147,6 @@ def _remove_logs(target: Path) -> None:
 
 def _keep_owner(copy: Path, owned_like: Path) -> None:
     """Give the copy the owner of another file, if this is root: the service's user must be able to open it."""
-    if hasattr(os, "chown") and os.geteuid() == 0:
+    if sys.platform != "win32" and os.geteuid() == 0:
         found = owned_like.stat()
         os.chown(copy, found.st_uid, found.st_gid)
