@@ -10,9 +10,11 @@ from pathlib import Path
 from tempfile import mkstemp
 from typing import BinaryIO
 
+from extcli import clock
 from extcli.errors import UsageError
 
 _OWNER_ONLY = 0o600
+_MOVE_SECONDS, _MOVE_INTERVAL = 1.0, 0.02
 
 
 def write_new(path: Path, text: str, *, owned_like: Path) -> None:
@@ -44,7 +46,19 @@ def replacing(path: Path, *, keep_mode: bool = True) -> Iterator[BinaryIO]:
             _sync(file, target)
         if keep_mode and target.exists():
             os.chmod(name, target.stat().st_mode & 0o777)
-        os.replace(name, target)
+        _move(name, target)
+
+
+def _move(name: str, target: Path) -> None:
+    """Replace a file. Windows refuses while another program has it open, so this tries again for a while."""
+    deadline = clock.elapsed() + _MOVE_SECONDS
+    while True:
+        try:
+            return os.replace(name, target)
+        except PermissionError:
+            if os.name != "nt" or clock.elapsed() > deadline:
+                raise
+            clock.sleep(_MOVE_INTERVAL)
 
 
 def cannot_be_written(path: Path, error: OSError) -> UsageError:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Iterator
+
+LONGEST_WAIT = 0.2 if sys.platform == "win32" else None
+"""Seconds that one wait may take; `None` is no limit. Windows notices Ctrl-C only between two waits."""
 
 
 def now() -> int:
@@ -18,3 +23,14 @@ def elapsed() -> float:
 def sleep(seconds: float) -> None:
     """Wait."""
     time.sleep(seconds)
+
+
+def waits(seconds: float | None, longest: float | None = LONGEST_WAIT) -> Iterator[float | None]:
+    """Divide a wait into waits of at most `longest` seconds; `None` stands for a wait without an end."""
+    if longest is None:
+        yield seconds
+        return
+    end = None if seconds is None else elapsed() + seconds
+    yield longest if seconds is None else min(seconds, longest)
+    while end is None or elapsed() < end:
+        yield longest if end is None else min(end - elapsed(), longest)

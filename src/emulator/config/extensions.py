@@ -124,7 +124,7 @@ def _read(where: str, file: Path) -> str:
 
 
 def _text(path: Path, largest: int) -> str:
-    return user_files.content(path, largest, pipes=True).decode()
+    return user_files.text(path, largest, pipes=True)
 
 
 def _decode(where: str, text: str) -> bytes:

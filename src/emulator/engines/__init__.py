@@ -13,6 +13,8 @@ from emulator.engines.engine import Engine, Medium
 from emulator.engines.upgrades import UPGRADES, Upgrades
 
 _DRIVE: Final = re.compile(r"[A-Za-z]:[/\\]")
+_SHARE: Final = re.compile(r"(//|\\\\)[^/\\]+[/\\][^/\\]+[/\\]")
+"""The beginning of a path on another machine: `//server/share/`."""
 ACCEPTED = (
     "accepted are sqlite:// (in memory), sqlite:///absolute/path/to/file.db, sqlite:///./relative/to/here.db, "
     "on Windows sqlite:///C:/path/to/file.db "
@@ -47,7 +49,7 @@ def open_medium(url: str, *, is_alone: bool = False, upgrades: Upgrades = UPGRAD
 
             return RedisMedium(url, upgrades=upgrades)
         case _:
-            raise _refusal(url)
+            raise refusal(url)
 
 
 def file_of(url: str) -> str | None:
@@ -67,32 +69,39 @@ def _file_and_sync(rest: str, url: str) -> tuple[str | None, bool]:
     rest, _, query = rest.partition("?")
     name, _, value = query.partition("=")
     if rest and name == "synchronous" and value not in ("normal", "full"):
-        raise _refusal(url, f"synchronous is {value!r}; normal and full are accepted")
+        raise refusal(url, f"synchronous is {value!r}; normal and full are accepted")
     if query not in ("", "synchronous=normal", "synchronous=full") or (query and not rest):
-        raise _refusal(url)
+        raise refusal(url)
     return path_in(rest, url), query.endswith("full")
 
 
 def path_in(rest: str, url: str, *, has_drives: bool = os.name == "nt") -> str | None:
-    """Return the path. Where paths have drives, `/C:/x.db` is `C:/x.db`; elsewhere it is a path as any other."""
+    """Return the path. Where paths have drives, `/C:/x.db` is `C:/x.db`, and `///server/share/x.db` is on a server."""
     if not rest:
         return None
+    if has_drives and rest.startswith("/") and _SHARE.match(rest, 1):
+        return rest[1:]
     path = rest.lstrip("/")
     if path.startswith(("./", "../")):
         return path
     if path != rest and has_drives and _DRIVE.match(path):
         return path
     if not path or path == rest:  # no path, or a host
-        raise _refusal(url)
+        raise refusal(url, has_drives=has_drives)
     return "/" + path
 
 
-def _refusal(url: str, why: str = ACCEPTED) -> ValueError:
+def refusal(url: str, why: str = ACCEPTED, *, has_drives: bool = os.name == "nt") -> ValueError:
+    """Return the error for a data URL; for a path, it says which URL names that path. It shows no password."""
     scheme, separator, rest = url.partition("://") if "://" in url else ("", "", url)
     _, at, place = rest.rpartition("@")
     shown = f"{scheme}{separator}…@{place}" if at else url
     if scheme != "sqlite":  # a query may hold a password too
         shown = shown.partition("?")[0]
     if rest and not scheme and not at and why == ACCEPTED:
-        why = f"write sqlite://{'' if rest.startswith('/') else '/./'}{rest} for a file; {why}"
+        if has_drives and (_DRIVE.match(rest) or _SHARE.match(rest)):
+            rest = "/" + rest.replace("\\", "/")
+        elif not rest.startswith("/"):
+            rest = f"/./{rest}"
+        why = f"write sqlite://{rest} for a file; {why}"
     return ValueError(f"cannot keep data in {shown!r}: {why}")

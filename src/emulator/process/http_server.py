@@ -6,6 +6,7 @@ import asyncio
 import errno
 import logging
 import socket
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
@@ -108,14 +109,22 @@ def listen(host: str, port: int) -> socket.socket:
         (family, kind, protocol, _, address), *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         # asyncio sets TCP_NODELAY only if the protocol is named; without it, a response may wait 40 ms for an ACK.
         listener = socket.socket(family, kind, protocol)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if sys.platform == "win32":  # where SO_REUSEADDR lets two services bind one port
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+        else:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen(_BACKLOG)
     except (OSError, OverflowError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        hint = "; --port 0 takes a free port" if getattr(error, "errno", None) == errno.EADDRINUSE else ""
+        hint = "; --port 0 takes a free port" if is_taken(error) else ""
         raise ConfigurationError(f"--host {host} --port {port}: {reason}{hint}") from None
     return listener
+
+
+def is_taken(error: Exception) -> bool:
+    """Return whether another program uses the port, or on Windows has reserved it (WinError 10013)."""
+    return getattr(error, "errno", None) == errno.EADDRINUSE or getattr(error, "winerror", None) == 10013
 
 
 def url_of(host: str, listener: socket.socket) -> str:

@@ -147,6 +147,8 @@ def run(
     Several workers share the port and the data, so the engine must be shared too. SIGHUP never stops the service.
     The hooks run once: with several workers, `prepare` before they start, and no `finish`.
     """
+    if workers > 1 and sys.platform == "win32":
+        raise ConfigurationError("--workers: processes cannot share a port on Windows; run one, the default")
     hangups = SignalHandler(*HANGUPS)
     engine = open_engine(settings.data, namespace=settings.environment.name)  # stays closed
     if workers > 1 and not engine.is_shared:

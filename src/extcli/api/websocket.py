@@ -8,7 +8,7 @@ from __future__ import annotations
 import ssl
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
 
@@ -134,9 +134,11 @@ class WebSocketClient:
     def receive_text(self, seconds: float | None = None) -> bytes | None:
         """Wait for a frame of any content and return it, or `None` after that many seconds."""
         with explained(self.url, sent=self._sent):
-            try:
-                text = self._socket.recv(None if seconds is None else max(seconds, 0))
-            except TimeoutError:
+            for wait in clock.waits(seconds):
+                with suppress(TimeoutError):
+                    text = self._socket.recv(None if wait is None else max(wait, 0))
+                    break
+            else:
                 return None
         self._trace(f"< {shown(text)}")
         return text.encode() if isinstance(text, str) else text

@@ -64,7 +64,7 @@ class Input:
             self._descriptor = sys.stdin.fileno()
             return
         try:
-            self._descriptor = os.open(source, os.O_RDONLY)
+            self._descriptor = os.open(source, os.O_RDONLY | getattr(os, "O_BINARY", 0))
             self.size = os.fstat(self._descriptor).st_size or None
         except OSError as error:
             raise UsageError(f"cannot read {source}", why=error.strerror or "") from None

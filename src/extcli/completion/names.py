@@ -129,5 +129,5 @@ def _profiles(environ: Mapping[str, str]) -> dict[str, Any]:
     file = profiles_file(environ)
     if not os.path.exists(file):
         return {"profiles": {}}
-    text = user_files.content(file, user_files.CONFIGURATION).decode()
+    text = user_files.text(file, user_files.CONFIGURATION)
     return {"profiles": {}, **toml_text.decoded(text)}

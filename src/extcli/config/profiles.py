@@ -106,7 +106,7 @@ def read_profiles(file: Path) -> Profiles:
 def text_of(file: Path) -> str | None:
     """Return the file's text, or `None` if it does not exist. Raises `UsageError` if it cannot be read."""
     try:
-        return user_files.content(file, user_files.CONFIGURATION).decode()
+        return user_files.text(file, user_files.CONFIGURATION)
     except OSError as error:
         if not exists(file):
             return None  # also where we may not look, such as in the home of another user

@@ -142,7 +142,7 @@ def _content(found: Found[str | Path], resolver: Resolver) -> str:
 
 def _read(file: Path, label: str) -> str:
     try:
-        return user_files.content(file, user_files.SECRET, pipes=True).decode().strip()
+        return user_files.text(file, user_files.SECRET, pipes=True).strip()
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else "not a text file"
         raise UsageError(f"cannot read {file} ({label})", why=why) from None

@@ -53,7 +53,7 @@ class Registration:
 def read_text(path: Path) -> str:
     """Return the file's text. Raises `UsageError`."""
     try:
-        return user_files.content(path, user_files.CONFIGURATION, pipes=True).decode()
+        return user_files.text(path, user_files.CONFIGURATION, pipes=True)
     except OSError as error:
         absent = isinstance(error, FileNotFoundError)
         fix = "create it with `extcli extension init --client-id ID`" if absent else ""
@@ -132,7 +132,7 @@ def _sources(path: Path, client_id: str, table: dict[str, Any], environ: Mapping
 
 def _content(where: str, file: Path) -> str:
     try:
-        return user_files.content(file, user_files.SECRET, pipes=True).decode()
+        return user_files.text(file, user_files.SECRET, pipes=True)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "not text"
         raise UsageError(f"{where}: cannot read {str(file)!r}: {why}") from None

@@ -237,6 +237,6 @@ def _render(renderable: RenderableType) -> None:
     from rich.console import Console
 
     if isinstance(sys.stdout, TextIOWrapper):
-        # A terminal whose encoding lacks bars and dashes shows question marks.
-        sys.stdout.reconfigure(errors="replace")
+        # A terminal whose encoding lacks bars and dashes shows question marks. A file gets all, as from other formats.
+        sys.stdout.reconfigure(encoding=None if sys.stdout.isatty() else "utf-8", errors="replace")
     Console(highlight=False, markup=False, emoji=False).print(renderable)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import os
 import stat
@@ -23,6 +24,17 @@ def content(path: str | Path, largest: int, *, pipes: bool = False) -> bytes:
     """
     with opened(path, pipes=pipes) as file:
         return bounded(file, largest)
+
+
+def text(path: str | Path, largest: int, *, pipes: bool = False) -> str:
+    """Return the content as text, without the mark with which some editors begin UTF-8.
+
+    Raises `UnicodeDecodeError`, and `OSError` as `content` does, also for UTF-16, which PowerShell 5 writes.
+    """
+    data = content(path, largest, pipes=pipes)
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise OSError(errno.EILSEQ, "it is UTF-16; save it as UTF-8")
+    return data.decode("utf-8-sig")
 
 
 def bounded(file: BinaryIO, largest: int) -> bytes:

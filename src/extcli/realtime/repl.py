@@ -6,10 +6,12 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Semaphore, Thread
 
+from extcli import clock
 from extcli.api import envelope
 from extcli.api.envelope import Message
 from extcli.api.failures import timed_out
@@ -92,10 +94,10 @@ class Repl:
 
     def _next(self) -> _Line | _EndOfInput | Message | CliError:
         """Return the next event. Raises `Unreachable` if a reply takes too long."""
-        try:
-            return self._events.get(timeout=self._websocket.timeout if self._unanswered else None)
-        except Empty:
-            raise timed_out(self._websocket.url) from None
+        for wait in clock.waits(self._websocket.timeout if self._unanswered else None):
+            with suppress(Empty):
+                return self._events.get(timeout=wait)
+        raise timed_out(self._websocket.url)
 
     def _take(self, line: _Line) -> None:
         self._prompted = False

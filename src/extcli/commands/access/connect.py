@@ -110,7 +110,7 @@ def _file(name: str) -> Callable[[Resolver], list[str]]:
     """Return a writer of this file in `clients/`."""
 
     def write(resolver: Resolver) -> list[str]:
-        return filled((_CLIENTS / name).read_text(), resolver).splitlines()
+        return filled((_CLIENTS / name).read_text("utf-8"), resolver).splitlines()
 
     return write
 

@@ -47,7 +47,7 @@ def example(session: Session) -> None:
 
     Example: extcli seed example > seed.toml
     """
-    typer.echo(files("extcli.seeds").joinpath("example.toml").read_text("utf-8"), nl=False)
+    session.output.body([files("extcli.seeds").joinpath("example.toml").read_bytes()])
 
 
 @command(app, loses="data are replaced, and the clock may move", is_control=True)

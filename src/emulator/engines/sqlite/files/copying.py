@@ -8,12 +8,12 @@ import math
 import os
 import shutil
 import sqlite3
-import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from tempfile import mkstemp
 
+from emulator.engines.sqlite.files.locks import lock
 from emulator.errors import EngineError
 
 STEP = 256
@@ -87,28 +87,25 @@ def _part(beside: Path) -> Iterator[str]:
     descriptor, guard = mkstemp(prefix=f".{beside.name}-", suffix=f"{_PART}{_LOCK}", dir=beside.parent)
     name = guard.removesuffix(_LOCK)
     try:
-        if not _try_lock(descriptor):
+        if not _try_lock(descriptor) and os.name != "nt":
             os.unlink(guard)  # it would show nothing
         os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         yield name
     finally:
-        for each in (f"{name}-journal", f"{name}-wal", f"{name}-shm", name, guard):
+        for each in (f"{name}-journal", f"{name}-wal", f"{name}-shm", name):
             with suppress(FileNotFoundError):
                 os.unlink(each)
-        os.close(descriptor)
+        os.close(descriptor)  # first: Windows deletes no open file
+        with suppress(FileNotFoundError):
+            os.unlink(guard)
 
 
 def _try_lock(descriptor: int) -> bool:
     """Lock a file until it is closed. Return False if another process has, or the system or the disk has no locks."""
-    if sys.platform == "win32":
-        return False
-    import fcntl
-
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return lock(descriptor)
     except OSError:
         return False
-    return True
 
 
 def _write_copy(source: str, name: str, *, checked: bool) -> None:
@@ -137,12 +134,14 @@ def remove_parts(beside: Path, *, before: float = math.inf) -> None:
     """
     folder = beside.parent
     for path in folder.glob(f".*-{_RANDOM}{_PART}{_LOCK}"):
-        with suppress(OSError), open(path, "rb+") as guard:
-            if _try_lock(guard.fileno()):
+        with suppress(OSError):
+            with open(path, "rb+") as guard:
+                if not _try_lock(guard.fileno()):
+                    continue
                 for each in sorted(folder.glob(f"{glob.escape(path.name.removesuffix(_LOCK))}*"), reverse=True):
                     if each != path:
                         each.unlink()
-                path.unlink()
+            path.unlink()
     for part in folder.glob(f".{glob.escape(beside.name)}-{_RANDOM}{_PART}"):
         for each in folder.glob(f"{glob.escape(part.name)}*"):
             with suppress(OSError):

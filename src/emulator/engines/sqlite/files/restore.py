@@ -112,8 +112,15 @@ def _replace(copy: Path, target: Path, now: int) -> Path | None:
         if not is_whole:  # two files cannot be replaced in one step
             mark_interrupted(str(target), f"restore it again; the former data is in {former}")
             _remove_logs(target)
-        os.replace(copy, target)
-        sync(target.parent)
+        if sys.platform != "win32":
+            os.replace(copy, target)
+            sync(target.parent)
+    if sys.platform == "win32":  # it replaces no open file; the lock of the service still keeps services off
+        try:
+            os.replace(copy, target)
+        except OSError:
+            former.unlink()
+            raise
     marker = marker_path(str(target))
     with suppress(FileNotFoundError):
         os.replace(marker, marker_path(str(former))) if is_whole else os.unlink(marker)

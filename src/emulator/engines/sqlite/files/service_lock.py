@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from emulator.engines.sqlite.files.locks import lock
 from emulator.errors import EngineError
 
 _HEADER = b"SQLite format 3\x00"
+_NAMED_AT = 1 if os.name == "nt" else 0
+"""Where a lock file names its process. On Windows no other process can read the first byte."""
 
 
 @contextmanager
@@ -19,31 +21,30 @@ def service_lock(path: str, namespace: str, advice: str = "stop it first, or use
     The system releases the lock when the process ends, however it ends. Workers of the process may use the file, as may
     backups and other readers. Where a lock cannot be created, SQLite reports what is wrong with the place.
     """
-    if sys.platform == "win32" or not _may_be_database(path):
+    if not _may_be_database(path):
         yield
         return
-    import fcntl
-
     try:
-        lock = os.open(f"{os.path.realpath(path)}-{namespace}-lock", os.O_RDWR | os.O_CREAT, 0o600)
+        file = os.open(f"{os.path.realpath(path)}-{namespace}-lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError:
         yield
         return
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.read(lock, 20).decode("ascii", "replace").strip()
+        is_free = True
+        with suppress(OSError):  # the file system has no locks
+            is_free = lock(file)
+        if not is_free:
+            os.lseek(file, _NAMED_AT, os.SEEK_SET)
+            holder = os.read(file, 20).decode("ascii", "replace").strip()
             message = f"in use by another extcli serve, process {holder or 'unknown'}; {advice}"
-            raise EngineError(f"cannot open {path}: {message}") from None
-        except OSError:  # the file system has no locks
-            pass
+            raise EngineError(f"cannot open {path}: {message}")
         with suppress(OSError):  # a full disk
-            os.ftruncate(lock, 0)
-            os.write(lock, b"%d\n" % os.getpid())
+            os.ftruncate(file, 0)
+            os.lseek(file, _NAMED_AT, os.SEEK_SET)
+            os.write(file, b"%d\n" % os.getpid())
         yield
     finally:
-        os.close(lock)
+        os.close(file)
 
 
 def _may_be_database(path: str) -> bool:
