@@ -79,8 +79,7 @@ from emulator.observability.audit import audit, without_audit
 from emulator.observability.request_context import DEFAULT_NAMESPACE
 from emulator.parity.lapses import Lapses
 from emulator.parity.rates import ComparedRates
-from emulator.parity.service import Parity, note
-from emulator.parity.tally import Tally
+from emulator.parity.service import Parity, Tally, note
 from emulator.realtime.dispatch import MessageDispatcher
 from emulator.realtime.faulty import FaultyBroadcasts
 from emulator.realtime.gateway import Gateway

@@ -13,8 +13,7 @@ from emulator.observability.request_context import RequestContext, bound_to
 from emulator.parity import rules
 from emulator.parity.lapses import Lapses
 from emulator.parity.rules import ANSWERS, is_final, rule_of, settled, verdict_of
-from emulator.parity.service import is_reached, note
-from emulator.parity.tally import Example, Tally
+from emulator.parity.service import Example, Tally, is_reached, note
 from extcli.errors import UsageError
 from extcli.parity import RULES, Selection, lines_of
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from emulator.errors import EngineError
-from emulator.scheduling.throttle import Throttle
+from emulator.scheduling.scheduler import Throttle
 
 TIMEOUT = 5.0
 """Seconds."""

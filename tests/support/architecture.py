@@ -53,7 +53,7 @@ FEATURE_IMPORTS: Mapping[str, Collection[str]] = {
         "realtime.pusher",
         "scheduling",
     },
-    "http": BASICS | {"ids", "parity.service", "parity.tally", "http.call", "http.endpoint", "http.streaming_json"},
+    "http": BASICS | {"ids", "parity.service", "http.call", "http.endpoint", "http.streaming_json"},
     "actions": BASICS | {"parity.service", "realtime.action", "realtime.session"},
 }
 """What each kind of module of a feature may import besides its own folder."""

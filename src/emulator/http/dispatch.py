@@ -27,8 +27,7 @@ from emulator.http.request import AsgiRequest, Request
 from emulator.http.response import Reply, error_page, error_reply, in_one_chunk, reply_of, with_first_chunk
 from emulator.http.uploads import Uploads
 from emulator.journal import Journal
-from emulator.observability.failures import answerable
-from emulator.observability.recorder import Recorder
+from emulator.observability.recorder import Recorder, answerable
 from emulator.observability.request_context import context_of
 from emulator.parity.service import Parity
 from emulator.wire.query import query_of

@@ -10,9 +10,9 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Coroutine, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from emulator.http.front import HotPath
 from emulator.http.request import WholeRequest
@@ -22,16 +22,6 @@ from emulator.observability.request_context import HINT, PRODUCTION, REQUEST_ID,
 _log = logging.getLogger("emulator")
 _PLAIN_QUERY: Final = re.compile(rb"[!-\"$-~]*")
 """Visible ASCII characters except `#`: all URL parsers agree about them."""
-
-
-class Connection(Protocol):
-    """The HTTP protocol of one connection, as an exchange uses it."""
-
-    transport: Any
-    loop: Any
-    server_state: Any
-
-    def on_response_complete(self) -> None: ...
 
 
 class _NoEvent:
@@ -54,7 +44,7 @@ class Exchange:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: HttpToolsProtocol,
         hot_path: HotPath,
         method: bytes,
         path: bytes,

@@ -16,7 +16,7 @@ import msgspec
 from emulator.callers import Caller
 from emulator.clock import monotonic
 from emulator.errors import ConfigurationError
-from emulator.observability.redaction import exception_name, redact, safe_traceback
+from emulator.observability.masking import exception_name, redact, safe_traceback
 from emulator.observability.request_context import current
 
 LONGEST_PATH: Final = 200

@@ -39,7 +39,6 @@ def frame_entry(
     answer: bytes,
     seconds: float = 0.0,
     *,
-    status: int = 200,
     error: ServiceError | None = None,
     secrets: frozenset[str] = frozenset(),
 ) -> Entry:
@@ -52,7 +51,7 @@ def frame_entry(
         masked_caller(caller),
         masked_text(name[:_LONGEST_NAME]),
         "",
-        error.status if error else status,
+        error.status if error else 200,
         seconds,
         masked(request, secrets),
         len(request),

@@ -23,7 +23,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from emulator.errors import ConfigurationError
 from emulator.http.middleware import Application, Middleware
-from emulator.observability.redaction import redact
+from emulator.observability.masking import redact
 from emulator.observability.request_context import bind_context
 
 _FLUSH_TIMEOUT: Final = 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import KW_ONLY, InitVar, dataclass
 from typing import Any, Final, TypeVar
 
 from emulator.callers import Identify, finish_recording, role_error
@@ -11,10 +12,9 @@ from emulator.config.settings import Limits
 from emulator.errors import ServiceError, Unauthorized
 from emulator.faults import MESSAGE, FaultError, Faults, NoAnswer
 from emulator.limits.rate_limit import RateLimits
-from emulator.observability.failures import answerable
 from emulator.observability.logs import log_request
 from emulator.observability.masking import EVERYTHING
-from emulator.observability.recorder import Recorder
+from emulator.observability.recorder import Recorder, answerable
 from emulator.observability.request_context import RequestContext, current, label_of
 from emulator.observability.socket_entries import frame_entry
 from emulator.parity.service import Parity
@@ -36,41 +36,31 @@ UNSUPPORTED_TARGETS: Final = frozenset(
 """Targets that published clients know but the service does not have (ruling X9)."""
 
 
+@dataclass(eq=False, repr=False)
 class MessageDispatcher:
     """The actions and feeds of one service by name. Answers messages with them."""
 
-    def __init__(
-        self,
-        actions: Iterable[BoundAction],
-        feeds: Iterable[BoundFeed],
-        other_feed: BoundFeed,
-        *,
-        identify: Identify,
-        hub: Hub,
-        clock: Clock,
-        limits: Limits,
-        rate_limits: RateLimits,
-        parity: Parity,
-        recorder: Recorder,
-        faults: Faults,
-        log_requests: bool,
-        name: str,
-    ) -> None:
-        """`name` is that of the namespace, for log records."""
+    actions: InitVar[Iterable[BoundAction]]
+    feeds: InitVar[Iterable[BoundFeed]]
+    _other_feed: BoundFeed
+    """The feed of all other targets: the extension's own events (ruling X8)."""
+    _: KW_ONLY
+    identify: Identify
+    hub: Hub
+    clock: Clock
+    limits: Limits
+    rate_limits: RateLimits
+    parity: Parity
+    recorder: Recorder
+    faults: Faults
+    log_requests: bool
+    name: str
+    """The name of the namespace, for log records."""
+
+    def __post_init__(self, actions: Iterable[BoundAction], feeds: Iterable[BoundFeed]) -> None:
         self._actions = {name: each for each in actions for name in each.names}
         self._feeds = {target: each for each in feeds for target in each.names}
-        self._other_feed = other_feed
-        """The feed of all other targets: the extension's own events (ruling X8)."""
-        self._namespace = label_of(name)
-        self._identify = identify
-        self._hub = hub
-        self._clock = clock
-        self._limits = limits
-        self._rate_limits = rate_limits
-        self._parity = parity
-        self._recorder = recorder
-        self._faults = faults
-        self._log_requests = log_requests
+        self._namespace = label_of(self.name)
 
     @property
     def action_names(self) -> list[tuple[str, str]]:
@@ -90,25 +80,25 @@ class MessageDispatcher:
         request = Request("")
         error: ServiceError | None = None
         try:
-            request = envelope.read_request(text, max_data=self._limits.body)
-            if MESSAGE in self._faults.kinds:
-                await disturb_message(self._faults, session, request)
-            reply = envelope.answer(request, await self._perform(session, request, context), now=self._clock.now())
+            request = envelope.read_request(text, max_data=self.limits.body)
+            if MESSAGE in self.faults.kinds:
+                await disturb_message(self.faults, session, request)
+            reply = envelope.answer(request, await self._perform(session, request, context), now=self.clock.now())
         except Unreadable as unreadable:
             request, error = unreadable.request, unreadable.error
         except Exception as failure:
-            error = answerable(failure, self._label(request), self._recorder)
+            error = answerable(failure, self._label(request), self.recorder)
         if error is not None:
             reply = self._refusal(session, request, error)
         label, status, seconds = self._label(request), error.status if error else 200, monotonic() - started
-        self._recorder.replied(label, status, seconds)
+        self.recorder.replied(label, status, seconds)
         if context.production:
             self._settle(session, context, label, status)
-        if self._log_requests:
+        if self.log_requests:
             log_request({"action": f"socket {label}".rstrip()}, status, seconds, len(reply), session.caller)
-        if self._hub.journal.is_on:
+        if self.hub.journal.is_on:
             name, secrets = self._shown(request)
-            self._hub.journal.add(
+            self.hub.journal.add(
                 frame_entry(
                     session.number, context, session.caller, name, text, reply, seconds, error=error, secrets=secrets
                 )
@@ -119,7 +109,7 @@ class MessageDispatcher:
         """Return the data of the reply."""
         if session.caller is not None:
             context.hint = session.caller.hint
-            self._rate_limits.check(session.caller)
+            self.rate_limits.check(session.caller)
         message = Message(session, request, session.caller)
         if request.action in (SUBSCRIBE, UNSUBSCRIBE):
             return await self._change_subscription(message, context)
@@ -129,7 +119,7 @@ class MessageDispatcher:
         action = self._permitted(message, found, context)
         recording = None
         if message.sender is not None and not action.is_open:
-            message.sender, recording = await self._identify(message.sender, writes=request.action != READ)
+            message.sender, recording = await self.identify(message.sender, writes=request.action != READ)
         try:
             return await action.handler(message)
         finally:
@@ -144,11 +134,11 @@ class MessageDispatcher:
         other = None if target in UNSUPPORTED_TARGETS else self._other_feed
         feed = self._permitted(message, self._feeds.get(target, other), context)
         if message.sender is not None:
-            message.sender, _ = await self._identify(message.sender, writes=False)
+            message.sender, _ = await self.identify(message.sender, writes=False)
         topics = await feed.handler(message)
         if message.request.action == SUBSCRIBE:
             message.session.subscribe(*topics)
-            self._hub.note_subscription(topics[0])
+            self.hub.note_subscription(topics[0])
         else:
             message.session.unsubscribe(*topics)
         return Done()
@@ -167,7 +157,7 @@ class MessageDispatcher:
             if caller.role not in found.roles:
                 raise role_error(caller.role, found.roles)
         if message.request.excess:
-            raise refusals.request_too_large(size=message.request.excess, limit=self._limits.body, rest=envelope.SMALL)
+            raise refusals.request_too_large(size=message.request.excess, limit=self.limits.body, rest=envelope.SMALL)
         return found
 
     def _unknown(self, request: Request) -> ServiceError:
@@ -184,13 +174,13 @@ class MessageDispatcher:
         """Return the reply of an error, and count a failed login."""
         if request.action == AUTHENTICATE and error.status < 500 and not isinstance(error, FaultError):
             session.failed_logins += 1
-        return b"" if isinstance(error, NoAnswer) else envelope.refusal(request, error, now=self._clock.now())
+        return b"" if isinstance(error, NoAnswer) else envelope.refusal(request, error, now=self.clock.now())
 
     def _settle(self, session: Session, context: RequestContext, label: str, status: int) -> None:
         """Complete the verdict on a message: a session that production had not authenticated would get 401."""
         is_by_rights = session.caller is not None and context.production == session.caller.production
         answered = Unauthorized.status if is_by_rights and label != AUTHENTICATE else None
-        self._parity.settle(context, f"socket {label}".rstrip(), status, answered=answered)
+        self.parity.settle(context, f"socket {label}".rstrip(), status, answered=answered)
 
     def _label(self, request: Request) -> str:
         """Return the action's name for logs and metrics; empty if unknown, so that clients cannot add labels."""

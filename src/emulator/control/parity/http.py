@@ -8,8 +8,7 @@ from msgspec import Struct
 
 from emulator.http.call import Call
 from emulator.http.endpoint import Audience, Parameter, endpoint
-from emulator.parity.service import Parity
-from emulator.parity.tally import Seen
+from emulator.parity.service import Parity, Seen
 from emulator.wire.refusals import invalid_parameter
 
 NAMESPACE, SERVICE = "namespace", "service"

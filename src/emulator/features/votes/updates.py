@@ -16,8 +16,7 @@ from emulator.features.votes.definitions import Definition, next_status_change
 from emulator.features.votes.results import PollReader
 from emulator.features.votes.rules import LIFETIME, Stats
 from emulator.realtime.publisher import Publisher
-from emulator.scheduling.scheduler import Scheduler
-from emulator.scheduling.throttle import Throttle
+from emulator.scheduling.scheduler import Scheduler, Throttle
 from emulator.wire import json_codec
 
 INTERVAL: Final = 1.0
