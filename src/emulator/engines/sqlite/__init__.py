@@ -58,14 +58,11 @@ class SqliteEngine:
         self.logs: Logs = SqliteLogs(self._group_commit, self._namespace)
         pools = SqlitePools(self._group_commit, self._namespace, lists, self._pool_cache, spent)
         self.pools: Pools = pools
-        rosters = SqliteRosters(self._group_commit, self._namespace)
-        self.rosters: Rosters = rosters
+        self.rosters: Rosters = SqliteRosters(self._group_commit, self._namespace)
         self.catalog: Catalog = SqliteCatalog(self._group_commit, self._namespace, self._ballot_cache)
         self._relay = SqliteRelay(database.messages, self._group_commit, self._namespace, namespace)
         self.relay: Relay = self._relay
-        self._purge = Purge(
-            self._group_commit, self._namespace, self._ballot_cache, self._pool_cache, lists, rosters, documents
-        )
+        self._purge = Purge(self._group_commit, self._namespace, self._ballot_cache, self._pool_cache, documents)
         self._dump = Dump(self._group_commit, self._namespace)
         caches: Sequence[WriteCache] = (self._ballot_cache, self._pool_cache, pools, documents, self._namespace)
         self._caches = caches

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from emulator.engines.base import Expired, Key
 from emulator.engines.sqlite.ballot_cache import BallotCache
 from emulator.engines.sqlite.documents import SqliteDocuments
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, NamespaceIds
-from emulator.engines.sqlite.rewards.pool_cache import Lists, PoolCache
-from emulator.engines.sqlite.rewards.rosters import SqliteRosters
-from emulator.engines.sqlite.table_list import CHUNKS, ROSTERS, TABLES, Table, belonging_to
+from emulator.engines.sqlite.rewards.pool_cache import PoolCache
+from emulator.engines.sqlite.table_list import (
+    BALLOTS,
+    CHUNKS,
+    DOCUMENTS,
+    FALLEN,
+    LISTS,
+    POOLS,
+    ROSTERS,
+    TABLES,
+    Table,
+    belonging_to,
+)
 
 STEP = 250
 """Rows removed between two returns to the event loop."""
@@ -21,21 +31,20 @@ _CHUNK_STEP = 40
 _SCAN_STEP = 500
 """Members that are scanned between two returns to the event loop; most may have to stay."""
 
-_EXPIRED = f"SELECT rowid, {KEY_COLUMNS}, at FROM fallen WHERE space = ? AND at <= ? LIMIT {STEP}"
-_DROP_EXPIRED = "DELETE FROM fallen WHERE rowid = ?"
-_DOCUMENTS = f"SELECT id, {KEY_COLUMNS}, expires_at FROM documents WHERE space = ? AND expires_at <= ? LIMIT {STEP}"
-_DROP_DOCUMENT = "DELETE FROM documents WHERE id = ?"
-_BALLOTS = f"SELECT id, {KEY_COLUMNS}, expires_at FROM ballots WHERE space = ? AND expires_at <= ? LIMIT {STEP}"
+_EXPIRING: Final = {
+    FALLEN: "0, 1", DOCUMENTS: "0, 1", BALLOTS: "0, 1", POOLS: "list, NOT closed", LISTS: "0, 0", ROSTERS: "root, 0"
+}  # fmt: skip
+"""The tables whose rows expire. For each row: what else its removal needs, and whether its end is reported."""
+_EXPIRED: Final = {
+    table: f"SELECT {table.key[0]}, {KEY_COLUMNS}, {table.times[0]}, {more} FROM {table.name}"
+    f" WHERE space = ? AND {table.times[0]} <= ? LIMIT {STEP}"
+    for table, more in _EXPIRING.items()
+}
 _ITEMS = f"""
     SELECT number, log, expires_at FROM items WHERE space = ? AND expires_at <= ? ORDER BY expires_at LIMIT {STEP}
 """
 _LOG = f"SELECT {KEY_COLUMNS} FROM logs WHERE id = ?"
 _DROP_LOG = "DELETE FROM logs WHERE id = ? AND NOT EXISTS (SELECT 1 FROM items WHERE log = id)"
-_POOLS = f"""
-    SELECT id, {KEY_COLUMNS}, expires_at, list, closed FROM pools WHERE space = ? AND expires_at <= ? LIMIT {STEP}
-"""
-_LISTS = f"SELECT id FROM lists WHERE space = ? AND expires_at <= ? LIMIT {STEP}"
-_ROSTERS = f"SELECT id, root FROM rosters WHERE space = ? AND expires_at <= ? LIMIT {STEP}"
 _SCAN_MEMBERS = f"""
     SELECT member, roster, NOT EXISTS (SELECT 1 FROM rosters WHERE id = members.roster) FROM members
     WHERE root = ? AND (member, roster) > (?, ?) ORDER BY member, roster LIMIT {_SCAN_STEP}
@@ -69,23 +78,14 @@ class Purge:
     _namespace: NamespaceIds
     _ballot_cache: BallotCache
     _pool_cache: PoolCache
-    _lists: Lists
-    _rosters: SqliteRosters
     _documents: SqliteDocuments
 
     async def __call__(self, now: int) -> list[Expired]:
         # Each write waits for its commit, and so returns to the event loop.
         expired: list[Expired] = []
-        for purge in (self._purge_fallen, self._purge_documents):
-            while rows := await self._group_commit.write(purge, now):
-                expired += rows
-        while ballots := await self._group_commit.write(self._purge_ballots, now):
-            expired += ballots
-        while pools := await self._group_commit.write(self._purge_pools, now):
-            expired += [one for one, was_dropped in pools if not was_dropped]
-        for unreported in (self._purge_lists, self._purge_rosters):
-            while await self._group_commit.write(unreported, now):
-                pass
+        for table in _EXPIRING:
+            while rows := await self._group_commit.write(self._purge_rows, table, now):
+                expired += [Expired(Key(*key), at) for _, *key, at, _, is_reported in rows if is_reported]
         newest: dict[Key, int] = {}
         while ends := await self._group_commit.write(self._purge_items, now):
             newest |= {key: max(at, newest.get(key, at)) for key, at in ends.items()}
@@ -97,44 +97,24 @@ class Purge:
         while await self._group_commit.write(self._collect_some):
             pass
 
-    def _purge_fallen(self, now: int) -> list[Expired]:
-        return self._purge_rows(_EXPIRED, _DROP_EXPIRED, now)
-
-    def _purge_documents(self, now: int) -> list[Expired]:
-        expired = self._purge_rows(_DOCUMENTS, _DROP_DOCUMENT, now)
-        for key, _ in expired:
-            self._documents.purged(key)
-        return expired
-
-    def _purge_rows(self, select: str, delete: str, now: int) -> list[Expired]:
-        rows = self._group_commit.connection.execute(select, (self._namespace.id, now)).fetchall()
-        self._group_commit.connection.executemany(delete, [row[:1] for row in rows])
-        return [Expired(Key(*row[1:6]), row[6]) for row in rows]
-
-    def _purge_ballots(self, now: int) -> list[Expired]:
+    def _purge_rows(self, table: Table, now: int) -> list[tuple[Any, ...]]:
+        """Remove some expired rows of a table, and return them."""
         self._ballot_cache.flush()
-        rows = self._group_commit.connection.execute(_BALLOTS, (self._namespace.id, now)).fetchall()
-        for id, *key, _ in rows:
-            self._ballot_cache.tombstone(id, Key(*key))
-        return [Expired(Key(*row[1:6]), row[6]) for row in rows]
-
-    def _purge_pools(self, now: int) -> list[tuple[Expired, bool]]:
-        rows = self._group_commit.connection.execute(_POOLS, (self._namespace.id, now)).fetchall()
-        for id, *key, _, list_id, _ in rows:
-            self._pool_cache.tombstone(Key(*key), id, list_id)
-        return [(Expired(Key(*row[1:6]), row[6]), bool(row[8])) for row in rows]
-
-    def _purge_lists(self, now: int) -> bool:
-        rows = self._group_commit.connection.execute(_LISTS, (self._namespace.id, now)).fetchall()
-        for (id,) in rows:
-            self._lists.tombstone(id)
-        return bool(rows)
-
-    def _purge_rosters(self, now: int) -> bool:
-        rows = self._group_commit.connection.execute(_ROSTERS, (self._namespace.id, now)).fetchall()
-        for id, root in rows:
-            self._rosters.tombstone(id, root)
-        return bool(rows)
+        connection = self._group_commit.connection
+        rows = connection.execute(_EXPIRED[table], (self._namespace.id, now)).fetchall()
+        if not table.removed:
+            connection.executemany(f"DELETE FROM {table.name} WHERE {table.key[0]} = ?", [row[:1] for row in rows])
+        for id, *parts, _, other, _ in rows:
+            key = Key(*parts)
+            if table is DOCUMENTS:
+                self._documents.purged(key)
+            elif table is BALLOTS:
+                self._ballot_cache.tombstone(id, key)
+            elif table is POOLS:
+                self._pool_cache.tombstone(key, id, other)
+            elif table.removed:
+                table.bury(connection, id, other or None)
+        return rows
 
     def _purge_items(self, now: int) -> dict[Key, int]:
         connection = self._group_commit.connection

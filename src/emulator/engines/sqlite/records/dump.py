@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from itertools import islice
 from typing import Any, Final
@@ -145,8 +145,7 @@ class _Reading:
         self._params = {"space": space, "now": now}
 
     def records(self) -> Iterator[Record]:
-        for row in self._rows(_DOCUMENTS):
-            yield DocumentRecord(Key(*row[:5]), row[5], row[6])
+        yield from self._keyed(DocumentRecord, _DOCUMENTS)
         for row in self._rows(_BALLOTS):
             opens_at, closes_at, disabled, known_voters_only, *limits = row[7:]
             terms = Terms(opens_at, closes_at, bool(disabled), bool(known_voters_only), *limits)
@@ -158,15 +157,12 @@ class _Reading:
         for key, at, expires_at, value in self._grouped(_GROUPS_OF_LOGS, _ITEMS):
             yield ItemRecord(key, at, expires_at, value)
         yield from self._pools()
-        for row in self._rows(_ROSTERS):
-            yield RosterRecord(Key(*row[:5]), row[5])
+        yield from self._keyed(RosterRecord, _ROSTERS)
         for (root,) in self._execute(_ROOTS, self._params).fetchall():
-            for row in self._rows(_MEMBERS, root=root):
-                yield MemberRecord(Key(*row[:5]), row[5])
+            yield from self._keyed(MemberRecord, _MEMBERS, root=root)
 
     def _pools(self) -> Iterator[Record]:
-        for row in self._rows(_LISTS):
-            yield ListRecord(Key(*row[:5]), row[5])
+        yield from self._keyed(ListRecord, _LISTS)
         for *key, id, position in self._execute(_POSITIONS, self._params).fetchall():
             for items in self._items(id, position):
                 yield ListItemsRecord(Key(*key), items)
@@ -180,8 +176,7 @@ class _Reading:
         for key_, number, id in ids:
             for user, item in self._execute(_HANDED, (id,)):
                 yield HandedRecord(key_, number, user, item)
-        for row in self._rows(_SPENT):
-            yield SpentRecord(Key(*row[:5]), row[5])
+        yield from self._keyed(SpentRecord, _SPENT)
 
     def _items(self, id: int, position: int) -> Iterator[tuple[str, ...]]:
         """The items of a list from this position on, in as many as one record holds."""
@@ -195,6 +190,10 @@ class _Reading:
                 del items[:ITEMS_PER_RECORD]
         if items:
             yield tuple(items)
+
+    def _keyed(self, record: Callable[..., Record], statement: str, **params: object) -> Iterator[Record]:
+        """The rows of `statement` as records: the columns of a key, then the other fields in their order."""
+        return (record(Key(*row[:5]), *row[5:]) for row in self._rows(statement, **params))
 
     def _rows(self, statement: str, **params: object) -> Iterator[tuple[Any, ...]]:
         return iter(self._execute(statement, self._params | params))

@@ -32,16 +32,12 @@ class SqliteRosters(Tables):
     async def drop(self, keys: Sequence[Key], *, now: int) -> None:
         await self._group_commit.write(self._drop, keys)
 
-    def tombstone(self, id: int, root: int) -> None:
-        """Remove a roster; `tidy` deletes its members."""
-        ROSTERS.bury(self._group_commit.connection, id, root)
-
     def _add_members(self, key: Key, members: Sequence[str], now: int, expires_at: int) -> int:
         "".join(members).encode()  # raises for text that cannot be stored, before anything is written
         connection = self._group_commit.connection
         row = connection.execute(_FIND, self._namespace.params(key)).fetchone()
         if row is not None and row[2] <= now:
-            self.tombstone(row[0], row[1])
+            ROSTERS.bury(connection, row[0], row[1])
             row = None
         if row is None:
             row = self._create(key, expires_at)
@@ -73,4 +69,4 @@ class SqliteRosters(Tables):
     def _drop(self, keys: Sequence[Key]) -> None:
         found = [self._group_commit.connection.execute(_FIND, self._namespace.params(key)).fetchone() for key in keys]
         for id, root, _ in {row for row in found if row is not None}:
-            self.tombstone(id, root)
+            ROSTERS.bury(self._group_commit.connection, id, root)
