@@ -80,10 +80,13 @@ def test_a_vote_is_cast(page: Page, full: LiveServer):
 
 def test_a_refused_request_is_found_and_explained(page: Page):
     go_to(page, "Requests")
-    tab_to(page, page.get_by_label("Status"))
-    page.keyboard.type("403")
+    page.wait_for_url("**/ui/requests")
+    page.wait_for_selector("#reload", state="hidden")
+    page.keyboard.press("/")
+    expect(page.locator("#filter-search")).to_be_focused()
+    page.keyboard.type("status:403")
     page.keyboard.press("Enter")
-    page.wait_for_url("**status=403**")
+    page.wait_for_url("**status%3A403**")
     tab_to(page, page.locator("main tbody a").first)
     page.keyboard.press("Enter")
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import urlencode
 
 import httpx
 import pytest
+from playwright.sync_api import expect
 
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
@@ -32,7 +34,7 @@ def test_it_lists_requests_with_why_they_were_refused(requests: str):
 
     assert "POST /v1/e/vote?id=rps" in main
     assert "value: 900 is not within -99 to 99" in main
-    assert "viewer @ <bdi>777</bdi>" in main
+    assert "viewer <bdi>1</bdi> @ <bdi>777</bdi>" in main
 
 
 @pytest.mark.parametrize(
@@ -186,3 +188,67 @@ def test_a_long_body_is_folded_and_a_short_one_open(live: LiveServer):
 
     assert '<details id="body-request-body">' in main
     assert '<details id="body-answer" open>' in main
+
+
+@pytest.mark.parametrize(
+    ("search", "found"), [("status:4xx", 2), ("status:4xx rps", 0), ("rps", 1), ("user:1 method:POST status:200", 1)]
+)
+def test_words_of_the_search_are_filters(requests: str, search: str, found: int):
+    main = main_of(f"{requests}?{urlencode({'search': search})}")
+
+    assert found == main.count('<tr id="entry-')
+
+
+def test_each_filter_has_a_link_that_removes_it(requests: str):
+    main = main_of(f"{requests}?search=status:4xx+method:DELETE")
+    links = re.findall('<a class="chip" href="[^"]*[?]([^"]*)" aria-label="([^"]*)"', main)
+
+    assert [("method=DELETE", "Remove the filter status"), ("status=4xx", "Remove the filter method")] == links
+
+
+def test_an_entry_stands_beside_the_list_and_is_marked_there(live: LiveServer, requests: str):
+    mark = latest(live)
+    main = main_of(f"{requests}?entry={mark - 1}")
+
+    assert 3 == main.count('<tr id="entry-')
+    assert [str(mark - 1)] == re.findall('entry=([0-9]+)" aria-current="true"', main)
+
+
+def test_a_broadcast_shows_what_it_caused(live: LiveServer):
+    live.client("broadcaster", user="777", channel="777").post("broadcast", json={"event": "round", "data": {}})
+    numbers = range(1, latest(live) + 1)
+    (main,) = [
+        each for each in (fetched(f"{live.url}/_emulator/ui/requests?entry={n}").text for n in numbers)
+        if "<h1>200 <bdi>POST /v1/e/broadcast" in each
+    ]  # fmt: skip
+    chain = re.findall("<li>(.*)</li>", main.partition('<ol class="chain">')[2].partition("</ol>")[0])
+
+    assert any("POST /v1/e/broadcast" in each for each in chain)
+    assert any("event:round" in each and "0 delivered" in each for each in chain)
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_keys_move_between_rows_and_a_pause_holds_them(live: LiveServer, requests: str):
+    with chromium() as browser:
+        page = browser.new_page()
+        page.goto(requests)
+        page.wait_for_selector("#reload", state="hidden")
+        rows = page.locator("#rows tbody th a")
+        page.keyboard.press("j")
+        expect(rows.nth(0)).to_be_focused()
+        page.keyboard.press("j")
+        expect(rows.nth(1)).to_be_focused()
+        page.keyboard.press("k")
+        expect(rows.nth(0)).to_be_focused()
+        page.keyboard.press("p")
+        expect(page.locator("#result")).to_contain_text("Paused")
+        live.client("viewer", user="2", channel="777").get("vote?id=later")
+        expect(page.locator("nav")).to_contain_text("Requests4")
+        assert 3 == rows.count(), "the header goes on, the rows stay"
+        page.keyboard.press("/")
+        page.keyboard.type("jkp")
+        assert "jkp" == page.input_value("#filter-search")
+        page.locator("h1").click()
+        page.keyboard.press("p")
+        expect(page.locator("#rows")).to_contain_text("id=later")

@@ -36,7 +36,7 @@ PATHS: Final = {"overview": "", "rig": "rig"}
 _MISSING: Final = NotFound.status
 _FRAME_ONLY: Final = {"follow": "frame"}
 """Parameters of the event stream of a page whose content must stay: it is edited, or the answer to a form."""
-_SCRIPTS: Final = {"rig": ("rig.js",), "demo": ("demo.js",)}
+_SCRIPTS: Final = {"rig": ("rig.js",), "demo": ("demo.js",), "requests": ("trace.js",)}
 """Scripts of single pages, after those of all."""
 _HEADING: Final = re.compile("<h1>(.*?)</h1>", re.DOTALL)
 _DEFAULT_URL: Final = "http://127.0.0.1:8282"

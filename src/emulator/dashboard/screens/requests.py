@@ -8,38 +8,54 @@ from typing import Any, Final
 
 from emulator.callers import Role
 from emulator.control.explanations.service import verdict_of
-from emulator.control.journal.rules import FILTERS
+from emulator.control.journal.rules import FILTERS, ORDERS
 from emulator.control.journal.snippets import FORMS, snippet_of
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.screens.faults import effect_of
 from emulator.errors import BadRequest
-from emulator.journal import DELIVERY, FRAME, HIDDEN, REQUEST, Entry
+from emulator.journal import HIDDEN, REQUEST, Entry
 
 _ROWS: Final = "100"
-_SHOWN: Final = (
-    "search", "status", "path", "method", "role", "client_id", "channel_id", "kind", "production", "probes",
-)  # fmt: skip
-"""The filters that the screen has fields for."""
+_BESIDE: Final = "40"
+"""Rows beside one entry."""
+_SHORT: Final = {"client": "client_id", "channel": "channel_id"}
+"""Short names of filters in the search."""
 
 
 async def read(service: Service, query: Query) -> dict[str, Any]:
     """Return a page of the journal, or with `entry`, one entry."""
-    filters = {name: query[name] for name in FILTERS if query.get(name)}
+    filters = filters_of(query)
     common = {
-        "filters": {name: query.get(name, "") for name in _SHOWN},
         "given": filters,
+        "chips": [(name, value, {**filters, name: ""}) for name, value in filters.items()],
         "roles": [str(role) for role in Role],
-        "kinds": (REQUEST, FRAME, DELIVERY),
         "journal": service.journal,
         "entry": None,
         "listing": None,
     }
     if not service.journal.is_on:
         return common
-    if query.get("entry"):
-        return common | _values_of(service, service.journals.find(query["entry"]))
     before = {"before": query["before"]} if query.get("before") else {}
-    return common | {"listing": await service.journals.page({**filters, **before, "limit": _ROWS})}
+    listing = await service.journals.page({**filters, **before, "limit": _BESIDE if query.get("entry") else _ROWS})
+    if not query.get("entry"):
+        return common | {"listing": listing}
+    found = service.journals.find(query["entry"])
+    chain = await service.journals.page({"id": found.id, "order": ORDERS[1], "limit": _BESIDE}) if found.id else None
+    return common | _values_of(service, found) | {"listing": listing, "chain": chain.entries if chain else []}
+
+
+def filters_of(query: Query) -> dict[str, str]:
+    """Return the filters of a query. Words such as `status:4xx` in the search are filters, too."""
+    found = {name: query[name] for name in FILTERS if query.get(name)}
+    words = []
+    for word in found.pop("search", "").split():
+        name, _, value = word.partition(":")
+        name = _SHORT.get(name, name)
+        if value and name in FILTERS:
+            found[name] = value
+        else:
+            words.append(word)
+    return found | ({"search": " ".join(words)} if words else {})
 
 
 def _values_of(service: Service, found: Entry) -> dict[str, Any]:
