@@ -7,7 +7,7 @@ the detail, what the caller held and what was needed; the decorator has what nev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from shlex import quote
 from typing import Final, NamedTuple, ParamSpec
@@ -48,7 +48,7 @@ class Declared(NamedTuple):
     """The id of a rule, `OF_INPUT` or `OF_ROLES`."""
     title: str
     next_step: str
-    """May contain parameters of the refusal, such as `{question}`, quoted for a shell."""
+    """May contain parameters of the refusal, such as `{question}`. In a command, they are quoted for a shell."""
     facts: Callable[..., Facts]
 
 
@@ -72,13 +72,19 @@ def refusal(
             made = error(reason.format_map(values), found.detail)
             made.others, made.close_code = tuple(found.others), found.close_code
             made.retry_after = made.retry_after if found.retry_after is None else found.retry_after
-            step = next_step.format_map({name: quote(str(value)) for name, value in values.items()})
-            made.refused = Refused(code, rule, title, found.held, found.needed, step)
+            made.refused = Refused(code, rule, title, found.held, found.needed, _filled(next_step, values))
             return made
 
         return refuse
 
     return declare
+
+
+def _filled(next_step: str, values: Mapping[str, object]) -> str:
+    """Return a next step with the values of a case, which are quoted in commands: between backticks."""
+    quoted = {name: quote(str(value)) for name, value in values.items()}
+    parts = enumerate(next_step.split("`"))
+    return "`".join(part.format_map(quoted if at % 2 else values) for at, part in parts)
 
 
 @refusal(

@@ -16,14 +16,14 @@ from urllib.parse import urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from emulator.dashboard import commands, texts
+from emulator.dashboard import commands, refusals, texts
 from emulator.dashboard import screens as screens_package
 from emulator.dashboard.commands import Command, command_of
 from emulator.dashboard.frame import GROUPS, frame_of
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.static_files import version_of
 from emulator.dashboard.stream import GONE, digest_of, ending, events_of
-from emulator.errors import EngineError, MethodNotAllowed, NotFound, ServiceError
+from emulator.errors import EngineError, NotFound, ServiceError
 from emulator.http.endpoint import Page
 from emulator.http.response import HTML, PAGE_HEADERS
 from emulator.observability.request_context import DEFAULT_NAMESPACE as DEFAULT
@@ -83,7 +83,7 @@ class Pages:
         screen, is_live = screens().get(name), False
         try:
             if screen is None:
-                raise NotFound("Not Found", f"there is no screen {name[:60]}")
+                raise refusals.no_screen(name=name[:60])
             content, status = await self._content(screen, query, fields)
             is_live = fields is None and screen.is_live(query)
         except (ServiceError, EngineError) as error:
@@ -119,7 +119,7 @@ class Pages:
         """Return the event stream of a page. Raises `NotFound`."""
         screen = screens().get(name)
         if screen is None and name not in PATHS:
-            raise NotFound("Not Found", f"there is no screen {name[:60]}")
+            raise refusals.no_screen(name=name[:60])
         known = headers.get(b"last-event-id", b"").decode("latin-1") or query.get("shown", "")
         if not _FRAME_ONLY.items().isdisjoint(query.items()):
             screen = None
@@ -142,7 +142,7 @@ class Pages:
         elif screen.submit is not None:
             values = await screen.submit(self.service, query, fields)
         else:
-            raise MethodNotAllowed("Method Not Allowed", f"the screen {screen.name} takes no forms")
+            raise refusals.no_forms(screen=screen.name)
         text = self.render(f"{screen.name}.html", {"query": query, "now": self.service.clock.now(), **values})
         return text, _MISSING if values.get("is_missing") else 200
 

@@ -27,12 +27,12 @@ from emulator.dashboard.commands import Part
 from emulator.dashboard.rig.arrangement import DEFAULT_CHANNEL, DEFAULT_CLIENT
 from emulator.engines.base import Entry, Key
 from emulator.engines.engine import Engine
-from emulator.errors import BadRequest
 from emulator.features.codes.service import CodeSets
 from emulator.http.dispatch import Dispatcher
 from emulator.journal import Journal
 from emulator.namespaces.registry import Registry
 from emulator.parity.service import Parity
+from emulator.wire.refusals import invalid_parameter
 
 
 class Service(Protocol):
@@ -192,7 +192,8 @@ def _position(start: str) -> tuple[int, int]:
         return 0, 0
     at, _, skipped = start.partition(".")
     if not (at.isdecimal() and skipped.isdecimal() and len(start) <= 30):
-        raise BadRequest("Malformed from parameter", "from: follow a link to the next page")
+        raise invalid_parameter("from", start, "that of a link to the next page", "follow a link to the next page")
     if int(skipped) > _MAX_SKIPPED:
-        raise BadRequest("Malformed from parameter", f"from: at most {_MAX_SKIPPED:,} entries of one instant are shown")
+        problem = f"at most {_MAX_SKIPPED:,} entries of one instant are shown"
+        raise invalid_parameter("from", start, f"after at most {_MAX_SKIPPED:,} entries", problem)
     return clamp_instant(int(at)), int(skipped)

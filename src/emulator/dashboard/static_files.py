@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from emulator.errors import NotFound
+from emulator.dashboard.refusals import no_file
 from emulator.http.endpoint import Page
 from emulator.http.response import PAGE_HEADERS
 
@@ -47,7 +47,7 @@ def version_of(name: str) -> str:
 def static_page(name: str, headers: Mapping[bytes, bytes]) -> Page:
     """Return a file, compressed if the browser accepts that. Raises `NotFound`."""
     if name not in _names():
-        raise NotFound("Not Found", f"there is no file {name[:60]} here")
+        raise no_file(name=name[:60])
     kind = _TYPES[name[name.rindex(".") :]]
     if b"gzip" in headers.get(b"accept-encoding", b""):
         return Page(_file(name).compressed, kind, (*_HEADERS, (b"content-encoding", b"gzip")))

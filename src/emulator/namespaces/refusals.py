@@ -26,7 +26,7 @@ def no_source(*, name: str) -> Facts:
     return Facts(detail, f"namespace {name}, not in use", "a namespace in use")
 
 
-@refusal(*_USED, "The namespace cannot be a copy of itself", "Choose another name.")
+@refusal(*_USED, "The namespace cannot be a copy of itself", "Name another namespace than {name} as the source.")
 def copy_of_itself(*, name: str) -> Facts:
     detail = f"the namespace {name} cannot become a copy of itself"
     return Facts(detail, f"namespace {name}, the source of the copy", "another name")
@@ -51,7 +51,13 @@ def too_many(*, limit: int) -> Facts:
     return Facts(detail, f"{limit} open namespaces", f"fewer than {limit}")
 
 
-@refusal(BadRequest, "Invalid namespace", _RULE, "The name of the namespace has the wrong form", "Choose another name.")
+@refusal(
+    BadRequest,
+    "Invalid namespace",
+    _RULE,
+    "The name of the namespace has the wrong form",
+    "Name it with 1 to 64 letters, digits, '-' and '_'.",
+)
 def invalid_name(*, name: str) -> Facts:
     needed = "1 to 64 letters, digits, '-' and '_'"
     return Facts(f"namespace: must be {needed}", f"the name {name[:64]!r}", needed)

@@ -81,7 +81,7 @@ def unsupported_target(*, target: str) -> Facts:
     return Facts(detail, f"target {target}", "a target of this service")
 
 
-@refusal(NotFound, "Not Found", "X9", "The action has no such target", "Send another target.")
+@refusal(NotFound, "Not Found", "X9", "The action has no such target", "Send one of these targets: {known}.")
 def wrong_target(*, action: str, target: str, known: str) -> Facts:
     return Facts(f"{action} does not support {target}; supported: {known}", f"target {target}", f"one of {known}")
 

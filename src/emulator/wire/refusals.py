@@ -50,7 +50,7 @@ def wrong_shape(field: str = "", *, problem: str = "", held: str = "", needed: s
     return Facts(f"{field}: {problem}" if field else problem, held or "another value", needed)
 
 
-@refusal(BadRequest, _BODY, OF_INPUT, "A member of the body is invalid", "Give {field} another value.")
+@refusal(BadRequest, _BODY, OF_INPUT, "A member of the body is invalid", "Change {field}: it must be {needed}.")
 def invalid_member(field: str, value: object, needed: str, problem: str = "") -> Facts:
     """`field` may be a path such as `options[2]`; `problem` replaces that the value is not what is needed."""
     return _not_allowed(field, value, needed, problem)
@@ -61,7 +61,7 @@ def missing_member(field: str, needed: str = "") -> Facts:
     return _missing(field, needed)
 
 
-@refusal(BadRequest, _PARAMETER, OF_INPUT, "A query parameter is invalid", "Give {field} another value.")
+@refusal(BadRequest, _PARAMETER, OF_INPUT, "A query parameter is invalid", "Change {field}: it must be {needed}.")
 def invalid_parameter(field: str, value: object, needed: str, problem: str = "") -> Facts:
     return _not_allowed(field, value, needed, problem)
 

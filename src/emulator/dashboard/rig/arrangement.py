@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from typing import Final
 from urllib.parse import SplitResult, parse_qsl, urlencode, urljoin, urlsplit
 
-from emulator.errors import BadRequest
+from emulator.dashboard.refusals import wrong_arrangement
 
 MAX_VIEWERS: Final = 6
 DEFAULT_VIEWERS: Final = 2
@@ -107,7 +107,7 @@ def arrangement_of(query: Mapping[str, str], own_host: str, *, client_id: str = 
     origin = _checked_origin("url", url, own_host)
     count = query.get("viewers") or str(DEFAULT_VIEWERS)
     if count not in map(str, range(1, MAX_VIEWERS + 1)):
-        raise _malformed("viewers", f"must be 1 to {MAX_VIEWERS}")
+        raise wrong_arrangement(field="viewers", problem=f"must be 1 to {MAX_VIEWERS}")
     channel_id = _checked_id("channel_id", query.get("channel_id") or DEFAULT_CHANNEL)
     client_id = _checked_id("client_id", query.get("client_id") or client_id)
     pages = [(str(number + 1), url, "viewer") for number in range(int(count))]
@@ -115,7 +115,9 @@ def arrangement_of(query: Mapping[str, str], own_host: str, *, client_id: str = 
         if text := query.get(name, "").strip():
             page = urljoin(url, text)
             if _checked_origin(name, page, own_host) != origin:
-                raise _malformed(name, f"must be a page of {origin}: all frames of a rig have one origin")
+                raise wrong_arrangement(
+                    field=name, problem=f"must be a page of {origin}: all frames of a rig have one origin"
+                )
             pages.append((name, page, mode))
     return Arrangement(
         url,
@@ -133,14 +135,14 @@ def _frame(query: Mapping[str, str], name: str, url: str, mode: str, channel_id:
     def chosen(field: str, allowed: tuple[str, ...], default: str) -> str:
         value = query.get(f"{name}.{field}") or default
         if value not in allowed:
-            raise _malformed(f"{name}.{field}", f"must be one of {', '.join(allowed)}")
+            raise wrong_arrangement(field=f"{name}.{field}", problem=f"must be one of {', '.join(allowed)}")
         return value
 
     is_viewer = mode == "viewer"
     user_id = query.get(f"{name}.user_id") or (f"555{name}" if is_viewer else channel_id)
     language = query.get(f"{name}.language") or "en"
     if not _LANGUAGE.fullmatch(language):
-        raise _malformed(f"{name}.language", "must be a language tag such as en or pt-BR")
+        raise wrong_arrangement(field=f"{name}.language", problem="must be a language tag such as en or pt-BR")
     return Frame(
         name,
         url,
@@ -162,21 +164,24 @@ def _checked_origin(name: str, url: str, own_host: str) -> str:
         parts = urlsplit(url)
         port, host = parts.port, (parts.hostname or "").encode("idna").decode() if parts.hostname else ""
     except ValueError:
-        raise _malformed(name, f"{url[:80]!r} is not a URL") from None
+        raise wrong_arrangement(field=name, problem=f"{url[:80]!r} is not a URL") from None
     if len(url) > _MAX_URL or not url.isprintable() or " " in url:
-        raise _malformed(name, f"must be at most {_MAX_URL} printable characters without spaces")
+        raise wrong_arrangement(field=name, problem=f"must be at most {_MAX_URL} printable characters without spaces")
     if parts.scheme not in ("http", "https"):
-        raise _malformed(name, "must begin with http:// or https://")
+        raise wrong_arrangement(field=name, problem="must begin with http:// or https://")
     if parts.username is not None or parts.password is not None:
-        raise _malformed(name, "must have no user name and no password")
+        raise wrong_arrangement(field=name, problem="must have no user name and no password")
     if ":" in host:
-        raise _malformed(name, "a Content-Security-Policy can name no IPv6 address; use localhost or a host name")
+        raise wrong_arrangement(
+            field=name, problem="a Content-Security-Policy can name no IPv6 address; use localhost or a host name"
+        )
     # Browsers also read 2130706433 and 0x7f.1 as addresses.
     if not _HOST.fullmatch(host) or (_NUMBER.fullmatch(host.rpartition(".")[2]) and not _is_address(host)):
-        raise _malformed(name, f"{url[:80]!r} has no valid host name")
+        raise wrong_arrangement(field=name, problem=f"{url[:80]!r} has no valid host name")
     if _is_service(parts, own_host):
-        raise _malformed(
-            name, "is a page of this service; serve the extension at another port, so that it runs in another origin"
+        raise wrong_arrangement(
+            field=name,
+            problem="is a page of this service; serve the extension at another port, so that it runs in another origin",
         )
     is_default = port is None or port == _default_port(parts.scheme)
     return f"{parts.scheme}://{host}" if is_default else f"{parts.scheme}://{host}:{port}"
@@ -212,9 +217,5 @@ def _default_port(scheme: str) -> int:
 
 def _checked_id(name: str, text: str) -> str:
     if len(text) > _MAX_ID or not text.isprintable() or not text.strip():
-        raise _malformed(name, f"must be 1 to {_MAX_ID} printable characters")
+        raise wrong_arrangement(field=name, problem=f"must be 1 to {_MAX_ID} printable characters")
     return text
-
-
-def _malformed(name: str, problem: str) -> BadRequest:
-    return BadRequest(f"Malformed {name} parameter", f"{name}: {problem}")

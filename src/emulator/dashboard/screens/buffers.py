@@ -11,8 +11,8 @@ from emulator.dashboard.commands import CALLER, field
 from emulator.dashboard.screen import ROWS, Query, Screen, Service, chosen, command, listed
 from emulator.dashboard.texts import pretty
 from emulator.engines.base import Item, Key
-from emulator.errors import BadRequest
 from emulator.features.accumulation.rules import LIMIT, BufferEntry
+from emulator.wire.refusals import invalid_parameter
 
 _MAX_DIGITS: Final = 15
 
@@ -73,7 +73,7 @@ def _line(item: Item) -> Line:
 
 def _start(text: str) -> int:
     if text and not (text.isdecimal() and len(text) <= _MAX_DIGITS):
-        raise BadRequest("Malformed start parameter", f"start: {text[:40]!r} is not a Unix time in ms")
+        raise invalid_parameter("start", text[:40], "a Unix time in ms")
     return clamp_instant(int(text or 0))
 
 

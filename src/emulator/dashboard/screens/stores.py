@@ -25,6 +25,7 @@ from emulator.features.stores.rules import (
     store_key,
 )
 from emulator.wire import json_codec
+from emulator.wire.refusals import invalid_parameter, missing_parameter
 
 ROWS: Final = 100
 JSON_STORE: Final = "json_store"
@@ -164,13 +165,13 @@ async def _open(service: Service, query: Query) -> Opened:
         user = ""
         if kind.per_viewer:
             if not opened.user:
-                raise BadRequest("Invalid user", f"user: {opened.store} has one store per user; name one")
+                raise missing_parameter("user", f"{opened.store} has one store per user; name one")
             user = (await viewer_of(service, opened.client_id, opened.channel_id, opened.user)).opaque_id
         per_extension = service.settings.channel_stores_per_extension
         key = store_key(kind, admin, opened.channel_id, user_id=user, per_extension=per_extension)
         opened = replace(opened, user=opened.user if kind.per_viewer else "", id="")
     else:
-        raise BadRequest("Invalid store", f"store: {opened.store[:40]!r} is not one of {', '.join(_KINDS)}, json_store")
+        raise invalid_parameter("store", opened.store[:40], f"one of {', '.join(_KINDS)}, json_store")
     found = await service.engine.documents.read([key], now=service.clock.now())
     return replace(opened, text=found.get(key))
 

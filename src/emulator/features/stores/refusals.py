@@ -12,7 +12,7 @@ _PATCH: Final = "Invalid patch"
 _UNCHANGED: Final = "nothing was changed"
 
 
-@refusal(BadRequest, "Invalid store", "S1", "There is no such store", "Name one of the stores.")
+@refusal(BadRequest, "Invalid store", "S1", "There is no such store", "Name one of the stores that the error lists.")
 def no_store(*, name: str, stores: Iterable[str]) -> Facts:
     known = ", ".join(stores)
     return Facts(f"{name!r} is not one of {known}", f"store {name!r}", f"one of {known}")
@@ -48,12 +48,24 @@ def records_too_large(*, records: int, size: int, limit: int) -> Facts:
     return Facts(detail, f"{records} records of {size} bytes", f"at most {limit} bytes")
 
 
-@refusal(BadRequest, "Too many ids specified", "S1", "The request names too many users", "Split the request.")
+@refusal(
+    BadRequest,
+    "Too many ids specified",
+    "S1",
+    "The request names too many users",
+    "Send at most {limit} ids in one request.",
+)
 def too_many_users(*, count: int, limit: int) -> Facts:
     return Facts(f"{count} ids given; the limit is {limit}", f"{count} ids", f"at most {limit} ids")
 
 
-@refusal(BadRequest, _PATCH, rule="S2", title="The patch has too many operations", next_step="Split the patch.")
+@refusal(
+    BadRequest,
+    _PATCH,
+    rule="S2",
+    title="The patch has too many operations",
+    next_step="Send at most {limit} operations in one patch, and the others in further ones.",
+)
 def too_many_operations(*, count: int, limit: int) -> Facts:
     return Facts(
         f"{count} operations; the limit is {limit} per patch", f"{count} operations", f"at most {limit} operations"

@@ -1,0 +1,34 @@
+"""What pages of the dashboard refuse."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from emulator.errors import BadRequest, MethodNotAllowed, NotFound
+from emulator.refusals import Facts, refusal
+
+_RULE: Final = "docs: Control"
+
+
+@refusal(
+    NotFound, "Not Found", _RULE, "There is no such screen", "Open one that the navigation lists, from /_emulator/."
+)
+def no_screen(*, name: str) -> Facts:
+    return Facts(f"there is no screen {name}", f"screen {name}", "a screen of the navigation")
+
+
+@refusal(NotFound, "Not Found", _RULE, "There is no such file", "Load the page again: `extcli open`.")
+def no_file(*, name: str) -> Facts:
+    return Facts(f"there is no file {name} here", f"file {name}", "a file of the dashboard")
+
+
+@refusal(MethodNotAllowed, "Method Not Allowed", _RULE, "The screen takes no forms",
+         "Read it with GET, and change data over the REST API.")  # fmt: skip
+def no_forms(*, screen: str) -> Facts:
+    return Facts(f"the screen {screen} takes no forms", "a form", "GET")
+
+
+@refusal(BadRequest, "Malformed {field} parameter", _RULE, "The arrangement of the rig is invalid",
+         "Change {field} in the form of the rig: {problem}.")  # fmt: skip
+def wrong_arrangement(*, field: str, problem: str) -> Facts:
+    return Facts(f"{field}: {problem}", f"another {field}", problem)
