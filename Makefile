@@ -62,7 +62,7 @@ check: lint  ## Also check the files for Docker, Compose and GitHub Actions
 	$(BIN)/hadolint Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml compose.valkey.yaml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
-	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows examples/github-actions.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/test.yml examples/github-actions.yml
 
 fix: $(DEV_STAMP)  ## Format, and fix what the linter can
 	$(BIN)/ruff format .

@@ -23,7 +23,8 @@ from support.service import LiveServer
 ROOT = Path(__file__).parent.parent.parent
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 LINTED = ("Dockerfile", "action.yml", "compose.yaml", "compose.valkey.yaml", "examples/github-actions.yml")
-WORKFLOWS = ("action.yml", "examples/github-actions.yml", "src/extcli/commands/access/clients/github.yml")
+OWN_WORKFLOW = ".github/workflows/test.yml"
+WORKFLOWS = (OWN_WORKFLOW, "action.yml", "examples/github-actions.yml", "src/extcli/commands/access/clients/github.yml")
 LOCK = (ROOT / "requirements.lock").read_text()
 COMPOSE = ("compose.yaml", "compose.valkey.yaml")
 
@@ -49,7 +50,7 @@ def test_the_first_line_says_that_the_file_is_linted_but_not_run(name: str):
     assert "CI does not " in first
 
 
-@pytest.mark.parametrize("name", LINTED)
+@pytest.mark.parametrize("name", [*LINTED, OWN_WORKFLOW])
 def test_make_check_lints_the_file(name: str):
     [recipe] = re.findall(r"^check:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
@@ -164,3 +165,9 @@ def test_the_action_installs_its_own_checkout_with_a_pinned_uv():
     assert '>> "$GITHUB_PATH"' in script
     # A background service would outlive the action, which has no step at the end of a job.
     assert "extcli serve" not in script
+
+
+def test_the_workflow_of_this_project_has_a_job_for_each_system():
+    jobs = yaml.safe_load((ROOT / OWN_WORKFLOW).read_text())["jobs"]
+
+    assert {"ubuntu-latest", "macos-latest", "windows-latest"} == {job["runs-on"] for job in jobs.values()}
