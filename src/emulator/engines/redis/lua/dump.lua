@@ -32,9 +32,9 @@ function ops.things()
   return found
 end
 
--- id of a ballot, cursor → the next cursor, then (choice, number)…
-function ops.choices()
-  local cursor, found = unpack(redis.call('HSCAN', prefix .. 'm:' .. ARGV[2] .. ':c', ARGV[3], 'COUNT', 250))
+-- HSCAN or SSCAN, name without the prefix, cursor → the next cursor, then (field, value)… or members
+function ops.scan()
+  local cursor, found = unpack(redis.call(ARGV[2], prefix .. ARGV[3], ARGV[4], 'COUNT', 250))
   return {cursor, unpack(found)}
 end
 
@@ -72,18 +72,6 @@ function ops.list()
   return redis.call('LRANGE', prefix .. 'sl:' .. ARGV[2], first, math.min(-1, first + ARGV[4] - 1))
 end
 
--- id of a pool, cursor → the next cursor, then (field, value)… of what each user has of it
-function ops.handed()
-  local cursor, found = unpack(redis.call('HSCAN', prefix .. 'po:' .. ARGV[2], ARGV[3], 'COUNT', 250))
-  return {cursor, unpack(found)}
-end
-
--- id of a roster, cursor → the next cursor, then members
-function ops.members()
-  local cursor, found = unpack(redis.call('SSCAN', prefix .. 'rm:' .. ARGV[2], ARGV[3], 'COUNT', 250))
-  return {cursor, unpack(found)}
-end
-
 -- → how many things there are
 function ops.size()
   return redis.call('ZCARD', prefix .. 'ends')
@@ -92,12 +80,6 @@ end
 -- → what all keys of the present generation begin with
 function ops.prefix()
   return prefix
-end
-
--- name of a set, cursor → the next cursor, then members
-function ops.spent()
-  local cursor, found = unpack(redis.call('SSCAN', ARGV[2], ARGV[3], 'COUNT', 250))
-  return {cursor, unpack(found)}
 end
 
 return ops[ARGV[1]]()

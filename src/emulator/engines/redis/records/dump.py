@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -139,7 +140,11 @@ class _Collecting:
         }
 
         def things(rows: Sequence[Sequence[Reply]]) -> None:
-            found = (readers[letter](name, *values) for letter, name, *values in rows)
+            found = (
+                readers[letter](name, *values)
+                for letter, name, *values in rows
+                if letter == b"l" or self._is_alive(values[0])  # the entries of a log expire one by one
+            )
             self._add([each for each in found if each is not None])
 
         await self._scan(things, b"things")
@@ -168,15 +173,13 @@ class _Collecting:
     def _is_alive(self, ends: bytes) -> bool:
         return self._now < parse_expiry(ends)
 
-    def _document(self, name: bytes, ends: bytes, value: bytes) -> Row | None:
+    def _document(self, name: bytes, ends: bytes, value: bytes) -> Row:
         key = parse_user_last(name)
-        return (key, DocumentRecord(key, parse_expiry(ends), value)) if self._is_alive(ends) else None
+        return key, DocumentRecord(key, parse_expiry(ends), value)
 
     def _ballot(
         self, name: bytes, ends: bytes, id: bytes, definition: bytes | None, opens: bytes, closes: bytes, *others: bytes
-    ) -> Row | None:
-        if not self._is_alive(ends):
-            return None
+    ) -> Row:
         key = parse_channel_last(name)
         self._ballots[name] = key, id
         disabled, known, *limits = map(int, others)
@@ -186,28 +189,21 @@ class _Collecting:
     def _log(self, name: bytes, *_: bytes) -> None:
         self._logs[name] = parse_channel_last(name)
 
-    def _list(self, name: bytes, ends: bytes) -> Row | None:
-        if not self._is_alive(ends):
-            return None
+    def _list(self, name: bytes, ends: bytes) -> Row:
         self._lists[name] = key = parse_user_last(name)
         return key, ListRecord(key, parse_expiry(ends))
 
-    def _pool(self, name: bytes, ends: bytes, id: bytes, source: bytes, note: bytes) -> Row | None:
-        if not self._is_alive(ends):
-            return None
+    def _pool(self, name: bytes, ends: bytes, id: bytes, source: bytes, note: bytes) -> Row:
         key = parse_user_last(name)
         record = PoolRecord(key, 0, parse_expiry(ends), parse_user_last(source), note)
         self._pools.setdefault(key, {})[id] = record
         return self._list(source, ends)
 
     def _dropped_pool(self, name: bytes, ends: bytes, id: bytes) -> None:
-        if self._is_alive(ends):
-            key = parse_user_last(name)
-            self._pools.setdefault(key, {})[id] = PoolRecord(key, 0, parse_expiry(ends), None, b"")
+        key = parse_user_last(name)
+        self._pools.setdefault(key, {})[id] = PoolRecord(key, 0, parse_expiry(ends), None, b"")
 
-    def _roster(self, name: bytes, ends: bytes, id: bytes) -> Row | None:
-        if not self._is_alive(ends):
-            return None
+    def _roster(self, name: bytes, ends: bytes, id: bytes) -> Row:
         key = parse_name_last(name)
         self._rosters[name] = key, id
         return key, RosterRecord(key, parse_expiry(ends))
@@ -226,7 +222,7 @@ class _Collecting:
                 found.append(((*group, int(number)), EntryRecord(key, entry, bool(whole))))
             self._add(found)
 
-        await self._scan(choices, b"choices", id)
+        await self._scan(choices, b"scan", b"HSCAN", b"m:" + id + b":c")
         await self._scan(entries, b"entries", id)
 
     async def _read_log(self, name: bytes, key: Key) -> None:
@@ -268,7 +264,7 @@ class _Collecting:
                     found.append(((*pool.key, pool.number, record.user, int(nth)), record))
             self._add(found)
 
-        await self._scan(handed, b"handed", id)
+        await self._scan(handed, b"scan", b"HSCAN", b"po:" + id)
 
     async def _read_roster(self, key: Key, id: bytes) -> None:
         group = (key.kind, key.owner, key.channel, key.user, key.name)
@@ -276,7 +272,7 @@ class _Collecting:
         def members(found: Sequence[bytes]) -> None:
             self._add([((*group, member.decode()), MemberRecord(key, member.decode())) for member in found])
 
-        await self._scan(members, b"members", id)
+        await self._scan(members, b"scan", b"SSCAN", b"rm:" + id)
 
     async def _read_spent(self) -> None:
         """Read the spent items of all families; nothing lists the families, so this looks at the name of every key."""
@@ -285,12 +281,12 @@ class _Collecting:
             key = parse_name_last_prefix(name[len(prefix) + 3 :])
             group = (key.kind, key.owner, key.channel, key.user)
             is_digest = name.startswith(prefix + b"pd:")
+            spent = partial(self._add_spent, key, group, is_digest)
+            await self._scan(spent, b"scan", b"SSCAN", name.removeprefix(prefix))
 
-            cursor = b""
-            while cursor != b"0":
-                cursor, *found = await self._pipeline.run(DUMP, b"spent", name, cursor or b"0")
-                digests = [item.decode() if is_digest else digest_of(item.decode()).hex() for item in found]
-                self._add([((*group, digest), SpentRecord(key, digest)) for digest in digests])
+    def _add_spent(self, key: Key, group: tuple[object, ...], is_digest: bool, items: Sequence[bytes]) -> None:
+        digests = [item.decode() if is_digest else digest_of(item.decode()).hex() for item in items]
+        self._add([((*group, digest), SpentRecord(key, digest)) for digest in digests])
 
     async def _names(self, pattern: bytes) -> set[bytes]:
         """Return the Redis keys that match a pattern."""
