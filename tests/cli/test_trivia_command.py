@@ -24,6 +24,12 @@ def test_a_new_question_is_inactive_and_listed_for_backends_only(extcli):
     assert {"order": 2, "image": "https://example.com/a.png"}.items() <= stored.items()
 
 
+def test_a_question_whose_id_begins_like_a_state_is_listed_in_full(extcli):
+    extcli("trivia", "define", "state-fair", "--name", "state-wide?")
+
+    assert [["state-fair", "inactive", "state-wide?", "", ""]] == extcli("trivia", "list", "--as", "backend").rows
+
+
 def test_defining_again_keeps_the_texts_that_are_not_given(extcli, question):
     extcli("trivia", "define", question, "--order", "2", "--description", "The final")
     extcli("trivia", "define-option", question, "red", "--short-name", "R")
