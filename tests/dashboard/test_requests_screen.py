@@ -201,7 +201,7 @@ def test_words_of_the_search_are_filters(requests: str, search: str, found: int)
 
 def test_each_filter_has_a_link_that_removes_it(requests: str):
     main = main_of(f"{requests}?search=status:4xx+method:DELETE")
-    links = re.findall('<a class="chip" href="[^"]*[?]([^"]*)" aria-label="([^"]*)"', main)
+    links = re.findall('<a class="chip" href="[^"]*[?]([^"]*)" title="([^"]*)"', main)
 
     assert [("method=DELETE", "Remove the filter status"), ("status=4xx", "Remove the filter method")] == links
 
