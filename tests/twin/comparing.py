@@ -52,6 +52,8 @@ VOLATILE = [
 """What differs between two runs of one version, and what stands in its place: in JSON, what leaves it JSON."""
 _SUBSCRIPTIONS = re.compile(r'(?<="subscriptions":\[)[^\]]+')
 """What a page listens to is a set: its order is by chance."""
+UNCOMPARED = {"date", "x-emulator-mark"}
+"""Headers that are not compared. A mark counts changes, of which there are more kinds than before."""
 LEARNED = 4_096
 """Bytes of equal bodies whose ids are remembered. In a longer one there are many ids, of which other answers tell."""
 SHOWN = 160
@@ -80,7 +82,6 @@ class Side:
 
     def __init__(self, host: Host | None, places: tuple[tuple[str, str], ...] = ()) -> None:
         self.names = Names()
-        self._first_mark: int | None = None
         self._places = list(places)
         if host:
             self._places += [(str(host.port), "<port>"), (str(host.folder), "<folder>")]
@@ -96,13 +97,6 @@ class Side:
         text = _SUBSCRIPTIONS.sub(lambda found: ",".join(sorted(found[0].split(","))), _steady(text))
         return (named or self.names.replaced)(text)
 
-    def mark(self, value: str) -> str:
-        """Return a position of the journal as its distance from the first one of the episode."""
-        if not value.isdecimal():
-            return value
-        self._first_mark = int(value) if self._first_mark is None else self._first_mark
-        return f"{int(value) - self._first_mark:+}"
-
 
 class Comparison:
     """Compares the answers of one episode: the numbers of ids go on from one answer to the next."""
@@ -111,8 +105,6 @@ class Comparison:
         """`places` has texts of each version, such as folders, and what stands in their place."""
         olds, news = places or ((), ())
         self.sides = (Side(old, olds), Side(new, news))
-        self.uncompared = {"date"}
-        """Names of headers, in small letters, that are not compared."""
 
     def responses(self, old: Response, new: Response, *, is_sorted: bool = True, is_page: bool = False) -> list[str]:
         """Return the differences between two responses; unless `is_sorted`, the order of rows does not count.
@@ -130,11 +122,7 @@ class Comparison:
     def _headers(self, old: Response, new: Response) -> Iterator[str]:
         olds, news = old.headers, new.headers
         if [name for name, _ in olds] == [name for name, _ in news]:  # then only some values can differ
-            pairs = [
-                (a, b)
-                for a, b in zip(olds, news, strict=True)
-                if a != b or a[0].lower() in ("x-request-id", "x-emulator-mark")
-            ]
+            pairs = [(a, b) for a, b in zip(olds, news, strict=True) if a != b or a[0].lower() == "x-request-id"]
             olds, news = [a for a, _ in pairs], [b for _, b in pairs]
         fields = (self._fields(each, side) for each, side in zip((olds, news), self.sides, strict=True))
         one, other = fields
@@ -148,9 +136,8 @@ class Comparison:
     def _fields(self, headers: list[tuple[str, str]], side: Side) -> dict[str, list[str]]:
         fields: dict[str, list[str]] = {}
         for name, value in headers:
-            if name.lower() not in self.uncompared:
-                shown = side.mark(value) if name.lower() == "x-emulator-mark" else side.comparable(value)
-                fields.setdefault(name, []).append(shown)
+            if name.lower() not in UNCOMPARED:
+                fields.setdefault(name, []).append(side.comparable(value))
         return fields
 
     def bodies(

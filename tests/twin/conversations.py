@@ -134,7 +134,6 @@ class Conversation:
         self.calls = Calls(self.random, self.name, client_id(number + EXTENSIONS // 2), self.channel, "")
         self.requests = RequestGenerator(self.random)
         self.comparison = Comparison(*pair)
-        self.comparison.uncompared.add("x-emulator-mark")  # also counts closes, which arrive when they do
         self.wires = [Wire(host.port) for host in pair]
         self.steps: list[str] = []
         self.talks: list[Talk] = []
