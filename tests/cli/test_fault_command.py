@@ -65,7 +65,7 @@ def test_a_refusal_by_a_fault_is_a_failure_of_the_service(extcli):
 
 @pytest.mark.parametrize("effect", ["--drop", "--reset", "--stall", "--truncate=5"])
 def test_the_error_of_a_lost_connection_says_that_faults_have_acted(extcli, monkeypatch, effect):
-    monkeypatch.setattr("extcli.api.suspicion._SECONDS", 10)
+    monkeypatch.setattr("extcli.api.signed_calls._SUSPICION_SECONDS", 10)
     extcli("fault", "add", *VOTE, effect, "--times", "1")
 
     lost = extcli("vote", "cast", "lunch", "--value", "1", "--timeout", "500ms")
