@@ -122,7 +122,7 @@ class Hints:
             hint(f"there is no {_WHAT[key.kind]} {key.name}; did you mean {near}?")
 
     async def begun(self, key: Key) -> None:
-        """Give a hint if this is the first that is stored under this key, and there is a similar one."""
+        """Give a hint if this key is new, and a similar key exists."""
         if self.is_on and (near := await self._near(key, is_new=True)):
             hint(f"{key.name} is a new {_WHAT[key.kind]}; did you mean {near}?")
 

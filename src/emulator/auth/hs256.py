@@ -43,7 +43,7 @@ def prepared(key: bytes) -> hmac.HMAC:
 
 
 def verified(token: str, keys: Mapping[str, hmac.HMAC]) -> tuple[dict[str, Any], str] | None:
-    """Return the claims, and the name of the first of `keys` that signed the token; `None` if this cannot tell."""
+    """Return the claims and the name of the key that signed the token; `None` if no key did, or if this cannot tell."""
     found = signed_payload(token, keys)
     if found is None:
         return None

@@ -207,8 +207,8 @@ class Ballots(Protocol):
     ) -> AsyncIterator[bytes | Sequence[Entry]]:
         """Iterate over the same entries as `entries`, but faster.
 
-        A page is the notes of its entries, joined by `separator`, if all of them are whole and were cast once. Any
-        other page is the entries, and an engine may return entries always.
+        A page is `bytes`, the notes joined by `separator`, if each of its entries is whole and was cast once. Else, or
+        if the engine prefers, it is a list of entries.
         """
 
     async def drop(self, key: Key, *, now: int) -> list[Key]:

@@ -212,7 +212,7 @@ def _run(
 
 
 def _check_startup(settings: Settings, prepare: Hook | None) -> None:
-    """Open and close the engine and the tracing, so that a failure is reported before any worker starts. Prepare."""
+    """Open and close the engine and the tracing, and run `prepare`: a failure is reported before a worker starts."""
 
     async def open_and_close() -> None:
         upgrades = Upgrades(settings.upgrade, system_now())

@@ -101,7 +101,7 @@ def talkative() -> Facts:
 
 
 def of_protocol(code: int, problem: str, limit: int) -> ServiceError:
-    """Return why the WebSocket library closed a connection; `limit` is in bytes of a message."""
+    """Return why the WebSocket library closed a connection; `limit` is the largest message in bytes."""
     if code == CloseCode.MESSAGE_TOO_BIG:
         return message_too_large(problem=problem, limit=limit)
     return wrong_frames(problem=problem, code=code)

@@ -55,7 +55,7 @@ class Service:
     def read_vote_log(
         self, poll: str, *, since: int | None = None, limit: int | None = None, channel: str | None = None
     ) -> AbstractContextManager[Answer]:
-        """Return the answer as a context, before its body, which may be very large."""
+        """Return a context manager for the response. Its body is streamed, because it may be very large."""
         return self._stream("vote_logs", given(id=poll, since=since, limit=limit, channel_id=channel))
 
     def define_poll(self, poll: str, config: Mapping[str, Any], *, expected: Mapping[str, Any] | None = None) -> Answer:
@@ -89,7 +89,7 @@ class Service:
         return self.perform(buffer_addition(blob, buffer=buffer))
 
     def read_buffer(self, buffer: str, *, start: int | None = None) -> AbstractContextManager[Answer]:
-        """Return the answer as a context, before its body, which may be very large."""
+        """Return a context manager for the response. Its body is streamed, because it may be very large."""
         return self._stream("accumulate", given(id=buffer, start=start))
 
     def list_buffers(self, cursor: str) -> Answer:

@@ -52,8 +52,8 @@ class Plan:
 def run(plan: Plan, serve: Callable[[int], int]) -> int:
     """Run the service and the command, and return the exit code. Raises `UsageError`.
 
-    It is the command's, or 128+n for a signal; 5 if the service dies while the command runs. If the command succeeds,
-    it is that of `--fail-on`, or the service's.
+    The exit code is the command's (128+n after a signal), or 5 if the service dies first. If the command succeeds, it
+    is the code of the `--fail-on` check, then the service's.
     `serve` runs the service in the process that calls it, with the descriptor of a lifeline.
     """
     place = Place()

@@ -50,7 +50,7 @@ def problem_of_reading(file: Path) -> str:
 
 
 def problem_of_replacing(file: Path) -> str:
-    """Return why a file must not be replaced by a token: it holds something else. Empty if it may."""
+    """Return why a token must not overwrite this file; empty if it may."""
     if not file.exists():
         return ""
     try:

@@ -44,7 +44,7 @@ class Tally:
     """How often each refusal came, the most frequent first."""
 
     def value(self, name: str) -> float | None:
-        """Return a figure by its name in an expectation, latencies in ms; `None` without one."""
+        """Return the measured value with this name, latencies in ms; `None` if it was not measured."""
         if name in PERCENTILES:
             seconds = self.latencies.get(name)
             return None if seconds is None else seconds * 1000

@@ -17,7 +17,9 @@ Count = int | str
 
 
 class Wait(Part[ModeT]):
-    """Each operation returns what was found, or raises `AssertionError` with what was wanted and the last changes.
+    """Waits until a condition holds.
+
+    Each operation returns what it found, or raises `AssertionError` with the condition and the last changes.
 
     `since` is a mark: only later changes count. `timeout` is real time, whatever the clock of the namespace.
     """

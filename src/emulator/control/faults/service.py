@@ -244,7 +244,7 @@ class FaultPlan:
         return patterns
 
     def _put(self, armed: _Armed) -> None:
-        """Add a fault, in the place of one with its id. The caller says that something changed."""
+        """Add a fault, or replace the one with its id. The caller must announce the change."""
         former = self._armed.get(armed.fault.id)
         self._armed[armed.fault.id] = armed
         if former is not None:

@@ -182,7 +182,7 @@ class Readings(Tables):
                     return
 
     def keep(self, ballot: int, voter: str, numbers: Sequence[int]) -> None:
-        """Keep the rows with these numbers, which are about to be replaced, for the readings of the ballot."""
+        """Copy the rows with these numbers for active readings of the ballot, before they are replaced."""
         readings = self.active.get(ballot)
         if not readings:
             return

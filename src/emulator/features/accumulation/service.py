@@ -97,7 +97,7 @@ class Buffers:
         return Measured({"": count}, newest)
 
     async def listing(self, caller: Caller, channel: str | None, page: Page) -> BufferList:
-        """Return a page of the buffers with entries of a channel, or of all channels."""
+        """Return one page of the buffers that are not empty, of one channel or of all."""
         group = Key("accumulate", caller.client_id, "", channel)
         found = await self._logs.listing(group, now=self._clock.now(), limit=page.limit + 1, after=page.after(group))
         return BufferList(

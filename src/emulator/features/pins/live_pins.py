@@ -33,7 +33,7 @@ _MAX_TRIES = 20
 
 
 class LivePins:
-    """The PINs of all client ids that have not expired. Only their digests are stored."""
+    """The unexpired PINs of all client ids. Only their digests are stored."""
 
     def __init__(self, documents: Documents, catalog: Catalog, clock: Clock, key: SigningKey) -> None:
         self._documents = documents

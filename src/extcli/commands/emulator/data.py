@@ -223,7 +223,7 @@ def forget_key(session: Session, data: Url = None) -> None:
 
 
 def _path(file: Path) -> str:
-    """Return the path of a file. Raises `UsageError` for a URL such as that of `--data`."""
+    """Return the path as text. Raises `UsageError` for a `sqlite:` URL."""
     path = str(file)
     if path.startswith("sqlite:"):
         raise UsageError(f"{path} is not a path", fix="give the file alone, without sqlite://")
