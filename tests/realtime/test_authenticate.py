@@ -159,6 +159,19 @@ def test_rights_outlive_the_access_token(live):
 
 
 @pytest.mark.ruling("X4")
+def test_a_pin_ends_with_the_token_that_made_it(live, unlinked):
+    live.set(START)
+    token = authenticate(unlinked, pin=request_pin(live))["jwt"]
+    live.advance(7 * DAY - MINUTE)
+    pin = live.bearer(token).post("link/pin").raise_for_status().json()["pin"]
+    before = status_of_pin(live, pin)
+
+    live.advance(MINUTE)
+
+    assert (200, 400) == (before, status_of_pin(live, pin))
+
+
+@pytest.mark.ruling("X4")
 def test_rights_outlive_a_revocation(game, broadcaster, channels):
     broadcaster.delete("pin")
 

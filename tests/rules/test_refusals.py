@@ -91,6 +91,8 @@ def test_a_refusal_keeps_the_status_of_its_error():
         ("/v1/e/vote", b"[]", "expected an object, got an array", "the body []"),
         ("/v1/e/codes", b'{"prizes":[0,9]}', "prizes[1]: there is nothing", "prizes[1] 9"),
         ("/v1/e/vote_logs?limit=-1", b"", "limit: -1 is not 0 or more", 'limit "-1"'),
+        ("/v1/e/vote_logs?limit=a&limit=5", b"", "limit: 'a' is not a number", 'limit "a"'),
+        ("/v1/e/vote_logs?limit=&limit=5", b"", "limit: '' is not a number", 'limit ""'),
     ],
 )
 def test_a_refused_value_is_explained_by_what_was_sent(path: str, body: bytes, detail: str, held: str):

@@ -27,7 +27,7 @@ def what_was_sent(detail: str, path: str, body: bytes) -> str:
 
 def _value_of(field: str, path: str, body: bytes) -> str:
     """Return the value of a field as it was sent, as JSON; empty if unknown."""
-    query = dict(parse_qsl(path.partition("?")[2]))
+    query = dict(reversed(parse_qsl(path.partition("?")[2], keep_blank_values=True)))  # the first of a name counts
     if field in query:
         return msgspec.json.encode(query[field]).decode()
     try:

@@ -19,8 +19,6 @@ from emulator.observability.audit import audit
 from emulator.wire.json_codec import misshapen
 from emulator.wire.refusals import invalid_member
 
-"""The reason of the refusal if several processes may serve the same data."""
-
 
 class FaultList(Struct, forbid_unknown_fields=True):
     """All faults, oldest first."""

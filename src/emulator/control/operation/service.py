@@ -26,7 +26,6 @@ from emulator.refusals import storage_failed
 
 RESET = "reset"
 """The kind of the notice that another process may have deleted all data."""
-"""The reason of the refusal if storage cannot copy a namespace."""
 _log = logging.getLogger("emulator")
 _MAX_APART = 2 * SECOND
 _MAX_UNREPORTED = 10_000

@@ -202,6 +202,8 @@ class Pins:
             record = await self._live.find(client_id, pin)
             if record is None or (not record.channel_id and self._settings.environment.verifies_tokens):
                 raise wrong_pin()
+            if record.cap is not None and record.cap <= self._clock.now():  # the token that made it has expired
+                raise wrong_pin()
             if not record.channel_id:
                 note(PIN_CHANNEL)
         channel_id = record.channel_id

@@ -119,7 +119,8 @@ def _replace(copy: Path, target: Path, now: int) -> Path | None:
         try:
             os.replace(copy, target)
         except OSError:
-            former.unlink()
+            if is_whole:  # else the marker says that the former data is there
+                former.unlink()
             raise
     marker = marker_path(str(target))
     with suppress(FileNotFoundError):
