@@ -61,3 +61,11 @@ def test_a_finding_names_no_user_code_or_name_of_a_document(path: Path) -> None:
     assert len(hidden) > 10
     assert "poll my-extension/poll-0 in" in text
     assert not [each for each in hidden if re.search(rf"\b{re.escape(each)}\b", text)]
+
+
+def test_a_finding_about_the_list_of_removed_things_names_its_row(path: Path) -> None:
+    damaged("UPDATE dead_rosters SET member = x'00'", path)
+    with closing(sqlite3.connect(path)) as file:
+        ((root,),) = file.execute("SELECT root FROM dead_rosters")
+
+    assert [("dead_rosters", f"row {root}", "member is of type blob")] == verify_file(str(path)).findings
