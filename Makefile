@@ -5,7 +5,7 @@ ENV := $(or $(VIRTUAL_ENV),.venv)
 BIN := $(ENV)/bin
 PYTHON := $(BIN)/python
 # The tests that `make quick` runs: rules, services, the engine contract in memory, and the parsing of commands.
-QUICK := -m "not slow and not long" tests/rules tests/features tests/engines/test_sqlite.py tests/test_architecture.py \
+FAST_TESTS := -m "not slow and not long" tests/rules tests/features tests/engines/test_sqlite.py tests/test_architecture.py \
 	tests/cli/test_options.py tests/cli/test_profiles.py
 
 # Stamps: files that say when packages were installed, kept beside the packages so that both go together.
@@ -48,7 +48,7 @@ test-long: check-system $(DEV_STAMP) $(NODE_STAMP)  ## Run the long tests, and p
 test-all: test test-long twin  ## Run all checks, all tests and the comparison with the version before
 
 quick: $(DEV_STAMP)  ## Run the fast tests
-	$(PYTEST) -n logical $(QUICK) $(ARGS)
+	$(PYTEST) -n logical $(FAST_TESTS) $(ARGS)
 
 lint: $(DEV_STAMP)  ## Check format, lint and types
 	$(BIN)/ruff format --check .
