@@ -27,7 +27,7 @@ _TICKER: Final = 12
 _RECENT_VOTES: Final = 200
 """Votes among which the busiest poll has the most."""
 _SCRIPTS: Final = ("GET /_emulator/sdk.js", "GET /_emulator/platform-helper.js")
-_OF_TESTS: Final = ("POST /_ns", "PUT /_ns", "PUT /_emulator/seed", "GET /_emulator/wait", "POST /_emulator/reset")
+_OF_TESTS: Final = ("POST /_ns", "PUT /_emulator/seed", "GET /_emulator/wait", "POST /_emulator/reset")
 """Requests that a test makes first: a namespace, a seed, a wait."""
 
 
