@@ -11,8 +11,8 @@ import json
 import re
 from contextlib import suppress
 
-_WORD = re.compile(r"(?<![\w/+])[\w.-]{10,}(?![\w/+=])")
-"""What may be an id. A scan for this is fast, and few texts match it."""
+_WORD = re.compile(r"(?<![\w/+])(?:[0-9a-f]{8}-[0-9]+(?=/[0-9])|[\w.-]{10,}(?![\w/+=]))")
+"""What may be an id, also of a message: `<id>/2`. A scan for this is fast, and few texts match it."""
 _KINDS = {
     "token": re.compile(r"eyJ[\w-]{10,}\.[\w-]*\.[\w-]*"),
     "uuid": re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),

@@ -13,6 +13,12 @@ from twin.rest import deliveries_last
 USUAL = "Vq0cGm5TnRrX2bYd7LwKz1"
 
 
+def test_the_id_of_a_message_is_an_id():
+    replies = (f'e"}}}}], "request_id": "{each}-216/2"}}}}' for each in ("fc014c4c", "25a6f2d3"))
+
+    assert [] == Comparison().texts(*replies, "stderr")
+
+
 @pytest.mark.parametrize("rare", ["EZU4IBS5Z6V3HBA1V57EA6", "6f7sfh7l017bi0jasl0ltz", "abcdefghIJKLMNOPqrstuv"])
 def test_a_random_id_of_one_case_or_without_digits_is_an_id(rare: str):
     replies = (json.dumps({"data": {"link": each, "again": each}}) for each in (rare, USUAL))
