@@ -61,7 +61,7 @@ class Talk:
         self.compared = [0, 0]
         """Replies of each that were compared."""
         self.user: str | None = None
-        """The user of all tokens that a page has sent, without the first U; empty if they are of several."""
+        """The user of all tokens that a page has sent, without the first U; empty if of several, or if one has none."""
 
     def send(self, text: str) -> None:
         for socket in self.sockets:
@@ -221,8 +221,8 @@ class Conversation:
             return True
         self.steps.append(f"{'page' if talk.is_page else 'game'} {self.talks.index(talk)} sends {text:.300}")
         talk.send(text)
-        if talk.is_page:
-            for user in _USER.findall(" ".join(map(decoded, text.split(".")))):
+        if talk.is_page and '"auth"' in text:
+            for user in _USER.findall(" ".join(map(decoded, text.split(".")))) or [""]:
                 talk.user = user if talk.user in (None, user) else ""
         self.report.counts["socket frames"] += 1
         return self._arrived(_place(text))
