@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from statistics import median
 from time import thread_time
 
+import pytest
+
 from emulator.engines.base import Key
 from emulator.realtime.hub import Hub
 
@@ -30,6 +32,15 @@ class Reader:
             size = int.from_bytes(frames[2:head], "big") if longer else frames[1]
             self.texts.append(frames[head : head + size])
             frames = frames[head + size :]
+
+
+class Broken(Reader):
+    """A subscriber that no write reaches."""
+
+    label = "socket 7 (game, broadcaster 777)"
+
+    def write(self, frames: bytes, count: int = 1) -> None:
+        raise RuntimeError("the connection is in a state that was not foreseen")
 
 
 async def deliveries(
@@ -140,6 +151,22 @@ def test_a_step_is_shorter_if_the_message_is_long():
     _, log, _ = asyncio.run(deliveries(1_000, [b"x" * 64 * 1024]))
 
     assert max(log) <= 110
+
+
+@pytest.mark.parametrize("readers", [10, 1_000])
+def test_a_reader_whose_write_fails_keeps_no_message_from_the_others(readers: int):
+    async def texts() -> set[tuple[bytes, ...]]:
+        hub, others = Hub(), [Reader([0]) for _ in range(readers)]
+        hub.subscribe(TOPIC, Broken([0]))
+        for each in others:
+            hub.subscribe(TOPIC, each)
+        for text in (b"first", b"second"):
+            hub.deliver(TOPIC, text)
+            for _ in range(50):
+                await asyncio.sleep(0)
+        return {tuple(each.texts) for each in others}
+
+    assert {(b"first", b"second")} == asyncio.run(texts())
 
 
 def test_publishers_wait_while_many_messages_wait():

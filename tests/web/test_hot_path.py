@@ -23,6 +23,8 @@ from litestar.types import Receive, Scope, Send
 from emulator.clock import Clock
 from emulator.http.front import HOT
 from emulator.http.middleware import Middleware
+from emulator.http.request import WholeRequest
+from emulator.http.response import Reply
 from support.examples import examples
 from support.service import CLIENT_ID, SECRET, Client, LiveServer, live_server
 
@@ -270,3 +272,26 @@ def test_both_ways_treat_unusual_headers_alike(addresses: tuple[str, str]):
         (first, was_reset), (second, other_was_reset) = (exchange(url, sent) for url in addresses)
 
         assert first == second or ((was_reset or other_was_reset) and first[: len(second)] == second[: len(first)])
+
+
+class Unsendable(Middleware):
+    """An application with a hot path whose replies have a status that HTTP does not know."""
+
+    max_body = 100
+
+    @property
+    def hot_path(self) -> Unsendable:
+        return self
+
+    def serves(self, method: bytes, path: bytes) -> bool:
+        return path == b"/v1/e/vote"
+
+    async def answer(self, method: bytes, path: bytes, request: WholeRequest) -> Reply:
+        return Reply(999, b"{}", cors=False)
+
+
+def test_a_reply_that_cannot_be_written_ends_its_connection():
+    with live_server(wrap=Unsendable) as live:
+        received, _ = exchange(live.url, [b"GET /v1/e/vote HTTP/1.1\r\nHost: x\r\n\r\n"])
+
+    assert received == b""

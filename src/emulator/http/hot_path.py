@@ -70,23 +70,28 @@ class Exchange:
         """Run the handler up to where it has to wait, as a task would."""
         before = current.set(self.request.context)
         try:
-            waits_for = self._steps.send(None)
-        except StopIteration as done:
-            self._respond(done.value)
-        except Exception:
+            try:
+                waits_for = self._steps.send(None)
+            except StopIteration as done:
+                self._respond(done.value)
+            else:
+                self._wait(waits_for)
+        except Exception:  # also of `_respond`: the call may have had its effect, so no other answer would be true
             _log.exception("unexpected failure on the hot path")
             self._connection.transport.close()
         except BaseException:
             self._connection.transport.close()
             raise
-        else:
-            if waits_for is None:
-                self._connection.loop.call_soon(self._step)
-            else:
-                waits_for._asyncio_future_blocking = False
-                waits_for.add_done_callback(self._step)
         finally:
             current.reset(before)
+
+    def _wait(self, waits_for: Any) -> None:
+        """Continue when a future is done; without one, in the loop's next pass."""
+        if waits_for is None:
+            self._connection.loop.call_soon(self._step)
+        else:
+            waits_for._asyncio_future_blocking = False
+            waits_for.add_done_callback(self._step)
 
     def _respond(self, reply: Reply) -> None:
         self.response_complete = True

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Final, Protocol
 
@@ -30,6 +31,7 @@ _WRITE: Final = 16 * 1024
 _MAX_JOINED: Final = 64 * 1024
 """Bytes of the frames that one write may deliver. A reader that keeps up must never have its outbox filled at once."""
 _MAX_WAITING: Final = 100
+_log = logging.getLogger("emulator")
 
 
 class Subscriber(Recipient, Protocol):
@@ -69,8 +71,7 @@ class _Batch:
         cost = _WRITE + len(frames)
         first = self._position % len(self.subscribers)
         visited = self.subscribers[first : first + min(limit // cost + 1, self._frames[0][1] - self._position)]
-        for subscriber in visited:
-            subscriber.write(frames, len(self._frames))
+        _write(visited, frames, len(self._frames))
         if self._journal.is_on:
             add_recipients([entry for _, _, entry in self._frames if entry is not None], visited)
         self._position += len(visited)
@@ -167,8 +168,7 @@ class Hub:
     def _send(self, frame: bytes, subscribers: list[Subscriber], entry: Entry | None) -> None:
         """Write a frame to few subscribers at once; to many in steps, together with the messages that follow."""
         if not self._waiting and len(subscribers) * (_WRITE + len(frame)) <= _STEP:
-            for subscriber in subscribers:
-                subscriber.write(frame)
+            _write(subscribers, frame)
             if entry is not None:
                 add_recipients([entry], subscribers)
                 self.journal.add(entry)
@@ -202,6 +202,15 @@ class Hub:
         del self._in_channel[place][topic]
         if not self._in_channel[place]:
             del self._in_channel[place]
+
+
+def _write(subscribers: Iterable[Subscriber], frames: bytes, count: int = 1) -> None:
+    """Write `count` frames to each subscriber; one that fails does not keep them from the others."""
+    for subscriber in subscribers:
+        try:
+            subscriber.write(frames, count)
+        except Exception:
+            _log.exception("unexpected failure of a delivery to %s", subscriber.label)
 
 
 def _of_each_id(topic: Key) -> list[Key]:
