@@ -67,7 +67,6 @@ from emulator.hints import NO_HINTS, Hints, names_of
 from emulator.http.access import Access
 from emulator.http.dispatch import Dispatcher
 from emulator.http.inner_call import answer_inside
-from emulator.http.request import normalize_path
 from emulator.http.uploads import Uploads
 from emulator.ids import NewId, token_id
 from emulator.journal import NO_JOURNAL, Journal, JournalBudget
@@ -88,6 +87,7 @@ from emulator.realtime.page_access import PageAccess
 from emulator.realtime.publisher import Publisher
 from emulator.record_list import check_content
 from emulator.scheduling.scheduler import Scheduler
+from emulator.wire.url import normalize_path
 
 _log = logging.getLogger("emulator")
 

@@ -20,7 +20,7 @@ from emulator.config.extensions import Extension, Extensions
 from emulator.config.settings import Settings
 from emulator.errors import ServiceError
 from emulator.observability import masking
-from emulator.wire.query import query_of
+from emulator.wire.url import query_of
 from support.examples import examples
 from support.service import CLIENT_ID, SECRET
 from support.signing import NOW, signed
@@ -57,7 +57,7 @@ TOKENS = [
 @given(QUERIES)
 def test_a_query_reads_as_each_of_its_parameters_by_itself(raw: bytes):
     expected: dict[str, str] = {}
-    for part in raw.decode("latin-1").split("&") if raw else []:
+    for part in filter(None, raw.decode("latin-1").split("&")):
         name, _, value = part.partition("=")
         expected.setdefault(unquote_plus(name), unquote_plus(value))
 

@@ -22,9 +22,9 @@ from emulator.config.settings import Limits
 from emulator.feature_list import FEATURES
 from emulator.features.stores.rules import STORES
 from emulator.http.endpoint import CHANNEL, Audience, Endpoint
-from emulator.http.request import ALIASES, SERVICE
 from emulator.realtime.action import Declared
 from emulator.refusals import OF_INPUT, OF_ROLES, REFUSALS
+from emulator.wire.url import ALIASES, SERVICE
 from support.layout_page import SRC, with_parts
 from support.role_table import TABLE
 

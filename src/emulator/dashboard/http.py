@@ -12,7 +12,7 @@ from emulator.http.call import Call
 from emulator.http.endpoint import Audience, Endpoint, Page, Parameter, endpoint
 from emulator.http.response import HTML, PAGE_HEADERS
 from emulator.observability.request_context import label_of
-from emulator.wire.query import query_of
+from emulator.wire.url import query_of
 
 if TYPE_CHECKING:
     from emulator.dashboard.pages import Pages

@@ -30,7 +30,7 @@ from emulator.journal import Journal
 from emulator.observability.recorder import Recorder, answerable
 from emulator.observability.request_context import context_of
 from emulator.parity.service import Parity
-from emulator.wire.query import query_of
+from emulator.wire.url import query_of
 
 _LONGEST_GUESS: Final = 64
 """Characters of an unknown path for which a similar one is looked for."""

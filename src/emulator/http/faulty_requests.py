@@ -19,7 +19,7 @@ from emulator.http.endpoint import Bound, Endpoint
 from emulator.http.held import client_left
 from emulator.http.request import AsgiRequest, Request
 from emulator.http.response import Reply, close_chunks, error_reply
-from emulator.wire.query import query_of
+from emulator.wire.url import query_of
 
 CYCLE: Final = "emulator.cycle"
 """The key of a weak reference to the server's request-response cycle in an ASGI scope's state."""

@@ -9,8 +9,8 @@ import msgspec
 
 from emulator.http.refusals import ambiguous_form
 from emulator.wire import json_codec
-from emulator.wire.query import query_of
 from emulator.wire.refusals import invalid_member
+from emulator.wire.url import query_of
 
 _FORM: Final = b"application/x-www-form-urlencoded"
 _JSON_STARTS: Final = (b"{", b"[", b'"')

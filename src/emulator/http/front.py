@@ -15,13 +15,14 @@ from emulator.faults import REQUEST
 from emulator.http.dispatch import DISPATCHER, STREAM, Dispatcher
 from emulator.http.recording import record_unrouted
 from emulator.http.refusals import header_not_allowed, wrong_method
-from emulator.http.request import SERVICE, WholeRequest, normalize_path
+from emulator.http.request import WholeRequest
 from emulator.http.response import ALLOWED_HEADERS, Reply, close_chunks, error_reply
 from emulator.journal import Entry
 from emulator.observability.recorder import Recorder
 from emulator.observability.request_context import FAULT, HINT, MARK, PRODUCTION, RequestContext, bind_context
 from emulator.realtime.connection import Connection, Peer
 from emulator.realtime.gateway import Gateway
+from emulator.wire.url import SERVICE, normalize_path
 
 HOT: Final = frozenset(
     {

@@ -7,10 +7,11 @@ from typing import Final, NamedTuple
 
 from emulator.http.dispatch import Dispatcher
 from emulator.http.refusals import no_path
-from emulator.http.request import WholeRequest, normalize_path
+from emulator.http.request import WholeRequest
 from emulator.http.response import JSON, close_chunks
 from emulator.observability.request_context import bound_to, inner_context
 from emulator.parity.rules import UNJUDGED
+from emulator.wire.url import normalize_path
 
 _OWN_HEADERS: Final = b"extcli-"
 """The start of the names of the headers that endpoints declare."""

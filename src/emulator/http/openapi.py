@@ -18,7 +18,7 @@ from litestar.response import Response
 from emulator.config.settings import Limits
 from emulator.http.dispatch import DISPATCHER, Dispatcher
 from emulator.http.endpoint import Audience, Endpoint, JavaScript, JsonLines
-from emulator.http.request import ALIASES, SERVICE
+from emulator.wire.url import ALIASES, SERVICE
 
 _REFERENCE = "#/components/schemas/{name}"
 _TEXTS: Final[dict[object, str]] = {

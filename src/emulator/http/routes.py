@@ -21,10 +21,10 @@ from emulator.http.endpoint import Endpoint
 from emulator.http.openapi import Document, schema_routes
 from emulator.http.recording import record_unrouted
 from emulator.http.refusals import invalid_request, no_path, not_in_production, wrong_method
-from emulator.http.request import SERVICE
 from emulator.http.response import Reply, error_reply
 from emulator.observability.request_context import context_of
 from emulator.refusals import internal_error
+from emulator.wire.url import SERVICE
 
 _log = logging.getLogger("emulator")
 

@@ -28,7 +28,7 @@ from emulator.realtime.page_access import PageAccess
 from emulator.realtime.pusher import PusherConnection
 from emulator.realtime.refusals import client_id_too_long, no_socket_path
 from emulator.realtime.session import Session
-from emulator.wire.query import query_of
+from emulator.wire.url import query_of
 
 PING_EVERY: Final = 20.0
 """Seconds between pings; a connection that is silent from one to the next is dead."""

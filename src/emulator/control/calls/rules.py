@@ -12,8 +12,8 @@ from msgspec import Struct
 from emulator.callers import Role
 from emulator.wire import json_codec
 from emulator.wire.refusals import invalid_member, missing_member, wrong_shape
+from emulator.wire.url import SERVICE
 
-SERVICE: Final = "/v1/e/"
 MAX_ANSWER: Final = 1024 * 1024
 """Bytes of an answer that are returned."""
 CUT: Final = f"the answer is longer than {MAX_ANSWER:,} bytes; this is its beginning, as text"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from typing import Any, Final
-from urllib.parse import parse_qsl
 
 import msgspec
+
+from emulator.wire.url import parameters_of
 
 _SHORT: Final = 60
 """Characters of a body that is shown as it is."""
@@ -27,7 +28,7 @@ def what_was_sent(detail: str, path: str, body: bytes) -> str:
 
 def _value_of(field: str, path: str, body: bytes) -> str:
     """Return the value of a field as it was sent, as JSON; empty if unknown."""
-    query = dict(reversed(parse_qsl(path.partition("?")[2], keep_blank_values=True)))  # the first of a name counts
+    query = parameters_of(path.partition("?")[2])
     if field in query:
         return msgspec.json.encode(query[field]).decode()
     try:

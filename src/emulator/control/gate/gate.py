@@ -13,7 +13,7 @@ from litestar.types import HTTPScope
 
 from emulator.control.gate import refusals
 from emulator.errors import Forbidden
-from emulator.wire.query import query_of
+from emulator.wire.url import query_of
 
 TOKEN_COOKIE: Final = "emulator_token"
 """The cookie with the control token, for the pages of the dashboard."""

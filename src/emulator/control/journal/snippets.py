@@ -10,16 +10,15 @@ import shlex
 from collections.abc import Callable, Mapping
 from keyword import iskeyword
 from typing import Any, Final
-from urllib.parse import parse_qsl
 
 from emulator.callers import Caller, Role, opaque_id_of
 from emulator.control.journal.commands import words_of
 from emulator.control.journal.entries import is_cut
 from emulator.journal import FRAME, HIDDEN, REQUEST, Entry
 from emulator.wire.refusals import invalid_parameter
+from emulator.wire.url import SERVICE, parameters_of
 
 DEFAULT_URL: Final = "http://127.0.0.1:8282"
-SERVICE: Final = "/v1/e/"
 
 
 def snippet_of(entry: Entry, form: str, url: str) -> str:
@@ -65,7 +64,7 @@ def _extcli(entry: Entry, url: str) -> str:
     if entry.kind == FRAME:
         return " ".join(["extcli", *map(quote, _frame_words(entry)), *_identity(entry.caller, url)])
     body = _json(entry.request)
-    words = words_of(entry.name, dict(_query(entry)), body) if entry.caller is not None and _is_plain(entry) else None
+    words = words_of(entry.name, _query(entry), body) if entry.caller is not None and _is_plain(entry) else None
     before = ""
     if words is not None:
         command = " ".join(map(quote, words))
@@ -89,7 +88,7 @@ def _pytest(entry: Entry, url: str) -> str:
         raise invalid_parameter(
             "as", "pytest", f"a form of this entry; a test is of a request below {SERVICE} with a caller"
         )
-    name, query = entry.name.partition(" ")[2].removeprefix(SERVICE), dict(_query(entry))
+    name, query = entry.name.partition(" ")[2].removeprefix(SERVICE), _query(entry)
     arguments = [repr(_method(entry)), repr(name)]
     if entry.request:
         arguments.append(repr(_json(entry.request)))
@@ -133,9 +132,8 @@ def _path(entry: Entry) -> str:
     return entry.path or entry.name.partition(" ")[2]
 
 
-def _query(entry: Entry) -> list[tuple[str, str]]:
-    """Return the parameters in order, the last of a repeated name first, so that a dict keeps the first."""
-    return parse_qsl(entry.path.partition("?")[2], keep_blank_values=True)[::-1]
+def _query(entry: Entry) -> dict[str, str]:
+    return parameters_of(entry.path.partition("?")[2])
 
 
 def _is_plain(entry: Entry) -> bool:

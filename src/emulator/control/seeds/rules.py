@@ -17,6 +17,7 @@ from emulator.clock import clamp_instant
 from emulator.control.seeds.document import Placed, Seed, SeedCodes, SeedPoll
 from emulator.control.seeds.refusals import invalid_seed, other_version
 from emulator.wire import json_codec
+from emulator.wire.url import SERVICE
 
 VERSION: Final = 1
 _DEFINITION: Final = {
@@ -159,7 +160,7 @@ class _Thing(NamedTuple):
         named = {"id": f"{self.place}.id"} if id else {}
         fields = {**named, **{theirs: f"{self.place}.{ours}" for theirs, ours in (fields or {}).items()}}
         query = {"id": id} if id else {}
-        return SeedCall(f"{self.place}{at}", caller, method, f"/v1/e/{path}", query, body, fields)
+        return SeedCall(f"{self.place}{at}", caller, method, SERVICE + path, query, body, fields)
 
 
 def _calls_of(seed: Seed) -> Iterator[list[SeedCall]]:

@@ -14,6 +14,7 @@ from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.screens.faults import effect_of
 from emulator.errors import BadRequest
 from emulator.journal import HIDDEN, REQUEST, Entry
+from emulator.wire.url import SERVICE
 
 _ROWS: Final = "100"
 _BESIDE: Final = "40"
@@ -59,7 +60,7 @@ def filters_of(query: Query) -> dict[str, str]:
 
 
 def _values_of(service: Service, found: Entry) -> dict[str, Any]:
-    can_replay = found.kind == REQUEST and found.path.startswith("/v1/e/")
+    can_replay = found.kind == REQUEST and found.path.startswith(SERVICE)
     entry, acted = service.journals.shown(found), service.faults.find(found.fault)
     body = entry.request
     return {

@@ -26,6 +26,7 @@ from emulator.features.stores.rules import (
 )
 from emulator.wire import json_codec
 from emulator.wire.refusals import invalid_parameter, missing_parameter
+from emulator.wire.url import SERVICE
 
 ROWS: Final = 100
 JSON_STORE: Final = "json_store"
@@ -181,7 +182,7 @@ def _call(opened: Opened, wanted: Any) -> CallBody:
     query = {"expected": opened.digest} | ({"id": opened.id} if opened.id else {})
     is_id = opened.user.isdecimal()
     return CallBody(
-        f"/v1/e/{opened.store}?{urlencode(query)}",
+        f"{SERVICE}{opened.store}?{urlencode(query)}",
         opened.client_id,
         "POST",
         wanted,

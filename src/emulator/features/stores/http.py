@@ -14,6 +14,7 @@ from emulator.features.stores.service import Stores
 from emulator.http.call import Call, checked_id
 from emulator.http.endpoint import CHANNEL, Endpoint, Nothing, Parameter, Streamed, endpoint, id_of
 from emulator.wire.json_codec import stream_array
+from emulator.wire.url import SERVICE
 
 _USERS = Parameter("user_ids", "Up to 1,000 user ids, separated by commas. Returns a map by id. Role admin.")
 _USER = Parameter("userID", "A user whose record to return instead of the caller's. Role backend.")
@@ -74,7 +75,7 @@ def _of(
 
 def _endpoints_of(store: Store) -> tuple[Endpoint[Stores], ...]:
     """Return GET, POST and PATCH of a store."""
-    path = f"/v1/e/{store.name}"
+    path = SERVICE + store.name
     users = (_USERS, _USER) if store.per_viewer else ()
     read = endpoint("GET", path, roles=store.readers, answer=JsonObject, query=(CHANNEL, *users))
     replace = endpoint("POST", path, roles=store.writers, body=JsonObject, query=(CHANNEL, _EXPECTED))
