@@ -66,7 +66,7 @@ def no_channel(*, what: str) -> Facts:
 
 
 def role_error(role: Role, allowed: Set[Role], doing: str = "do this") -> ServiceError:
-    """Return the error for a role that may not do something. `extcli` suggests the allowed roles that it names."""
+    """Return the error for a role that may not do something."""
     roles = [each for each in Role if each in allowed]
     return role_not_allowed(role=role, doing=doing, allowed=roles, instead=roles[0])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any, Final, Protocol
@@ -11,11 +10,11 @@ MARK = "x-emulator-mark"
 """The header by which an emulator in sandbox is known."""
 HINT = "x-emulator-hint"
 """The header in which an emulator says what the caller probably meant."""
+CODE = "x-emulator-code"
+"""The header in which an emulator in sandbox names a refusal, such as `votes.poll_closed`."""
 LOG = "the service's log has details"
 
 _HTML = "an HTML page"
-_ROLE = "(?:viewer|broadcaster|admin|backend)"
-_ALLOWED = f"allowed: ({_ROLE}(?:, {_ROLE})*)"
 
 
 class ExitCode(IntEnum):
@@ -104,6 +103,8 @@ class ErrorAnswer(CliError):
     """Whether `extcli explain` knows more: the service is an emulator in sandbox."""
     hint = ""
     """What the service says that the caller probably meant."""
+    code = ""
+    """The name of the refusal, if the service is an emulator in sandbox, and this is no reply on a socket."""
     place: Sequence[str] = ()
     """The options that named the service, which `extcli explain` needs as well."""
 
@@ -220,14 +221,14 @@ def reason_of(body: bytes) -> str:
     return shortened(": ".join(distinct) if distinct else body.decode(errors="replace"))
 
 
-def forbidden_advice(body: bytes) -> str:
-    """Return what to do about a 403 to a call with credentials. It names a role only if the body says which may."""
-    reason = reason_of(body)
-    if "stage mismatch" in reason:
-        return "the token is for the sandbox: use a token of production, or sign one with EXTCLI_SECRET"
-    if allowed := re.search(_ALLOWED, reason):
-        return f"act in another role: {' or '.join(f'--as {role}' for role in allowed[1].split(', '))}"
-    return "this identity may not do that: use another token, or another role with --as"
+def member_of(body: bytes, name: str) -> str:
+    """Return `reason` or `info` of an error body (ruling W4); empty if it has none."""
+    document = _readable(body)
+    return _text(document.get(name)) if isinstance(document, Mapping) else ""
+
+
+FORBIDDEN: Final = "this identity may not do that: use another token, or another role with --as"
+"""What to do about a 403 to a call with credentials."""
 
 
 def is_from_service(body: bytes) -> bool:

@@ -88,7 +88,5 @@ def test_a_body_that_is_not_json_is_printed_in_any_format(extcli, answering, for
 
 
 def test_a_refused_get_does_not_say_that_nothing_was_changed(extcli):
-    advice = extcli("accumulate", "get", "x" * 65).stderr.splitlines()[2]
-
-    assert "  correct it and try again" == advice
+    assert "nothing was changed" not in extcli("accumulate", "get", "x" * 65).stderr
     assert "nothing was changed" in extcli("vote", "cast", "--value", "100").stderr

@@ -7,7 +7,7 @@ from typing import Any
 
 from extcli import bounded_json
 from extcli.api.call import encoded
-from extcli.errors import ErrorAnswer, Refused, ServerError, forbidden_advice
+from extcli.errors import FORBIDDEN, ErrorAnswer, Refused, ServerError
 
 NO_REQUEST = 65_535
 """The request id of updates, and of replies to requests that had none."""
@@ -63,10 +63,7 @@ def error_of(name: str, message: Message) -> ErrorAnswer:
     status = status_of(message)
     if status >= 500:
         return ServerError(name, status, message.text)
-    if status == 403:
-        advice = forbidden_advice(message.text)
-    else:
-        advice = _ADVICE_OF.get((name.partition(" ")[0], status)) or _ADVICE.get(status, "")
+    advice = _ADVICE_OF.get((name.partition(" ")[0], status)) or _ADVICE.get(status, "")
     return Refused(name, status, message.text, fix=advice)
 
 
@@ -78,8 +75,9 @@ def status_of(message: Message) -> int:
 
 
 _ADVICE = {
-    400: "nothing was changed; correct it and try again",
+    400: "nothing was changed",
     401: "authenticate first: omit --no-auth",
+    403: FORBIDDEN,
     429: "retry later, at a lower rate",
 }
 TOO_MANY = "retry later, or close other connections"

@@ -16,6 +16,8 @@ from extcli.api.retry import RATE_LIMITED, retry_after
 from extcli.api.token_sources import Credentials
 from extcli.config.resolver import Resolver
 from extcli.errors import (
+    CODE,
+    FORBIDDEN,
     HINT,
     MARK,
     CliError,
@@ -23,8 +25,7 @@ from extcli.errors import (
     Refused,
     ServerError,
     Unreachable,
-    forbidden_advice,
-    reason_of,
+    member_of,
 )
 from extcli.output.sanitize import visible
 
@@ -67,9 +68,8 @@ class SignedCalls:
                 yield answer
                 return
             answer.read()
-            reason = reason_of(answer.content)
             credentials = self._credentials if call.signed else None
-            if not (answer.status_code == 401 and credentials and credentials.renew(reason)):
+            if not (credentials and is_expired(answer) and credentials.renew()):
                 raise self._error_of(call, answer, credentials)
         with self._send(call, query, limit) as answer:
             if answer.status_code >= 300:
@@ -120,6 +120,11 @@ class SignedCalls:
             error.fix = "; ".join(filter(None, (error.fix, hint)))
 
 
+def is_expired(answer: Answer) -> bool:
+    """Return whether a sandbox refused a token as expired. Other services do not say what is wrong with one."""
+    return answer.headers.get(CODE) in ("auth.expired", "auth.expired_by_moved_clock")
+
+
 def error_of(call: Call, answer: Answer, credentials: Credentials | None) -> ErrorAnswer:
     """Return the error for an answer with status 300 or above."""
     status, request_id = answer.status_code, answer.headers.get("x-request-id", "")
@@ -127,7 +132,7 @@ def error_of(call: Call, answer: Answer, credentials: Credentials | None) -> Err
         return ServerError(str(call), status, answer.content, request_id=request_id)
     fix = _advice(call, answer, credentials)
     error = Refused(str(call), status, answer.content, request_id=request_id, fix=fix)
-    error.hint = answer.headers.get(HINT, "")
+    error.hint, error.code = answer.headers.get(HINT, ""), answer.headers.get(CODE, "")
     error.is_explained = MARK in answer.headers and not call.path.startswith(_READERS)
     return error
 
@@ -140,7 +145,7 @@ def _advice(call: Call, answer: Answer, credentials: Credentials | None) -> str:
         return credentials.advice if credentials else "this call needs credentials"
     if status == 403:
         if call.signed:
-            return forbidden_advice(answer.content)
+            return FORBIDDEN
         return "this call carries no credentials: check the address, or the service's settings"
     if status in (405, 411) and call.method == "GET" and call.body is not None:
         return "this service does not accept GET with a body: use --post or EXTCLI_BROADCAST_METHOD=POST"
@@ -152,18 +157,18 @@ def _advice(call: Call, answer: Answer, credentials: Credentials | None) -> str:
         after = retry_after(answer.headers.get("retry-after"))
         return "retry later, at a lower rate" if after is None else f"retry in {after:.0f} s, at a lower rate"
     if status == 400:
-        advice = _correction(call, reason_of(answer.content))
-        return advice if call.method == "GET" else f"nothing was changed; {advice}"
+        unchanged = "" if call.method == "GET" else "nothing was changed"
+        return "; ".join(filter(None, (unchanged, _correction(call, answer))))
     return ""
 
 
-def _correction(call: Call, reason: str) -> str:
-    """Return how to correct a call that was refused with 400 for this reason."""
-    if reason.startswith("Invalid channel"):
+def _correction(call: Call, answer: Answer) -> str:
+    """Return how to correct a call that was refused with 400, as far as the answer tells."""
+    if answer.headers.get(CODE) == "callers.no_channel":
         return "add --channel ID"
-    if reason.startswith("poll is closed") and "id" in call.query:
+    if member_of(answer.content, "reason") == "poll is closed" and "id" in call.query:  # ruling P4
         return f"`extcli vote config {visible(str(call.query['id']))}` shows its times, and whether it is disabled"
-    return "correct it and try again"
+    return ""
 
 
 _SUSPICION_SECONDS = 0.25

@@ -17,7 +17,6 @@ from extcli.config.settings import DEFAULT_CHANNEL, SECRET_FILE, Identity
 from extcli.errors import HINT, MARK, ErrorAnswer, Refused, ServerError, UnexpectedAnswer, UsageError, is_from_service
 
 _LARGEST_REQUEST = 48 * 1024
-_EXPIRED = "expire"
 _TOKEN = re.compile("[!-~]*")
 
 
@@ -41,8 +40,8 @@ class Credentials(Protocol):
     def tokens_for(self, users: Sequence[str]) -> list[str]:
         """Return a token for each user, in order. Raises `UsageError` if that is impossible."""
 
-    def renew(self, reason: str) -> bool:
-        """Prepare a retry after a 401 with this reason. Return whether a new token may work."""
+    def renew(self) -> bool:
+        """Prepare a retry after a 401, perhaps because the token has expired. Return whether a new one may work."""
 
     @property
     def advice(self) -> str:
@@ -63,7 +62,7 @@ class NoToken:
     def tokens_for(self, users: Sequence[str]) -> list[str]:
         return [""] * len(users)
 
-    def renew(self, reason: str) -> bool:
+    def renew(self) -> bool:
         return False
 
     @property
@@ -92,7 +91,7 @@ class GivenToken:
             fix="unset it, and set EXTCLI_SECRET or use a sandbox",
         )
 
-    def renew(self, reason: str) -> bool:
+    def renew(self) -> bool:
         return False
 
     @property
@@ -123,9 +122,9 @@ class SelfSigned:
     def tokens_for(self, users: Sequence[str]) -> list[str]:
         return [self._sign(Identity(self.identity.role, user)) for user in users]
 
-    def renew(self, reason: str) -> bool:
+    def renew(self) -> bool:
         """Sign by the service's clock from now on, as the clock of an emulator may have been moved."""
-        return _EXPIRED in reason.lower() and self.follow_clock()
+        return self.follow_clock()
 
     def follow_clock(self) -> bool:
         """Sign by the service's clock from now on, and return whether it has one that can be read."""
@@ -194,9 +193,7 @@ class SandboxTokens:
             found += _tokens_in(answer, got)
         return found
 
-    def renew(self, reason: str) -> bool:
-        if _EXPIRED not in reason.lower():
-            return False
+    def renew(self) -> bool:
         self._token = None
         return True
 

@@ -11,7 +11,7 @@ from extcli import bounded_json
 from extcli.api.call import Call
 from extcli.api.failures import NotConnected
 from extcli.api.retry import RATE_LIMITED, UNAVAILABLE, Deadline, pause, retry_after
-from extcli.api.signed_calls import error_of
+from extcli.api.signed_calls import error_of, is_expired
 from extcli.bulk.connection import Connection, Job
 from extcli.bulk.input_lines import Batches, Line, ReaderThread
 from extcli.bulk.operations import Operation, votes_add_up
@@ -253,7 +253,7 @@ class Run:
     async def _deliver(self, connection: Connection, job: Job) -> None:
         number = job.line.number
         answer = await self._send(connection, job)
-        if answer.status_code == 401 and await asyncio.to_thread(self._credentials.renew, reason_of(answer.content)):
+        if is_expired(answer) and await asyncio.to_thread(self._credentials.renew):
             job.authorization = (await asyncio.to_thread(self._authorizations, [job.line.user]))[job.line.user]
             answer = await self._send(connection, job)
         status = answer.status_code

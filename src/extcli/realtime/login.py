@@ -90,8 +90,8 @@ def own_channel(session: Session) -> str:
 
 
 def is_invalid(error: Refused) -> bool:
-    """Return whether the service refused the refresh token itself."""
-    return error.status == 400 and "refresh" in error.why.lower()
+    """Return whether the service refused the refresh token itself: `authenticate` answers 400."""
+    return error.status == 400
 
 
 def stored_link(session: Session) -> Link:
@@ -130,7 +130,7 @@ def _authenticate_by_token(session: Session, acts_as: str) -> str:
         if error.status != 401:
             raise
         error.fix = credentials.advice
-        if not credentials.renew(error.why):
+        if not credentials.renew():
             raise
         reply = _send_authenticate(session, jwt=credentials.token())
     if credentials.given:

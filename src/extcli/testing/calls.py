@@ -12,10 +12,10 @@ from extcli.api import bodies
 from extcli.api.call import Call
 from extcli.api.control import Control
 from extcli.api.http import Answer, Http
-from extcli.api.signed_calls import error_of
+from extcli.api.signed_calls import error_of, is_expired
 from extcli.api.token_sources import Credentials, SandboxTokens, SignedByServiceClock
 from extcli.config.settings import Identity
-from extcli.errors import CliError, reason_of
+from extcli.errors import CliError
 from extcli.reading.shapes import document_of
 
 
@@ -120,10 +120,10 @@ class Calls:
         )
 
     def _may_renew(self, call: Call, answer: Answer) -> bool:
-        if answer.status_code != 401 or not self._credentials or not call.signed:
+        if not self._credentials or not call.signed or not is_expired(answer):
             return False
         answer.read()
-        return self._credentials.renew(reason_of(answer.content))
+        return self._credentials.renew()
 
     def _checked(self, call: Call, answer: Answer) -> Answer:
         if answer.status_code < 300:

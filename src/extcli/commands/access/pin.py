@@ -9,7 +9,7 @@ import typer
 from extcli.cli.json_input import read_bytes
 from extcli.cli.shared_options import command, noun
 from extcli.config.settings import header_word
-from extcli.errors import ExpectationFailed, Refused, UsageError
+from extcli.errors import ExpectationFailed, Refused, UsageError, member_of
 from extcli.output import times, views
 from extcli.output.format import Format
 from extcli.output.sanitize import visible
@@ -134,9 +134,8 @@ def check(
     except Refused as error:
         if error.status != 401:
             raise
-        reason = error.why.removeprefix("User was unauthorized to access this resource: ")
-        yet = " yet" if "validate" in reason else ""
-        failure = ExpectationFailed(f"the token is not valid{yet}", why=reason)
+        yet = " yet" if error.code == "pins.not_validated" else ""
+        failure = ExpectationFailed(f"the token is not valid{yet}", why=member_of(error.body, "info"))
     session.output.show_value({"exists": failure is None}, link_views.LINKED)
     if failure:
         raise failure

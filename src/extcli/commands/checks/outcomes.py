@@ -9,7 +9,7 @@ from typing import Any
 from extcli import clock
 from extcli.api.http import Answer
 from extcli.commands.checks.conditions import Condition, scope_of
-from extcli.errors import ExpectationFailed, Refused, UnexpectedAnswer, UsageError
+from extcli.errors import ExpectationFailed, Refused, UnexpectedAnswer, UsageError, member_of
 from extcli.output.outcome_lines import cut, outcome_lines
 from extcli.output.printer import View
 from extcli.reading.shapes import document_of
@@ -92,7 +92,7 @@ def _ask(session: Session, condition: Condition, scope: Mapping[str, str], secon
         if refused.status == 404:
             raise _without_control(session) from None
         if refused.status == 400:
-            raise UsageError("the condition is wrong", why=refused.why.partition(": ")[2]) from None
+            raise UsageError("the condition is wrong", why=member_of(refused.body, "info")) from None
         raise
 
 

@@ -238,7 +238,7 @@ def vote(session: Session, question: Question, option: OptionId) -> None:
     try:
         answer = session.service(VIEWER).vote_on_question(question, option)
     except Refused as error:
-        if "is open" in error.why or "it takes votes in" in error.why:
+        if error.code in ("trivia.question_not_open", "trivia.not_unlocked"):
             error.fix = f"open it: `extcli trivia move {visible(question)} unlocked`"
         raise
     session.output.show(answer, views.NOTHING)

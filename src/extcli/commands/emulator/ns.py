@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from extcli.cli.shared_options import command, noun
-from extcli.errors import Refused, UsageError, reason_of
+from extcli.errors import Refused, UsageError
 from extcli.output import views
 from extcli.output.printer import View
 from extcli.reading.shapes import document_of
@@ -98,7 +98,7 @@ def _create(session: Session, name: str, source: str | None = None) -> None:
     try:
         created = session.control().create_namespace(name, source)
     except Refused as refused:
-        if "Cannot fork" in reason_of(refused.body):
+        if refused.code == "operation.no_fork":
             raise UsageError(refused.what, why=refused.why) from None
         raise
     name = document_of(created, {"namespace": str})["namespace"]
