@@ -129,7 +129,7 @@ async def test_a_connection_that_ends_early_leaves_no_answer(answer: bytes | Non
 async def test_a_refusal_in_broken_chunks_is_a_refusal(chunks: bytes):
     head = b"HTTP/1.1 400 Bad Request\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-    measured, _ = await sent(always(head + chunks + b"\r\n0\r\n\r\n"))
+    measured, _ = await sent(always(head + chunks + b"\r\n0\r\n\r\n"), timeout=0.5)
 
     assert [400] * 3 == list(measured.status)
 

@@ -6,7 +6,8 @@ from array import array
 
 import pytest
 
-from extcli.simulate.connection import NO_ANSWER, NOT_SENT, body_of, head_of, is_complete
+from extcli.api.local_http import AnswerReader, Failed
+from extcli.simulate.connection import NO_ANSWER, NOT_SENT
 from extcli.simulate.outcome import Verdict, acknowledged, compare, compare_entries
 from extcli.simulate.plan import Plan
 from extcli.simulate.subjects import wrong_statistics
@@ -95,6 +96,12 @@ def test_statistics_must_follow_from_the_votes():
     assert [] == wrong_statistics(stats(2, 0, 1, mean=9.0)), "a vote is not counted one by one"
 
 
+def reader_of(data: bytes) -> AnswerReader:
+    reader = AnswerReader(100)
+    reader.feed(data)
+    return reader
+
+
 @pytest.mark.parametrize(
     ("data", "status", "body", "closes"),
     [
@@ -107,33 +114,51 @@ def test_statistics_must_follow_from_the_votes():
     ],
 )
 def test_an_answer_is_complete_at_its_last_byte(data: bytes, status: int, body: bytes, closes: bool):
-    head = head_of(data)
-    assert head is not None
-    assert (status, closes, body) == (head.status, head.closes, body_of(data, head))
+    whole = reader_of(data)
+    assert (True, status, closes, body) == (whole.is_complete, whole.status, whole.closes, whole.body)
     for end in range(len(data)):
-        part = head_of(data[:end])
-        assert part is None or not is_complete(data[:end], part)
-    assert is_complete(data, head)
+        assert not reader_of(data[:end]).is_complete
+
+
+def test_one_reader_reads_the_answers_of_a_connection():
+    reader = AnswerReader(100)
+    for status, data in (
+        (429, b"HTTP/1.1 429 X\r\nRetry-After: 1\r\ncontent-length: 1\r\n\r\n0"),
+        (204, b"HTTP/1.1 204 X\r\n\r\n"),
+    ):
+        reader.feed(data)
+        assert (True, status) == (reader.is_complete, reader.status)
+        reader.reset()
+    assert (0, b"", None) == (reader.status, reader.body, reader.retry_after)
 
 
 def test_an_answer_without_a_length_ends_with_its_connection():
     data = b"HTTP/1.1 200 OK\r\n\r\nhello"
-    head = head_of(data)
-    assert head is not None
-    assert head.closes
-    assert not is_complete(data, head)
-    assert is_complete(data, head, ended=True)
+    reader = reader_of(data)
+    assert (False, True, b"hello") == (reader.is_complete, reader.closes, reader.body)
+    reader.end()
+
+
+@pytest.mark.parametrize("data", [b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{"])
+def test_an_answer_that_ends_early_is_an_error(data: bytes):
+    with pytest.raises(Failed, match="incomplete"):
+        reader_of(data).end()
+
+
+def test_an_answer_has_a_limit_for_its_head_and_for_its_body():
+    with pytest.raises(Failed, match="too large: over 100 bytes"):
+        reader_of(b"HTTP/1.1 200 OK\r\n\r\n" + bytes(101))
+    with pytest.raises(Failed, match="the head of the answer is too large"):
+        reader_of(b"HTTP/1.1 200 OK\r\nx: " + b"x" * (1 << 16))
 
 
 @pytest.mark.parametrize("value", ["1", "60", "soon", ""])
-def test_an_answer_keeps_retry_after_if_the_request_may_be_repeated(value: str):
-    for status, expected in ((429, value.encode()), (503, value.encode()), (200, None)):
-        head = head_of(f"HTTP/1.1 {status} X\r\nRetry-After: {value}\r\ncontent-length: 0\r\n\r\n".encode())
-        assert head is not None
-        assert expected == head.retry_after
+def test_a_refusal_says_when_to_send_it_again(value: str):
+    reader = reader_of(f"HTTP/1.1 429 X\r\nRetry-After: {value}\r\ncontent-length: 0\r\n\r\n".encode())
+    assert value == reader.retry_after
 
 
-@pytest.mark.parametrize("data", [b"SSH-2.0", b"HTTP/2 200\r\n\r\n", b"HTTP/1.1 xyz OK\r\n\r\n"])
+@pytest.mark.parametrize("data", [b"SSH-2.0", b"HTTP/9 200\r\n\r\n", b"HTTP/1.1 xyz OK\r\n\r\n"])
 def test_what_is_not_http_is_an_error(data: bytes):
-    with pytest.raises(ValueError, match=r"not HTTP/1\.1|invalid literal"):
-        head_of(data)
+    with pytest.raises(Failed, match="the answer is not HTTP"):
+        reader_of(data)

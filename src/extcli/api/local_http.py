@@ -1,6 +1,7 @@
 """GET requests without an HTTP library, which is slow to import: for start-up, and for completion in shells.
 
-A service on this machine is asked whether it is ready, what production would have done, or for its names.
+A service on this machine is asked whether it is ready, what production would have done, or for its names. Crowds read
+their answers with the same reader.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def get(
     lines = [f"GET {slash}{base.rstrip('/')}{path} HTTP/1.1", f"host: {place}", "connection: close"]
     lines += [f"x-request-id: probe-{os.urandom(6).hex()}"]  # the journal does not list it
     lines += [f"authorization: {authorization}"] if authorization else []
-    reader = _Reader(largest, write)
+    reader = AnswerReader(largest, write)
     deadline = clock.elapsed() + seconds
     try:
         with socket.create_connection(_address(place), seconds) as connection:
@@ -72,37 +73,45 @@ def get(
     return Answer(reader.status, bytes(reader.body))
 
 
-class _Reader:
-    """Finds the end of an answer, and keeps or writes its body. Its callbacks are those of httptools."""
+class AnswerReader:
+    """Finds the ends of the answers on one connection. Its callbacks are those of httptools."""
 
-    def __init__(self, largest: int | None, write: Callable[[bytes], object] | None) -> None:
-        from httptools import HttpResponseParser
+    def __init__(self, largest: int | None, write: Callable[[bytes], object] | None = None) -> None:
+        """An answer has at most `largest` bytes. With `write`, the body of a 200 goes there in pieces."""
+        from httptools import HttpParserError, HttpResponseParser
 
-        self.status = 0
-        self.body = bytearray()
-        self.is_complete = False
+        self._not_http = HttpParserError
         self.unwritten: OSError | None = None
         """The error of `write`."""
         self._largest = largest
         self._write = write
+        self._parser = HttpResponseParser(self)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the latest answer: another one begins."""
+        self.status = 0
+        """0 until the whole head has come, without answers 1xx before it."""
+        self.body = bytearray()
+        self.retry_after: str | None = None
+        self.is_complete = False
+        self.closes = False
+        """Whether the service closes the connection after this answer."""
         self._size = 0
         self._until_close = True
         self._head = 0
-        self._parser = HttpResponseParser(self)
 
     def feed(self, data: bytes) -> None:
-        """Read more of the answer. Raises `Failed` if it is not HTTP, or too large."""
-        from httptools import HttpParserError
-
+        """Read more of the answer. Raises `Failed` if it is not HTTP, or `Failed`."""
+        try:
+            self._parser.feed_data(data)
+        except self._not_http as error:
+            cause = error.__context__
+            raise cause if isinstance(cause, Failed | OSError) else Failed("the answer is not HTTP") from None
         if not self.status:
             self._head += len(data)
             if self._head > _LARGEST_HEAD:
                 raise Failed("the head of the answer is too large")
-        try:
-            self._parser.feed_data(data)
-        except HttpParserError as error:
-            cause = error.__context__
-            raise cause if isinstance(cause, Failed | OSError) else Failed("the answer is not HTTP") from None
 
     def end(self) -> None:
         """Note that the service closed the connection. Raises `Failed` if the answer is incomplete."""
@@ -110,12 +119,16 @@ class _Reader:
             raise Failed("the answer is incomplete")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if name.lower() in (b"content-length", b"transfer-encoding"):
+        name = name.lower()
+        if name in (b"content-length", b"transfer-encoding"):
             self._until_close = False
+        elif name == b"retry-after":
+            self.retry_after = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
         self.status = status if status >= 200 else 0
+        self.closes = not self._parser.should_keep_alive()
 
     def on_body(self, data: bytes) -> None:
         self._size += len(data)

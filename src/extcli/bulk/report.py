@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import sys
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +12,7 @@ from extcli.bulk.input_lines import Input
 from extcli.errors import CliError, ExitCode, status_line
 from extcli.output.format import Format
 from extcli.output.printer import Output, write_stderr
+from extcli.output.progress import followed
 from extcli.output.sanitize import compact
 from extcli.output.streams import flush
 
@@ -98,7 +97,6 @@ def _named(numbers: Sequence[int]) -> str:
 
 
 _NAMED = 20
-_REFRESH_SECONDS = 0.2
 
 
 class LinesRefused(CliError):
@@ -192,27 +190,10 @@ class Report:
             what = " or ".join(name for name, count in faults.items() if count)
             raise LinesRefused(f"{failed:,} of {self.accepted + failed:,} lines were {what}")
 
-    @asynccontextmanager
-    async def shown(self) -> AsyncIterator[None]:
+    def shown(self) -> AbstractAsyncContextManager[None]:
         """Show a progress bar, on a terminal."""
-        if not sys.stderr.isatty() or self._output.quiet:
-            yield
-            return
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn
 
-        columns = (BarColumn(), TextColumn("{task.fields[count]}"))
-        with Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True) as progress:
-            task = progress.add_task("", total=self._input.size, count="")
+        def done() -> tuple[int, str]:
+            return self._input.consumed, f"{self.sent:,} line{'s' * (self.sent != 1)}"
 
-            async def refresh() -> None:
-                while True:
-                    count = f"{self.sent:,} line{'s' * (self.sent != 1)}"
-                    progress.update(task, completed=self._input.consumed, count=count, refresh=True)
-                    await asyncio.sleep(_REFRESH_SECONDS)
-
-            refreshing = asyncio.ensure_future(refresh())
-            try:
-                yield
-            finally:
-                refreshing.cancel()
+        return followed(self._output, self._input.size, done, delay=0)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from threading import Timer
 
 from extcli.output.printer import Output
 
 DELAY_SECONDS = 1.0
 """Work that is done sooner shows no bar."""
+_REFRESH_SECONDS = 0.2
 
 
 @contextmanager
@@ -40,5 +42,40 @@ def shown(output: Output, what: str, total: int, *, is_bytes: bool = True) -> It
     finally:
         starting.cancel()
         starting.join()
+        if progress.live.is_started:
+            progress.stop()
+
+
+@asynccontextmanager
+async def followed(
+    output: Output, total: int | None, done: Callable[[], tuple[int, str]], *, delay: float = DELAY_SECONDS
+) -> AsyncIterator[None]:
+    """Show a bar of work in an event loop, after `delay` seconds.
+
+    `done` returns how much of `total` is done, and the same in words.
+    """
+    if not sys.stderr.isatty() or output.quiet:
+        yield
+        return
+    from rich import progress as rich
+    from rich.console import Console
+
+    columns = (rich.BarColumn(), rich.TextColumn("{task.description}"))
+    progress = rich.Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True)
+    task = progress.add_task("", total=total)
+
+    async def refresh() -> None:
+        await asyncio.sleep(delay)
+        progress.start()
+        while True:
+            completed, text = done()
+            progress.update(task, completed=completed, description=text, refresh=True)
+            await asyncio.sleep(_REFRESH_SECONDS)
+
+    refreshing = asyncio.ensure_future(refresh())
+    try:
+        yield
+    finally:
+        refreshing.cancel()
         if progress.live.is_started:
             progress.stop()

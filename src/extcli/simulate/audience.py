@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 
 from extcli import clock
 from extcli.errors import ErrorAnswer, Unreachable, Withheld
+from extcli.output.progress import followed
 from extcli.output.sanitize import visible
 from extcli.session import BROADCASTER, Session
-from extcli.simulate import run
-from extcli.simulate.conclusion import About, conclude, document
-from extcli.simulate.crowds import Options
+from extcli.simulate.crowds import Options, loop_factory
+from extcli.simulate.crowds import reopenings as reopenings_of
 from extcli.simulate.listeners import Listeners, closings
 from extcli.simulate.outcome import Comparison, Count, Tally, latencies, series
+from extcli.simulate.report import About, conclude, document
 
 PAGE, GAME = "page", "game"
 
@@ -60,11 +61,10 @@ def simulate(session: Session, audience: Audience, options: Options) -> None:
         sender.send(0)
         raise Withheld
     try:
-        with asyncio.Runner(loop_factory=run.loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
             listeners, sent = runner.run(sender.run())
     except KeyboardInterrupt:
-        sent_so_far = f"{sender.finished:,} of {audience.broadcasts:,} broadcasts"
-        session.output.report(f"interrupted after {sent_so_far}; the result is not compared")
+        session.output.report(f"interrupted after {sender.done()[1]} broadcasts; the result is not compared")
         raise
     comparison = _compare(audience, listeners, sent)
     due, done = _deliveries(listeners, sent)
@@ -93,8 +93,11 @@ class _Sender:
         self._instants = options.pace.instants(audience.broadcasts)
         self._service = session.service(BROADCASTER)
         self._method = session.resolver.broadcast_method(post=False)
-        self.finished = 0
-        """The number of broadcasts that have ended."""
+        self._finished = 0
+
+    def done(self) -> tuple[int, str]:
+        """Return the number of broadcasts that have ended, and the same in words."""
+        return self._finished, f"{self._finished:,} of {self._audience.broadcasts:,}"
 
     def send(self, number: int) -> None:
         """Send one broadcast. Raises `CliError`."""
@@ -121,7 +124,7 @@ class _Sender:
                 await listeners.open_pages(audience.connections, audience.channel, token, timeout)
             else:
                 await listeners.open_games(audience.connections, token, timeout)
-            async with run.progress(self._session.output, audience.broadcasts, lambda: self.finished):
+            async with followed(self._session.output, audience.broadcasts, self.done):
                 sent = await self._send_all(listeners)
                 await listeners.wait(timeout)
         finally:
@@ -131,7 +134,7 @@ class _Sender:
     async def _send_all(self, listeners: Listeners) -> _Sent:
         start = clock.elapsed()
         sent = _Sent([start + at for at in self._instants])
-        reopenings = deque(run.reopenings(self._audience.seed, self._manner, self._instants))
+        reopenings = deque(reopenings_of(self._audience.seed, self._manner, self._instants))
         for number, at in enumerate(sent.planned):
             while reopenings and start + reopenings[0][0] <= at:
                 _, share = reopenings.popleft()
@@ -153,7 +156,7 @@ class _Sender:
                     listeners.skip()
             except Unreachable:
                 sent.unknown += 1
-            self.finished = number + 1
+            self._finished = number + 1
         return sent
 
 

@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 from typing import NoReturn
+from urllib.parse import quote, urlencode, urlsplit
 
-from extcli import clock
-from extcli.api.http import proxy_of
+from extcli import __version__, clock
+from extcli.api.call import Call
+from extcli.api.failures import not_connected
+from extcli.api.http import certificates, proxy_of
 from extcli.api.retry import RATE_LIMITED, Deadline, pause
 from extcli.api.token_sources import Credentials, SelfSigned
+from extcli.config import settings
 from extcli.errors import CliError, Refused, UsageError, Withheld
+from extcli.output.progress import followed
 from extcli.output.sanitize import visible
-from extcli.session import Session
-from extcli.simulate import run
-from extcli.simulate.conclusion import About, Expectation, conclude, document
-from extcli.simulate.connection import NO_ANSWER, NOT_SENT
-from extcli.simulate.outcome import Comparison, Outcome, Point, series
+from extcli.session import VIEWER, Session
+from extcli.simulate.connection import NO_ANSWER, NOT_SENT, Measured, Target, Work
+from extcli.simulate.outcome import Comparison, Outcome, Point, outcome_of, series
 from extcli.simulate.plan import Pace, Plan
-from extcli.simulate.run import Manner
+from extcli.simulate.pool import Pool
+from extcli.simulate.report import About, Expectation, conclude, document
 from extcli.simulate.subjects import Buffer, Poll, Subject
 
 _PER_VIEWER = 50
 """Requests per second of one viewer in production, half of what the service allows by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How requests are sent."""
+
+    connections: int = 100
+    churn: float = 0.0
+    """The share of the connections that is closed and opened again per second."""
+    is_production: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +57,7 @@ class Options:
 
 def simulate(session: Session, kind: str, subject: Subject, plan: Plan, options: Options) -> None:
     """Run a plan, print what became of it, and raise an error if it is not as planned or expected."""
-    credentials = run.viewer_credentials(session)
+    credentials = viewer_credentials(session)
     if proxy := proxy_of(session.resolver.url()):
         session.output.report(f"{proxy} is ignored: a crowd connects to the service directly")
     if options.manner.is_production:
@@ -56,8 +73,8 @@ def simulate(session: Session, kind: str, subject: Subject, plan: Plan, options:
     if options.adds:
         _check_users(subject, plan, tokens)
     url, client_id = session.resolver.url(), session.resolver.client_id()
-    requests = run.requests_of(url, client_id, plan, tokens, lambda index: subject.call(plan, index))
-    outcome = run.run(session, subject, plan, requests, options.manner, close=close)
+    requests = requests_of(url, client_id, plan, tokens, lambda index: subject.call(plan, index))
+    outcome = run(session, subject, plan, requests, options.manner, close=close)
     comparison = _compared(session, subject, plan, before, outcome)
     about = About(
         simulation=kind,
@@ -74,7 +91,7 @@ def simulate(session: Session, kind: str, subject: Subject, plan: Plan, options:
 
 
 def _content(subject: Subject, *, adds: bool) -> Mapping[str, int]:
-    """Return the counts before the run. Raises `UsageError` if there are any, unless the run adds to them."""
+    """Return the counts before the  Raises `UsageError` if there are any, unless the run adds to them."""
     before = subject.read()
     if before and not adds:
         raise UsageError(
@@ -95,7 +112,7 @@ def _withhold(session: Session, subject: Subject, plan: Plan, credentials: Crede
 
 
 def _tokens(plan: Plan, credentials: Credentials) -> list[str]:
-    """Return a token for each viewer, which stays valid during the run."""
+    """Return a token for each viewer, which stays valid during the"""
     if isinstance(credentials, SelfSigned):
         credentials.follow_clock()
         credentials.lifetime += round(plan.duration * 2000)
@@ -181,7 +198,7 @@ def _closing(session: Session, subject: Subject, plan: Plan) -> Callable[[], flo
 
     def close() -> float:
         if subject.closes_at:
-            return max((subject.closes_at - session.now()) / 1000, 0) + run.MARGIN
+            return max((subject.closes_at - session.now()) / 1000, 0) + _MARGIN
         subject.disable()
         return 0.0
 
@@ -193,3 +210,168 @@ def _points(outcome: Outcome) -> list[Point]:
     answered = [each not in (NO_ANSWER, NOT_SENT) for each in status]
     refusals = [done[index] for index, each in enumerate(status) if not 200 <= each < 300]
     return series(outcome.due, done, answered, [*refusals, *outcome.measured.repeats_at])
+
+
+_MARGIN = 0.2
+"""Seconds after the end of a poll's window at which late votes begin."""
+
+
+def viewer_credentials(session: Session) -> Credentials:
+    """Return the credentials that make a token for each viewer. Raises `UsageError` if they cannot."""
+    identity = session.resolver.identity(VIEWER)
+    chosen = session.resolver.find(settings.ACTS_AS)
+    if identity.role != "viewer" or (chosen and chosen.value.user):
+        label = chosen.label if chosen else "the default"
+        raise UsageError(
+            f"a crowd cannot act as {identity} ({label})", fix="leave it out, or use the role viewer without a user"
+        )
+    found = session.credentials(VIEWER)
+    if found.given:
+        raise UsageError(
+            "one token cannot act for a crowd",
+            why="each viewer needs a token, and EXTCLI_TOKEN (or --token-file) belongs to one user",
+            fix="unset it, and set EXTCLI_SECRET or use a sandbox",
+        )
+    return found
+
+
+def requests_of(
+    url: str, client_id: str, plan: Plan, tokens: Sequence[str], call: Callable[[int], Call]
+) -> list[bytes]:
+    """Return the bytes of each request. Equal requests are one object; `call` returns a request by its index."""
+    parts = urlsplit(url)
+    head = f"Host: {parts.netloc}\r\nUser-Agent: extcli/{__version__}\r\nAccept: application/json\r\n"
+    found: list[bytes] = []
+    of_user = [f"{head}Authorization: {client_id} {token}\r\n".encode() for token in tokens]
+    made: dict[bytes, dict[int, bytes]] = {}
+    for index, viewer in enumerate(plan.viewer):
+        request = call(index)
+        body = request.body if isinstance(request.body, bytes) else b""
+        by_viewer = made.setdefault(body, {})
+        complete = by_viewer.get(viewer)
+        if complete is None:
+            query = f"?{urlencode(request.query, quote_via=quote)}" if request.query else ""
+            line = f"{request.method} {parts.path}{request.path}{query} HTTP/1.1\r\n".encode()
+            length = b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+            complete = by_viewer[viewer] = line + of_user[viewer] + length + body
+        found.append(complete)
+    return found
+
+
+def target_of(url: str) -> Target:
+    """Return where the requests to a URL go."""
+    parts = urlsplit(url)
+    is_secure = parts.scheme == "https"
+    port = parts.port or (443 if is_secure else 80)
+    return Target(parts.hostname or "", port, certificates() if is_secure else None)
+
+
+def run(
+    session: Session,
+    subject: Subject,
+    plan: Plan,
+    requests: Sequence[bytes],
+    manner: Manner,
+    *,
+    close: Callable[[], float] | None = None,
+) -> Outcome:
+    """Send a plan's requests. `close` ends the poll before the late ones, and returns the seconds to wait after it.
+
+    Raises `Unreachable` if the service accepts no connection at the start.
+    """
+    sending = _Sending(session, subject, plan, requests, manner, close)
+    gc.collect()
+    gc.disable()  # a collection would be a pause of up to 100 ms
+    try:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            return runner.run(sending.run())
+    except KeyboardInterrupt:
+        session.output.report(f"interrupted after {sending.done()[1]} {subject.requests}; the result is not compared")
+        raise
+    finally:
+        gc.enable()
+
+
+class _Sending:
+    """One run of a plan: the requests in time, and then the late ones."""
+
+    def __init__(
+        self,
+        session: Session,
+        subject: Subject,
+        plan: Plan,
+        requests: Sequence[bytes],
+        manner: Manner,
+        close: Callable[[], float] | None,
+    ) -> None:
+        self._session = session
+        self._subject = subject
+        self._plan = plan
+        self._requests = requests
+        self._manner = manner
+        self._close = close
+        self._done = 0
+        self._pool: Pool | None = None
+
+    async def run(self) -> Outcome:
+        plan = self._plan
+        async with followed(self._session.output, len(plan), self.done):
+            in_time = await self._send(slice(0, plan.late_from))
+            first = self._first_instant
+            late, offset = Measured.of(0), 0.0
+            if plan.late:
+                assert self._close is not None
+                self._done, self._pool = plan.late_from, None
+                await asyncio.sleep(await asyncio.to_thread(self._close))
+                late = await self._send(slice(plan.late_from, len(plan)))
+                offset = self._first_instant - first
+        return outcome_of(plan, in_time, late, offset)
+
+    async def _send(self, part: slice) -> Measured:
+        plan, manner, resolver = self._plan, self._manner, self._session.resolver
+        at = plan.at[part]
+        work = Work(self._requests[part], plan.viewer[part], at, plan.viewers, reopenings(plan.seed, manner, at))
+        pool = Pool(
+            target_of(resolver.url()),
+            work,
+            connections=manner.connections,
+            timeout=resolver.timeout(),
+            repeats=self._subject.repeats,
+            pauses_all=manner.is_production,
+        )
+        try:
+            try:
+                await pool.open(len(at))
+            except (OSError, TimeoutError) as error:
+                raise _not_connected(resolver.url(), error) from None
+            self._first_instant, self._pool = clock.elapsed(), pool
+            return await pool.run()
+        finally:
+            pool.close()
+
+    def done(self) -> tuple[int, str]:
+        """Return the number of requests that have ended, and the same in words."""
+        count = self._done + (self._pool.finished if self._pool else 0)
+        return count, f"{count:,} of {len(self._plan):,}"
+
+
+def reopenings(seed: int, manner: Manner, at: Sequence[float]) -> list[tuple[float, float]]:
+    """Return when connections are closed and opened again, and which, as a share of the pool."""
+    if not manner.churn or not at:
+        return []
+    random, per_second = Random(seed), manner.churn * manner.connections
+    return [((number + 1) / per_second, random.random()) for number in range(int(at[-1] * per_second))]
+
+
+def _not_connected(url: str, error: Exception) -> CliError:
+    why = "no connection in time" if isinstance(error, TimeoutError) else (getattr(error, "strerror", "") or "")
+    return not_connected(url, why.lower() or "the connection failed")
+
+
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return what makes the fastest event loop; uvloop does not exist on Windows."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop

@@ -11,9 +11,10 @@ import asyncio
 from collections import deque
 
 from extcli import clock
+from extcli.api.local_http import AnswerReader
 from extcli.api.retry import pause, retry_after
 from extcli.errors import reason_of
-from extcli.simulate.connection import NOT_SENT, Connection, Head, Measured, Target, Work, body_of
+from extcli.simulate.connection import NOT_SENT, Connection, Measured, Target, Work
 
 _IDLE = 4.0
 """Seconds after which an unused connection is closed, before the service or a proxy closes it."""
@@ -148,9 +149,9 @@ class Pool:
         if self.finished == len(self._work.requests) and not self._ended.done():
             self._ended.set_result(None)
 
-    def answered(self, index: int, head: Head, data: bytes, now: float) -> None:
+    def answered(self, index: int, answer: AnswerReader, now: float) -> None:
         """Note an answer, or send the request again later."""
-        wait = self._pause_after(head)
+        wait = self._pause_after(answer)
         if wait is not None and now + wait < self.measured.sent[index] + self._timeout:
             self.measured.repeated += 1
             self.measured.repeats_at.append(now)
@@ -160,14 +161,13 @@ class Pool:
             else:
                 self._loop.call_later(wait, self._again, index)
             return
-        self.settle(index, head.status, now, body_of(data, head) if head.status >= 300 else b"")
+        self.settle(index, answer.status, now, bytes(answer.body) if answer.status >= 300 else b"")
 
-    def _pause_after(self, head: Head) -> float | None:
+    def _pause_after(self, answer: AnswerReader) -> float | None:
         """Return the seconds after which a refused request is sent again; `None` for never."""
-        if head.status not in self._repeats or head.retry_after is None:
+        if answer.status not in self._repeats or retry_after(answer.retry_after) is None:
             return None
-        header = head.retry_after.decode("latin-1")
-        return None if retry_after(header) is None else pause(header)
+        return pause(answer.retry_after)
 
     def _again(self, index: int) -> None:
         self._send_or_queue(index, self.now())

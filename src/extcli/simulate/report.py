@@ -1,102 +1,338 @@
-"""The report of a run: one HTML file with charts as inline SVG, which needs no script and no network."""
+"""What a run found: expectations such as `p99<50ms`, the document of `-o json`, the error to end with, and the report.
+
+The report is one HTML file with charts as inline SVG, which needs no script and no network.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from html import escape
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from extcli import atomic_file
+from extcli.errors import CliError, ExitCode, UsageError, shortened
+from extcli.output.columns import table_of
+from extcli.output.printer import View
+from extcli.output.sanitize import field, visible
+from extcli.output.views import bar, stacked
+from extcli.session import Session
+from extcli.simulate.outcome import PERCENTILES, Comparison, Point, Tally, Verdict
 
-_WIDTH, _HEIGHT = 720, 220
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 12, 12, 28
-_INNER_WIDTH, _INNER_HEIGHT = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_NAMES = (*PERCENTILES, "rate", "sent", "answered", "refused", "failed")
+_COMPARISONS: dict[str, Callable[[float, float], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+_TEXT = re.compile(r"\s*([a-z0-9.]+)\s*(<=|>=|==|<|>)\s*([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*(us|ms|s|/s|/min)?\s*")
+_TIMES = {"us": 0.001, "ms": 1.0, "s": 1000.0}
+_RATES = {None: 1.0, "/s": 1.0, "/min": 1 / 60}
 
 
-class Line(NamedTuple):
-    """One line of a chart; `None` is a gap. Its name is also its class."""
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """A figure, a comparison and a limit; latencies in ms, the rate per second."""
 
+    text: str
     name: str
-    values: Sequence[float | None]
+    comparison: str
+    limit: float
 
+    def is_met(self, tally: Tally) -> bool:
+        """Return whether the run meets it. A latency without an answer does not."""
+        found = tally.value(self.name)
+        return found is not None and _COMPARISONS[self.comparison](found, self.limit)
 
-def lines(title: str, unit: str, at: Sequence[float], drawn: Sequence[Line]) -> str:
-    """Return a chart of values over the seconds of a run, with a legend."""
-    known = [value for line in drawn for value in line.values if value is not None]
-    most = _rounded_up(max(known, default=0.0))
-    end = max(at, default=0.0) or 1.0
-    parts = [_grid(most, unit, end)]
-    for number, line in enumerate(drawn):
-        for points in _runs(at, line.values):
-            path = " ".join(f"{_x(x, end):.1f},{_y(value, most):.1f}" for x, value in points)
-            parts.append(f'<polyline class="line{number}" points="{path}"/>')
-    legend = "".join(
-        f'<li><svg class="key" viewBox="0 0 24 8" aria-hidden="true"><path class="line{number}" d="M0 4H24"/></svg>'
-        f"{escape(line.name)}</li>"
-        for number, line in enumerate(drawn)
-    )
-    highest = ", ".join(f"{line.name} at most {_number(max(_known(line.values), default=0))}" for line in drawn)
-    label = escape(f"{title} over {end:.3g} s: {highest} {unit}".strip(), quote=True)
-    return (
-        f'<figure><figcaption>{escape(title)}</figcaption><ul class="legend">{legend}</ul>'
-        f'<svg class="chart" role="img" aria-label="{label}" viewBox="0 0 {_WIDTH} {_HEIGHT}">{"".join(parts)}</svg>'
-        "</figure>"
-    )
-
-
-def bars(rows: Sequence[Mapping[str, object]]) -> str:
-    """Return a table of the planned and found counts, with bars. A row has `name`, `planned` and `found`."""
-    numbers = [(str(row["name"]), _count(row["planned"]), _count(row["found"])) for row in rows]
-    most = max((max(planned, found) for _, planned, found in numbers), default=0) or 1
-    body = "".join(
-        f'<tr{" class=differs" if planned != found else ""}><th scope="row"><bdi>{escape(name)}</bdi></th>'
-        f'<td class="number">{planned:,}</td><td class="number">{found:,}</td>'
-        f'<td class="bar"><svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
-        f'<rect class="planned" width="{planned / most * 100:.2f}" height="4"/>'
-        f'<rect class="found" y="5" width="{found / most * 100:.2f}" height="5"/></svg></td>'
-        f"<td>{'differs' if planned != found else 'equal'}</td></tr>"
-        for name, planned, found in numbers
-    )
-    return (
-        '<table><thead><tr><th scope="col">Choice</th><th scope="col" class="number">Planned</th>'
-        '<th scope="col" class="number">Found</th><th scope="col" class="bar">Planned above, found below</th>'
-        f'<th scope="col">Result</th></tr></thead><tbody>{body}</tbody></table>'
-    )
-
-
-def _grid(most: float, unit: str, end: float) -> str:
-    bottom, right = _TOP + _INNER_HEIGHT, _LEFT + _INNER_WIDTH
-    rows = "".join(
-        f'<path class="grid" d="M{_LEFT} {y:.1f}H{right}"/>'
-        f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{escape(_number(value))}</text>'
-        for value in (0.0, most / 2, most)
-        if (y := _y(value, most)) is not None
-    )
-    columns = "".join(
-        f'<text x="{_x(at, end):.1f}" y="{bottom + 18}" text-anchor="{anchor}">{at:.3g} s</text>'
-        for at, anchor in ((0.0, "start"), (end / 2, "middle"), (end, "end"))
-    )
-    return f'{rows}{columns}<text x="{_LEFT + 4}" y="{_TOP + 12}">{escape(unit)}</text>'
-
-
-def _runs(at: Sequence[float], values: Sequence[float | None]) -> list[list[tuple[float, float]]]:
-    """Split a line at its gaps. A single point becomes a short line."""
-    runs: list[list[tuple[float, float]]] = [[]]
-    for x, value in zip(at, values, strict=True):
+    def found(self, tally: Tally) -> str:
+        """Return the figure as text, with its unit."""
+        value = tally.value(self.name)
         if value is None:
-            runs.append([])
-        else:
-            runs[-1].append((x, value))
-    return [[*points, *points] if len(points) == 1 else points for points in runs if points]
+            return "no answer"
+        if self.name in PERCENTILES:
+            return f"{value:,.1f} ms"
+        return f"{value:,.1f}/s" if self.name == "rate" else f"{value:,.0f}"
 
 
-def _x(at: float, end: float) -> float:
-    return _LEFT + at / end * _INNER_WIDTH
+def parse(text: str) -> Expectation:
+    """Parse an expectation. Raises `UsageError` that names what is allowed."""
+    found = _TEXT.fullmatch(text)
+    name = found[1].replace("p99.9", "p999") if found else ""
+    if found is None or name not in _NAMES:
+        raise _invalid(text, f"it is NAME, one of {' '.join(_COMPARISONS)}, and a number")
+    unit = found[4]
+    if name in PERCENTILES:
+        if unit not in _TIMES:
+            raise _invalid(text, f"{name} is a time: give its limit in us, ms or s")
+        factor = _TIMES[unit]
+    elif name == "rate":
+        if unit not in _RATES:
+            raise _invalid(text, "rate is requests per second: give its limit as 500/s")
+        factor = _RATES[unit]
+    else:
+        if unit is not None:
+            raise _invalid(text, f"{name} is a number of requests: give its limit without a unit")
+        factor = 1.0
+    return Expectation(text.strip(), name, found[2], float(found[3]) * factor)
 
 
-def _y(value: float, most: float) -> float:
-    return _TOP + (1 - value / most) * _INNER_HEIGHT
+def parse_all(texts: Sequence[str] | None) -> list[Expectation]:
+    """Parse the expectations of a run."""
+    return [parse(text) for text in texts or []]
+
+
+def _invalid(text: str, why: str) -> UsageError:
+    return UsageError(
+        f"--expect: {shortened(text, 40)!r} is not an expectation",
+        why=why,
+        fix=f"write it like 'p99<50ms' or 'refused==0'; names: {' '.join(_NAMES)}",
+    )
+
+
+_SHOWN = 12
+"""Rows of a table in an error."""
+_UNDECIDED = {"buffer": ("entry", "entries"), "event": ("delivery", "deliveries")}
+"""What is undecided, if not a user: singular and plural."""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What was simulated. The names are those of `-o json`."""
+
+    simulation: str
+    """The command: `crowd`, `rank`, `accumulate` or `socket`."""
+    what: str
+    """`poll`, `ranking`, `buffer` or `event`."""
+    id: str
+    requests: str
+    """What was sent: `votes`, `answers`, `entries` or `broadcasts`."""
+    seed: int
+    viewers: int
+    will: str
+    """The promise that was printed before the run."""
+    notes: Sequence[str] = ()
+
+
+def conclude(session: Session, found: dict[str, Any], comparison: Comparison, report: Path | None) -> None:
+    """Print the document of a run and write its report. Raises an error if it is not as planned or expected."""
+    session.output.show_value(found, RUN)
+    if report is not None:
+        write(report, found)
+        session.output.note(f"report: {report}")
+    if error := error_of(found, comparison):
+        raise error
+
+
+def document(
+    about: About,
+    comparison: Comparison,
+    tally: Tally,
+    expectations: Sequence[Expectation],
+    points: Sequence[Point],
+) -> dict[str, Any]:
+    """Return everything about a run, as `-o json` prints it. Latencies are in ms, times in seconds."""
+    figures = {name: value for name, value in asdict(tally).items() if name not in ("latencies", "reasons", "lag")}
+    figures["rate"] = round(tally.rate, 2)
+    return {
+        **asdict(about),
+        "verdict": comparison.verdict,
+        "undecided": comparison.undecided,
+        "faults": list(comparison.faults),
+        "counts": [{"name": each.name, "planned": each.planned, "found": each.found} for each in comparison.counts],
+        "figures": figures,
+        "latencies": {name: _ms(seconds) for name, seconds in tally.latencies.items()},
+        "lag": _ms(tally.lag),
+        "reasons": dict(tally.reasons),
+        "expectations": [
+            {"text": each.text, "met": each.is_met(tally), "found": each.found(tally)} for each in expectations
+        ],
+        "series": [_point(each) for each in points],
+    }
+
+
+def error_of(found: Mapping[str, Any], comparison: Comparison) -> CliError | None:
+    """Return the error to end with, or `None` if the result is as planned and every expectation is met."""
+    failed = [each for each in found["expectations"] if not each["met"]]
+    if comparison.verdict is Verdict.DIFFERS:
+        what = f"the result of {found['what']} {visible(found['id'])} differs from the plan"
+        lines = [*_table(comparison), *map(visible, comparison.faults), _cause(comparison)]
+        return NotAsPlanned(what, [*lines, *_failed(failed)])
+    if failed:
+        return NotAsPlanned("not as expected", _failed(failed))
+    if comparison.verdict is Verdict.NOT_DECIDED:
+        count = comparison.undecided
+        one, many = _UNDECIDED.get(found["what"], ("user", "users"))
+        are = f"{many} are" if count > 1 else f"{one} is"
+        what = f"the result of {found['what']} {visible(found['id'])} is not decided: {count:,} {are} undecided"
+        return NotAsPlanned(
+            what,
+            [*_table(comparison), "requests without an answer, or with 5xx, may or may not have been applied"],
+            exit_code=ExitCode.UNREACHABLE,
+        )
+    return None
+
+
+class NotAsPlanned(CliError):
+    """The run was complete, but its result or its figures are not as planned or expected."""
+
+    def __init__(self, what: str, lines: Sequence[str], *, exit_code: ExitCode = ExitCode.EXPECTATION_NOT_MET) -> None:
+        super().__init__(what)
+        self._lines = [line for line in lines if line]
+        self.exit_code = exit_code
+
+    def lines(self) -> list[str]:
+        return [f"extcli: {self.what}", *(f"  {line}" for line in self._lines)]
+
+    def as_json(self) -> dict[str, Any]:
+        document = super().as_json()
+        document["error"]["details"] = self._lines
+        return document
+
+
+def _table(comparison: Comparison) -> list[str]:
+    """Return the figures that differ as aligned lines: what was planned, and what was found."""
+    wrong = [each for each in comparison.counts if each.differs]
+    rows = [("", "planned", "found")]
+    rows += [(visible(each.name)[:40], f"{each.planned:,}", f"{each.found:,}") for each in wrong[:_SHOWN]]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    lines = [f"{row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}" for row in rows]
+    more = len(wrong) - _SHOWN
+    return [*lines, *([f"and {more} more"] if more > 0 else [])] if wrong else []
+
+
+def _cause(comparison: Comparison) -> str:
+    if comparison.faults:
+        return ""
+    if comparison.is_as_acknowledged:
+        return "it is what the service acknowledged: requests were refused or failed"
+    return f"the service acknowledged something else: it lost or changed requests{comparison.suspicion}"
+
+
+def _failed(failed: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [f"not met: {each['text']} (found {each['found']})" for each in failed]
+
+
+def _point(point: Point) -> dict[str, Any]:
+    times = {name: None if (value := getattr(point, name)) is None else _ms(value) for name in ("p50", "p99", "max")}
+    return {**{name: round(value, 3) for name, value in asdict(point).items() if name not in times}, **times}
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1000, 3)
+
+
+_ROWS = 30
+
+
+def _as_table(found: Mapping[str, Any]) -> RenderableType:
+    figures, latencies = found["figures"], found["latencies"]
+    counts = table_of("", "planned", "found", "", "", right=(1, 2))
+    most = max((max(each["planned"], each["found"]) for each in found["counts"]), default=0) or 1
+    for each in found["counts"][:_ROWS]:
+        mark = "" if each["planned"] == each["found"] else "differs"
+        name = visible(each["name"])
+        counts.add_row(name, f"{each['planned']:,}", f"{each['found']:,}", bar(each["found"] / most, 20), mark)
+    facts = table_of("", "", folded=(0, 1))
+    sums = [f"{figures[name]:,} {name}" for name in ("sent", "answered", "refused", "failed")]
+    facts.add_row(found["requests"], ", ".join(sums))
+    if figures["late"]:
+        facts.add_row("late", f"{figures['late']:,} refused, as planned")
+    if figures["repeated"]:
+        facts.add_row("repeated", f"{figures['repeated']:,} after 429 or 503, as Retry-After demands")
+    facts.add_row("rate", f"{figures['rate']:,.1f}/s")
+    if latencies:
+        facts.add_row("latency", ", ".join(f"{name} {value:,.1f} ms" for name, value in latencies.items()))
+    for reason, count in list(found["reasons"].items())[:5]:
+        facts.add_row("failed" if reason[:1] == "5" else "refused", f"{count:,} times {visible(reason)}")
+    return stacked(counts, facts, f"result: {found['verdict']}")
+
+
+def _as_rows(found: Mapping[str, Any]) -> Iterable[Sequence[str]]:
+    yield "verdict", field(found["verdict"])
+    for each in found["counts"]:
+        yield "count", field(each["name"]), field(each["planned"]), field(each["found"])
+    for name, value in {**found["figures"], **found["latencies"]}.items():
+        yield name, field(value)
+    for each in found["expectations"]:
+        yield "expectation", field(each["text"]), "met" if each["met"] else "not met", field(each["found"])
+
+
+RUN = View(table=_as_table, rows=_as_rows)
+"""Plain output is `verdict`, then `count`, name, planned and found, then figures, latencies in ms, and expectations."""
+
+
+_AREA = {"left": 64, "right": 708, "top": 12, "bottom": 192}
+"""Where lines are drawn, in units of a chart."""
+_CHARTS = {
+    ("Rate", "per second"): ("answered", "planned"),
+    ("Latency", "ms"): ("p50", "p99", "max"),
+    ("Refusals and failures", "per second"): ("refused",),
+}
+"""The title and the unit of each chart, and the columns of the series that it draws."""
+
+
+def write(path: Path, found: Mapping[str, Any]) -> None:
+    """Write the report of a run. The file has the old content or the new, never a mix. Raises `UsageError`."""
+    try:
+        atomic_file.replace(path, page(found))
+    except OSError as error:
+        raise atomic_file.cannot_be_written(path, error) from None
+
+
+def page(found: Mapping[str, Any]) -> str:
+    """Return the report as HTML. `found` is what `-o json` prints."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    templates = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters |= {"shown": _shown, "figure": _figure}
+    most = max((max(each["planned"], each["found"]) for each in found["counts"]), default=0) or 1
+    charts = [_chart(*name, columns, found["series"]) for name, columns in _CHARTS.items() if found["series"]]
+    return templates.get_template("report.html").render(found, most=most, charts=charts, area=_AREA)
+
+
+def _chart(title: str, unit: str, columns: Sequence[str], series: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what the template draws: values over the seconds of a run, as lines in `_AREA`."""
+    end = series[-1]["at"] or 1.0
+    largest = {name: max((each[name] for each in series if each[name] is not None), default=0) for name in columns}
+    most = _rounded_up(max(largest.values()))
+
+    def x_of(at: float) -> float:
+        return round(_AREA["left"] + at / end * (_AREA["right"] - _AREA["left"]), 1)
+
+    def y_of(value: float) -> float:
+        return round(_AREA["top"] + (1 - value / most) * (_AREA["bottom"] - _AREA["top"]), 1)
+
+    def runs(name: str) -> list[list[tuple[float, float]]]:
+        """Split a line at its gaps. A single point becomes a short line."""
+        found: list[list[tuple[float, float]]] = [[]]
+        for each in series:
+            if each[name] is None:
+                found.append([])
+            else:
+                found[-1].append((x_of(each["at"]), y_of(each[name])))
+        return [points * 2 if len(points) == 1 else points for points in found if points]
+
+    return {
+        "title": title,
+        "unit": unit,
+        "end": end,
+        "lines": [{"name": name, "most": largest[name], "runs": runs(name)} for name in columns],
+        "rows": [(value, y_of(value)) for value in (0.0, most / 2, most)],
+        "columns": [(at, x_of(at), anchor) for at, anchor in ((0.0, "start"), (end / 2, "middle"), (end, "end"))],
+    }
 
 
 def _rounded_up(value: float) -> float:
@@ -110,135 +346,8 @@ def _rounded_up(value: float) -> float:
     return 1.0
 
 
-def _known(values: Sequence[float | None]) -> list[float]:
-    return [value for value in values if value is not None]
-
-
-def _number(value: float) -> str:
+def _figure(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) else 0
-
-
-_STYLE = """
-:root { color-scheme: light dark; --back: #fff; --raised: #f3f4f6; --faint: #d5d9df; --text: #1b1f24; --soft: #4b5563;
-  --one: #0b57b7; --two: #a34a00; --three: #6b2fa8; --error: #a3161f; --good: #14602a; }
-@media (prefers-color-scheme: dark) { :root { --back: #14171c; --raised: #1f242b; --faint: #3a414b; --text: #e8eaed;
-  --soft: #b3bac4; --one: #8ab8ff; --two: #ffb87a; --three: #d3a8ff; --error: #ff9d96; --good: #7fd69a; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 60rem; padding: 1rem; font: 1rem/1.5 system-ui, sans-serif; color: var(--text);
-  background: var(--back); overflow-wrap: anywhere; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
-.verdict { font-weight: 700; } .good { color: var(--good); } .error, .differs { color: var(--error); }
-table { border-collapse: collapse; width: 100%; }
-th, td { text-align: left; vertical-align: top; padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--faint); }
-.number { text-align: right; font-variant-numeric: tabular-nums; }
-td.bar { width: 45%; } td.bar svg { display: block; width: 100%; height: 1.4rem; background: var(--raised); }
-.planned { fill: var(--two); } .found { fill: var(--one); }
-figure { margin: 1rem 0; } figcaption { font-weight: 600; }
-.chart { display: block; width: 100%; background: var(--raised); }
-.chart text { fill: var(--text); font-size: 12px; }
-.grid { stroke: var(--faint); fill: none; }
-polyline, .key path { fill: none; stroke-width: 2; }
-.line0 { stroke: var(--one); } .line1 { stroke: var(--two); stroke-dasharray: 6 3; }
-.line2 { stroke: var(--three); stroke-dasharray: 2 3; }
-.legend { display: flex; flex-wrap: wrap; gap: 0 1.25rem; list-style: none; margin: 0; padding: 0; color: var(--soft); }
-.key { width: 1.5rem; height: .5rem; margin-right: .35rem; vertical-align: middle; }
-dl { display: grid; grid-template-columns: minmax(6rem, 12rem) 1fr; gap: .25rem 1rem; }
-dt { color: var(--soft); } dd { margin: 0; }
-"""
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-_POINTS = ("at", "planned", "answered", "refused", "p50", "p99", "max")
-
-
-def write(path: Path, found: Mapping[str, Any]) -> None:
-    """Write the report of a run. The file has the old content or the new, never a mix. Raises `UsageError`."""
-    try:
-        atomic_file.replace(path, page(found))
-    except OSError as error:
-        raise atomic_file.cannot_be_written(path, error) from None
-
-
-def page(found: Mapping[str, Any]) -> str:
-    """Return the report as HTML. `found` is what `-o json` prints."""
-    title = f"Simulation of {found['what']} {found['id']}"
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body><main>"
-        f"<h1>{escape(title)}</h1>{_summary(found)}"
-        f"<h2>Result</h2>{bars(found['counts'])}{_list(found['faults'])}"
-        f"<h2>Figures</h2>{_figures(found)}{_expectations(found['expectations'])}{_reasons(found['reasons'])}"
-        f"<h2>Over time</h2>{_charts(found)}</main></body></html>\n"
-    )
-
-
-def _summary(found: Mapping[str, Any]) -> str:
-    verdict = str(found["verdict"])
-    color = "good" if verdict == "as planned" else "error"
-    notes = _list([found["will"], *found["notes"]])
-    undecided = f", {found['undecided']:,} undecided" if found["undecided"] else ""
-    return f'<p class="verdict {color}">Result: {escape(verdict)}{undecided}</p>{notes}'
-
-
-def _figures(found: Mapping[str, Any]) -> str:
-    figures = found["figures"]
-    pairs = [("seed", found["seed"]), ("viewers", found["viewers"]), *figures.items()]
-    pairs += [(f"latency {name}", f"{value:,.1f} ms") for name, value in found["latencies"].items()]
-    pairs.append(("late by this program", f"at most {found['lag']:,.1f} ms"))
-    rows = "".join(f"<dt>{escape(str(name))}</dt><dd>{escape(_shown(value))}</dd>" for name, value in pairs)
-    return f"<dl>{rows}</dl><p>Latency counts from the instant at which a request was planned.</p>"
-
-
-def _expectations(all: Sequence[Mapping[str, Any]]) -> str:
-    if not all:
-        return ""
-    rows = "".join(
-        f'<tr><th scope="row">{escape(each["text"])}</th><td>{escape(each["found"])}</td>'
-        f'<td class="{"good" if each["met"] else "error"}">{"met" if each["met"] else "not met"}</td></tr>'
-        for each in all
-    )
-    head = '<tr><th scope="col">Expected</th><th scope="col">Found</th><th scope="col">Result</th></tr>'
-    return f"<h3>Expectations</h3><table><thead>{head}</thead><tbody>{rows}</tbody></table>"
-
-
-def _reasons(reasons: Mapping[str, int]) -> str:
-    if not reasons:
-        return ""
-    return f"<h3>Refusals and failures</h3>{_list([f'{count:,} times {reason}' for reason, count in reasons.items()])}"
-
-
-def _charts(found: Mapping[str, Any]) -> str:
-    points = found["series"]
-    if not points:
-        return "<p>No request was sent.</p>"
-    of = {name: [point[name] for point in points] for name in _POINTS}
-    at = of["at"]
-    return (
-        lines("Rate", "per second", at, [Line("answered", of["answered"]), Line("planned", of["planned"])])
-        + lines("Latency", "ms", at, [Line(name, of[name]) for name in ("p50", "p99", "max")])
-        + lines("Refusals and failures", "per second", at, [Line("refused", of["refused"])])
-        + _table(points)
-    )
-
-
-def _table(points: Sequence[Mapping[str, Any]]) -> str:
-    head = "".join(f'<th scope="col" class="number">{name}</th>' for name in _POINTS)
-    rows = "".join(
-        "<tr>" + "".join(f'<td class="number">{_shown(point[name])}</td>' for name in _POINTS) + "</tr>"
-        for point in points
-    )
-    return (
-        "<details><summary>The same as a table</summary><p>Seconds, requests per second, and ms.</p>"
-        f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></details>"
-    )
-
-
-def _list(texts: Sequence[str]) -> str:
-    return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in texts)}</ul>" if texts else ""
 
 
 def _shown(value: object) -> str:

@@ -77,11 +77,10 @@ def sending(
 ) -> Options:
     """Return the options that the simulations share. Raises `UsageError`."""
     from extcli.output import times
-    from extcli.simulate import conclusion
     from extcli.simulate import plan as planning
-    from extcli.simulate.crowds import Options
+    from extcli.simulate.crowds import Manner, Options
     from extcli.simulate.plan import Pace
-    from extcli.simulate.run import Manner
+    from extcli.simulate.report import parse_all
 
     if rate and burst:
         raise UsageError("--rate and --burst exclude each other")
@@ -96,7 +95,7 @@ def sending(
         default = _DEFAULT_PRODUCTION_RATE if is_production else _DEFAULT_RATE
         pace = Pace(planning.rate(rate or default, "--rate"))
     manner = Manner(connections, planning.churn(churn) if churn else 0.0, is_production)
-    return Options(pace, manner, add, conclusion.parse_all(expect), report)
+    return Options(pace, manner, add, parse_all(expect), report)
 
 
 @command(app)
