@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, get_args
 
 from emulator.engines.base import Entry, Key, Terms
 
@@ -138,20 +138,7 @@ Record = (
     | MemberRecord
 )
 
-TYPES: Final[tuple[type[Record], ...]] = (
-    DocumentRecord,
-    BallotRecord,
-    ChoiceRecord,
-    EntryRecord,
-    ItemRecord,
-    ListRecord,
-    ListItemsRecord,
-    PoolRecord,
-    HandedRecord,
-    SpentRecord,
-    RosterRecord,
-    MemberRecord,
-)
+TYPES: Final[tuple[type[Record], ...]] = get_args(Record)
 """In the order of a dump."""
 RANK: Final[Mapping[type[Record], int]] = {each: rank for rank, each in enumerate(TYPES)}
 """The place of each type in a dump."""

@@ -14,7 +14,7 @@ from emulator.bounded_cache import BoundedCache
 from emulator.engines.base import Key, Terms
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds, Tables
-from emulator.engines.sqlite.table_list import BALLOTS
+from emulator.engines.sqlite.table_list import BALLOTS, MARKS, TALLIES, TERMS
 
 MAX_HELD: Final = 32_768
 """Voters whose casts are cached: some 15 MB, at 300 to 500 bytes each."""
@@ -25,10 +25,8 @@ MAX_ADDED: Final = FILTER_SIZE * 4
 
 
 _OF_VOTER = "SELECT number, slot, choice, times FROM marks WHERE ballot = ? AND voter = ? ORDER BY number"
-_WRITE = """
-    INSERT INTO marks (ballot, voter, slot, choice, times, cast_at, number, note, whole)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (ballot, voter, slot) DO UPDATE SET choice = excluded.choice, times = excluded.times,
+_WRITE = f"""
+    {MARKS.insert} ON CONFLICT (ballot, voter, slot) DO UPDATE SET choice = excluded.choice, times = excluded.times,
         cast_at = excluded.cast_at, number = excluded.number, note = excluded.note, whole = excluded.whole
 """
 _DROP_OTHERS = "DELETE FROM marks WHERE ballot = ? AND voter = ? AND slot <> ?"
@@ -36,7 +34,7 @@ _DROP_OTHERS = "DELETE FROM marks WHERE ballot = ? AND voter = ? AND slot <> ?"
 Row = tuple[int, int, str, int]
 """number, slot, choice, times: a voter's casts for one choice."""
 Mark = tuple[int, str, int, str, int, int, int, bytes, bool]
-"""The columns of a row in the order of `_WRITE`."""
+"""The columns of a row in the order of `MARKS`."""
 
 
 class VoterFilter:
@@ -129,23 +127,14 @@ MAX_BALLOTS = 1024
 MAX_CHOICES = 256
 """The counts of a ballot with more choices are kept in the database only."""
 
-_TERMS = "opens_at, closes_at, disabled, known_voters_only, per_voter, per_choice, choices"
-_LOAD = f"SELECT id, expires_at, latest, definition, {_TERMS} FROM ballots WHERE {BY_KEY}"
+_LOAD = f"SELECT id, expires_at, latest, definition, {TERMS} FROM ballots WHERE {BY_KEY}"
 _LOAD_COUNTS = "SELECT choice, count, since FROM tallies WHERE ballot = ? ORDER BY count DESC, since LIMIT ?"
-_CREATE = f"""
-    INSERT INTO ballots (id, space, shelf, owner, name, holder, place, expires_at, latest, {_TERMS})
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-"""
-_DEFINE = f"UPDATE ballots SET definition = ?, ({_TERMS}) = (?, ?, ?, ?, ?, ?, ?) WHERE id = ?"
+_DEFINE = f"UPDATE ballots SET definition = ?, ({TERMS}) = (?, ?, ?, ?, ?, ?, ?) WHERE id = ?"
 _SET_TIMES = "UPDATE ballots SET expires_at = ?, latest = ? WHERE id = ?"
-_SET_COUNT = """
-    INSERT INTO tallies (ballot, choice, count, since) VALUES (?, ?, ?, ?)
-    ON CONFLICT (ballot, choice) DO UPDATE SET count = excluded.count, since = excluded.since
+_SET_COUNT = f"""
+    {TALLIES.insert} ON CONFLICT (ballot, choice) DO UPDATE SET count = excluded.count, since = excluded.since
 """
-_ADD_COUNT = """
-    INSERT INTO tallies (ballot, choice, count, since) VALUES (?, ?, ?, ?)
-    ON CONFLICT (ballot, choice) DO UPDATE SET count = count + excluded.count
-"""
+ADD_COUNT = f"{TALLIES.insert} ON CONFLICT (ballot, choice) DO UPDATE SET count = count + excluded.count"
 _DROP_COUNT = "DELETE FROM tallies WHERE ballot = ? AND choice = ?"
 _DROP_ZERO = "DELETE FROM tallies WHERE ballot = ? AND choice = ? AND count = 0"
 
@@ -223,7 +212,8 @@ class BallotCache(Tables):
         self.drop(key, now)
         id = self._namespace.next_number()
         terms = Terms()
-        self._group_commit.connection.execute(_CREATE, (id, *self._namespace.params(key), expires_at, 0, *terms))
+        row = (id, *self._namespace.params(key), expires_at, 0, None, *terms)
+        self._group_commit.connection.execute(BALLOTS.insert, row)
         return self._add(
             key, CachedBallot(id, expires_at, 0, (expires_at, 0), terms, None, Histogram([]), self.marks.generation)
         )
@@ -241,7 +231,7 @@ class BallotCache(Tables):
     def add_count(self, ballot: CachedBallot, choice: str, by: int, number: int) -> None:
         """Add `by`, which may be negative, to the count of a choice; `number` is that of the cast."""
         if ballot.counts is None:
-            self._group_commit.connection.execute(_ADD_COUNT, (ballot.id, choice, by, number))
+            self._group_commit.connection.execute(ADD_COUNT, (ballot.id, choice, by, number))
             if by < 0:
                 self._group_commit.connection.execute(_DROP_ZERO, (ballot.id, choice))
             return

@@ -8,6 +8,7 @@ from emulator.bounded_cache import BoundedCache
 from emulator.engines.base import NEVER, Change, Key
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds, Tables
+from emulator.engines.sqlite.table_list import DOCUMENTS, KEYED
 
 _READ = f"SELECT value, expires_at FROM documents WHERE {BY_KEY}"
 _EXPIRY = f"SELECT expires_at FROM documents WHERE {BY_KEY}"
@@ -16,10 +17,7 @@ _USERS = """
     WHERE space = ? AND shelf = ? AND owner = ? AND name = ? AND place = ? AND holder > ? AND expires_at > ?
     ORDER BY holder LIMIT ?
 """
-_INSERT = """
-    INSERT INTO documents (space, shelf, owner, name, holder, place, value, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (space, shelf, owner, name, holder, place)
-"""
+_INSERT = f"{DOCUMENTS.insert} ON CONFLICT ({KEYED})"
 _SET = f"{_INSERT} DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at"
 _WRITE = f"{_INSERT} DO UPDATE SET value = excluded.value, expires_at = max(expires_at, excluded.expires_at)"
 _KEEP = f"{_SET} WHERE value <> excluded.value"

@@ -10,11 +10,10 @@ from emulator.engines.base import NEVER, Item, Key, ListedLog, Span
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.merge import Row, merged
 from emulator.engines.sqlite.namespace_ids import BY_KEY, BY_KEY_ALL_CHANNELS, KEY_COLUMNS, LISTED_ORDER, Tables
+from emulator.engines.sqlite.table_list import ITEMS, LOGS
 
 _LOG = f"SELECT id FROM logs WHERE {BY_KEY}"
 _LOGS_ALL_CHANNELS = f"SELECT id FROM logs WHERE {BY_KEY_ALL_CHANNELS}"
-_CREATE = "INSERT INTO logs (id, space, shelf, owner, name, holder, place) VALUES (?, ?, ?, ?, ?, ?, ?)"
-_APPEND = "INSERT INTO items (number, log, space, at, expires_at, value) VALUES (?, ?, ?, ?, ?, ?)"
 _LATEST = "SELECT at FROM items WHERE log = ? AND expires_at > ? ORDER BY at DESC LIMIT 1"
 _COUNT_STEP = 10_000
 """Entries that are counted between two returns to the event loop."""
@@ -111,5 +110,6 @@ class SqliteLogs(Tables):
         row = connection.execute(_LOG, params).fetchone()
         if row is None:
             row = (self._namespace.next_number(),)
-            connection.execute(_CREATE, (*row, *params))
-        connection.execute(_APPEND, (self._namespace.next_number(), *row, self._namespace.id, now, expires_at, value))
+            connection.execute(LOGS.insert, (*row, *params))
+        item = (self._namespace.next_number(), *row, self._namespace.id, now, expires_at, value)
+        connection.execute(ITEMS.insert, item)

@@ -9,7 +9,13 @@ from __future__ import annotations
 import sqlite3
 from typing import Final, NamedTuple
 
+from emulator.engines.base import Terms
 from emulator.engines.sqlite.schema import ADDED
+
+KEYED: Final = "space, shelf, owner, name, holder, place"
+"""The columns of a key, with its namespace."""
+TERMS: Final = ", ".join(Terms._fields)
+"""The columns of a ballot's terms."""
 
 
 class Table(NamedTuple):
@@ -32,6 +38,8 @@ class Table(NamedTuple):
     """The table that lists the ids of removed rows, until those that belong to them are deleted too."""
     removed_id: str = "id"
     """The column whose value it lists."""
+    columns: str = ""
+    """The columns that a new row gets values for, in the order of `insert`."""
 
     @property
     def since(self) -> int:
@@ -39,10 +47,24 @@ class Table(NamedTuple):
         start = f"CREATE TABLE {self.name} "
         return next((format for format, added in ADDED.items() if any(each.startswith(start) for each in added)), 1)
 
+    @property
+    def insert(self) -> str:
+        """The statement that adds a row."""
+        return f"INSERT INTO {self.name} ({self.columns}) VALUES ({', '.join('?' for _ in self.columns.split(','))})"
+
     def bury(self, connection: sqlite3.Connection, id: int, removed: int | None = None) -> None:
         """Remove a row; `tidy` deletes those that belong to it. `removed` is its `removed_id`; by default the id."""
         connection.execute(f"DELETE FROM {self.name} WHERE id = ?", (id,))
         connection.execute(self.note_removed, (id if removed is None else removed,))
+
+    def remove(self, connection: sqlite3.Connection, id: int, removed: int) -> None:
+        """Remove a row as `bury` does; if the table has no list of removed ids, with the rows that belong to it."""
+        if self.removed:
+            self.bury(connection, id, removed)
+            return
+        for table in belonging_to(self):
+            connection.execute(f"DELETE FROM {table.name} WHERE {table.owner} = ?", (id,))
+        connection.execute(f"DELETE FROM {self.name} WHERE id = ?", (id,))
 
     @property
     def note_removed(self) -> str:
@@ -54,20 +76,45 @@ _ID: Final = ("id",)
 _EXPIRY: Final = ("expires_at",)
 SPACES: Final = Table("spaces", ("namespace",), "space")
 FALLEN: Final = Table("fallen", ("rowid",), in_space=True, times=("at",))
-DOCUMENTS: Final = Table("documents", _ID, in_space=True, times=_EXPIRY)
-BALLOTS: Final = Table("ballots", _ID, "id", in_space=True, times=(*_EXPIRY, "opens_at", "closes_at"), removed="dead")
-LOGS: Final = Table("logs", _ID, "id", in_space=True)
-POOLS: Final = Table("pools", _ID, "id", in_space=True, times=_EXPIRY, removed="dead_pools")
-LISTS: Final = Table("lists", _ID, "id", in_space=True, times=_EXPIRY, removed="dead_lists")
-FAMILIES: Final = Table("families", _ID, "id", in_space=True, removed="dead_families")
-ROSTERS: Final = Table("rosters", _ID, "id", in_space=True, times=_EXPIRY, removed="dead_rosters", removed_id="root")
-MARKS: Final = Table("marks", ("number",), "number", times=("cast_at",), owner="ballot", owners="ballots")
-ITEMS: Final = Table("items", ("number",), "number", in_space=True, times=("at", *_EXPIRY), owner="log", owners="logs")
-TALLIES: Final = Table("tallies", ("ballot", "choice"), "since", owner="ballot", owners="ballots")
-CHUNKS: Final = Table("chunks", _ID, owner="list", owners="lists")
-HANDED: Final = Table("handed", ("pool", "ordinal"), owner="pool", owners="pools")
-SPENT: Final = Table("spent", ("family", "digest"), owner="family", owners="families")
-MEMBERS: Final = Table("members", ("root", "member", "roster"), owner="roster", owners="rosters")
+DOCUMENTS: Final = Table("documents", _ID, in_space=True, times=_EXPIRY, columns=f"{KEYED}, value, expires_at")
+BALLOTS: Final = Table(
+    "ballots", _ID, "id", in_space=True, times=(*_EXPIRY, "opens_at", "closes_at"), removed="dead",
+    columns=f"id, {KEYED}, expires_at, latest, definition, {TERMS}",
+)  # fmt: skip
+LOGS: Final = Table("logs", _ID, "id", in_space=True, columns=f"id, {KEYED}")
+POOLS: Final = Table(
+    "pools", _ID, "id", in_space=True, times=_EXPIRY, removed="dead_pools",
+    columns=f"id, root, {KEYED}, expires_at, closed, list, note",
+)  # fmt: skip
+LISTS: Final = Table(
+    "lists", _ID, "id", in_space=True, times=_EXPIRY, removed="dead_lists", columns=f"id, {KEYED}, expires_at"
+)
+FAMILIES: Final = Table(
+    "families", _ID, "id", in_space=True, removed="dead_families", columns="id, space, shelf, owner, holder, place"
+)
+ROSTERS: Final = Table(
+    "rosters", _ID, "id", in_space=True, times=_EXPIRY, removed="dead_rosters", removed_id="root",
+    columns=f"id, root, {KEYED}, expires_at",
+)  # fmt: skip
+MARKS: Final = Table(
+    "marks", ("number",), "number", times=("cast_at",), owner="ballot", owners="ballots",
+    columns="ballot, voter, slot, choice, times, cast_at, number, note, whole",
+)  # fmt: skip
+ITEMS: Final = Table(
+    "items", ("number",), "number", in_space=True, times=("at", *_EXPIRY), owner="log", owners="logs",
+    columns="number, log, space, at, expires_at, value",
+)  # fmt: skip
+TALLIES: Final = Table(
+    "tallies", ("ballot", "choice"), "since", owner="ballot", owners="ballots", columns="ballot, choice, count, since"
+)
+CHUNKS: Final = Table("chunks", _ID, owner="list", owners="lists", columns="list, first, items")
+HANDED: Final = Table(
+    "handed", ("pool", "ordinal"), owner="pool", owners="pools", columns="pool, ordinal, root, item, holder, nth"
+)
+SPENT: Final = Table("spent", ("family", "digest"), owner="family", owners="families", columns="family, digest")
+MEMBERS: Final = Table(
+    "members", ("root", "member", "roster"), owner="roster", owners="rosters", columns="root, member, roster"
+)
 MESSAGES: Final = Table("messages", ("number",))
 REMOVED: Final = {
     "dead": "ballot", "dead_pools": "pool", "dead_lists": "list", "dead_families": "family", "dead_rosters": "root",

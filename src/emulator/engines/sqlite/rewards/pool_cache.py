@@ -15,24 +15,19 @@ from emulator.engines.base import Key
 from emulator.engines.records import digest_of
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.namespace_ids import BY_KEY, KEY_COLUMNS, NamespaceIds, Tables
-from emulator.engines.sqlite.table_list import LISTS, POOLS
+from emulator.engines.sqlite.table_list import CHUNKS, FAMILIES, LISTS, POOLS, SPENT
 
 CHUNK_SIZE = 128
 """Items in one row. Few, because a process that draws alternately with another one reads the same row repeatedly."""
 
 _FIND = f"SELECT id, pool, size, expires_at FROM lists WHERE {BY_KEY}"
-_CREATE_LIST = """
-    INSERT INTO lists (id, space, shelf, owner, name, holder, place, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-"""
-_ADD_CHUNK = "INSERT INTO chunks (list, first, items) VALUES (?, ?, ?)"
 _GROW = "UPDATE lists SET size = ?, expires_at = ? WHERE id = ?"
-_USE = "UPDATE lists SET pool = ?, expires_at = ? WHERE id = ?"
+USE_LIST = "UPDATE lists SET pool = ?, expires_at = ? WHERE id = ?"
 _CHUNK = "SELECT first, items FROM chunks WHERE list = ? AND first <= ? ORDER BY first DESC LIMIT 1"
 _FAMILY = "SELECT id FROM families WHERE space = ? AND shelf = ? AND owner = ? AND holder = ? AND place = ?"
-_CREATE_FAMILY = "INSERT INTO families (id, space, shelf, owner, holder, place) VALUES (?, ?, ?, ?, ?, ?)"
 _IS_SPENT = "SELECT 1 FROM spent WHERE family = ? AND digest = ?"
 _SPENT_AMONG = "SELECT digest FROM spent WHERE family = ? AND digest IN ({})"
-_SPEND = "INSERT OR IGNORE INTO spent (family, digest) VALUES (?, ?)"
+SPEND = f"{SPENT.insert} ON CONFLICT DO NOTHING"
 
 
 class ListRow(NamedTuple):
@@ -52,7 +47,7 @@ class Lists(Tables):
     def create(self, source: Key, expires_at: int) -> ListRow:
         """Create an empty list where there is none."""
         id = self._namespace.next_number()
-        self._group_commit.connection.execute(_CREATE_LIST, (id, *self._namespace.params(source), expires_at))
+        self._group_commit.connection.execute(LISTS.insert, (id, *self._namespace.params(source), expires_at))
         return ListRow(id, None, 0, expires_at)
 
     def append(self, to: ListRow, chunks: Sequence[tuple[int, bytes]], expires_at: int) -> None:
@@ -61,11 +56,11 @@ class Lists(Tables):
         for count, items in chunks:
             rows.append((to.id, size, items))
             size += count
-        self._group_commit.connection.executemany(_ADD_CHUNK, rows)
+        self._group_commit.connection.executemany(CHUNKS.insert, rows)
         self._group_commit.connection.execute(_GROW, (size, max(expires_at, to.expires_at), to.id))
 
     def assign(self, id: int, pool: int, expires_at: int) -> None:
-        self._group_commit.connection.execute(_USE, (pool, expires_at, id))
+        self._group_commit.connection.execute(USE_LIST, (pool, expires_at, id))
 
     def chunk(self, id: int, position: int) -> tuple[int, list[str]]:
         """Return the chunk with `position`, or the last: the position of its first item, and its items."""
@@ -87,7 +82,7 @@ class SpentItems(Tables):
         found = self._group_commit.connection.execute(_FAMILY, params).fetchone()
         family = int(found[0]) if found else self._namespace.next_number()
         if not found:
-            self._group_commit.connection.execute(_CREATE_FAMILY, (family, *params))
+            self._group_commit.connection.execute(FAMILIES.insert, (family, *params))
         return family
 
     def is_unspent(self, family: int, item: str) -> bool:
@@ -102,7 +97,7 @@ class SpentItems(Tables):
 
     def spend(self, family: int, item: str) -> bool:
         """Note an item as spent; return whether it was not before."""
-        return self._group_commit.connection.execute(_SPEND, (family, digest_of(item))).rowcount == 1
+        return self._group_commit.connection.execute(SPEND, (family, digest_of(item))).rowcount == 1
 
 
 def packed(items: Sequence[str]) -> list[tuple[int, bytes]]:
@@ -121,10 +116,6 @@ MAX_POOLS = 256
 
 _LOAD = f"SELECT id, root, expires_at, list, note, position, handed FROM pools WHERE {BY_KEY} AND closed = 0"
 ROOT = f"SELECT root FROM pools WHERE {BY_KEY} LIMIT 1"
-_CREATE = """
-    INSERT INTO pools (id, root, space, shelf, owner, name, holder, place, expires_at, list, note)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-"""
 _ASSIGN = "UPDATE pools SET list = ?, position = ?, note = ?, expires_at = ? WHERE id = ?"
 _ADVANCE = "UPDATE pools SET position = ?, handed = ? WHERE id = ?"
 _CLOSE = "UPDATE pools SET closed = 1, list = 0 WHERE id = ?"
@@ -171,7 +162,7 @@ class PoolCache(Tables):
         id = self._namespace.next_number()
         row = self._group_commit.connection.execute(ROOT, params).fetchone()
         (root,) = row or (id,)
-        self._group_commit.connection.execute(_CREATE, (id, root, *params, expires_at, list_id, note))
+        self._group_commit.connection.execute(POOLS.insert, (id, root, *params, expires_at, False, list_id, note))
         self._pools[key] = pool = CachedPool(id, family, root, expires_at, list_id, note)
         self._group_commit.unwritten[self] = None
         return pool

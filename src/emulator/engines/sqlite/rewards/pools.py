@@ -11,6 +11,7 @@ from emulator.engines.pools import Assignment, Count, Drawn, Holding, Limit, Sto
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.namespace_ids import BY_KEY, KEY_COLUMNS, NamespaceIds, Tables
 from emulator.engines.sqlite.rewards.pool_cache import ROOT, CachedPool, ListRow, Lists, PoolCache, SpentItems, packed
+from emulator.engines.sqlite.table_list import HANDED
 
 MAX_SKIPPED = 500
 """Items that all pools together skip in one group commit."""
@@ -29,7 +30,6 @@ _OF_USER = """
     WHERE handed.root = ? AND handed.holder = ? AND pools.expires_at > ? ORDER BY handed.pool, handed.nth
 """
 _COUNT = "SELECT nth FROM handed WHERE root = ? AND holder = ? AND pool = ? ORDER BY nth DESC LIMIT 1"
-_HAND_OUT = "INSERT INTO handed (pool, ordinal, root, item, holder, nth) VALUES (?, ?, ?, ?, ?, ?)"
 
 
 class _Pending(Enum):
@@ -180,7 +180,7 @@ class SqlitePools(Tables):
             return None
         item = self._next_item(pool, self._spent.spend)
         if isinstance(item, str):
-            connection.execute(_HAND_OUT, (pool.id, pool.handed + 1, pool.root, item, user, nth))
+            connection.execute(HANDED.insert, (pool.id, pool.handed + 1, pool.root, item, user, nth))
             self._pool_cache.advance(pool, 1, handed=1)
         return item
 
