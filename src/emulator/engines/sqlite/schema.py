@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from functools import cache
 
 from emulator.engines.base import NEVER
 from emulator.engines.records import digest_of
@@ -200,6 +201,17 @@ def _names(version: int) -> list[str]:
         elif match := _DROPPED.match(each):
             names.pop(match[1], None)
     return list(names)
+
+
+def first_format_with(statement: str) -> int:
+    """Return the first format that has all tables and columns of the current one that a statement names."""
+    names = set(re.findall(r"\w+", statement)) & _short_names(VERSION)
+    return next(version for version in range(1, VERSION + 1) if names <= _short_names(version))
+
+
+@cache
+def _short_names(version: int) -> set[str]:
+    return {name.rpartition(".")[2] for name in _names(version)}
 
 
 def _format_of(names: set[str]) -> int:

@@ -10,7 +10,6 @@ import sqlite3
 from typing import Final, NamedTuple
 
 from emulator.engines.base import Terms
-from emulator.engines.sqlite.schema import ADDED
 
 KEYED: Final = "space, shelf, owner, name, holder, place"
 """The columns of a key, with its namespace."""
@@ -40,12 +39,6 @@ class Table(NamedTuple):
     """The column whose value it lists."""
     columns: str = ""
     """The columns that a new row gets values for, in the order of `insert`."""
-
-    @property
-    def since(self) -> int:
-        """The format that added the table."""
-        start = f"CREATE TABLE {self.name} "
-        return next((format for format, added in ADDED.items() if any(each.startswith(start) for each in added)), 1)
 
     @property
     def insert(self) -> str:

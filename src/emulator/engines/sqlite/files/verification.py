@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from emulator.engines.records import digest_of
 from emulator.engines.sqlite.connection import FAILURES, describe, explain, is_corruption
-from emulator.engines.sqlite.files.checks import COUNT_CHECKS, REFERENCE_CHECKS, REWARD_CHECKS, Check, key_of
+from emulator.engines.sqlite.files.checks import CONTENT_CHECKS, REFERENCE_CHECKS, Check, key_of
 from emulator.engines.sqlite.files.copying import check_exists, open_read_only
 from emulator.engines.sqlite.files.facts import Facts, facts_of
 from emulator.engines.sqlite.namespace_ids import UNFINISHED_END
@@ -163,7 +163,7 @@ def _findings(connection: sqlite3.Connection, version: int) -> Iterator[Finding]
             yield from _run(connection, check, is_complete=is_complete)
     if is_complete:
         _hide_unfinished(connection, columns)
-    for check in (*COUNT_CHECKS, *REWARD_CHECKS):
+    for check in CONTENT_CHECKS:
         if check.since <= version:
             yield from _run(connection, check, is_complete=is_complete)
 
@@ -211,7 +211,6 @@ def _type_checks(columns_of: Mapping[str, Mapping[str, str]]) -> Iterator[Check]
         for column, kinds in columns.items():
             yield Check(
                 table,
-                1,
                 f"{column} is of type {{}}",
                 f"SELECT {key_of(table)}, typeof({column}) FROM {table} WHERE typeof({column}) NOT IN ({kinds})",
             )
