@@ -58,9 +58,8 @@ def pytest_collection() -> None:
 
 def pytest_collection_finish() -> None:
     """Keep what was imported and collected out of the searches for garbage."""
-    gc.enable()
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)

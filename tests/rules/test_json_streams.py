@@ -52,7 +52,7 @@ def test_digits_in_a_text_are_no_number(size: int):
 
 def test_a_text_that_does_not_end_is_read_once():
     """Looking for its end again after each quote takes hours."""
-    text = b'["' + b'\\"' * 500_000
+    text = b'["' + b'\\"' * 100_000
     pieces = (text[at : at + 4096] for at in range(0, len(text), 4096))
 
     with pytest.raises(ValueError, match="not JSON"):

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Mapping
+import gc
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 SRC = Path(__file__).parent.parent.parent / "src"
 
@@ -174,10 +178,35 @@ EXTCLI_IMPORTS: Mapping[str, Collection[str]] = {
 """What each folder of the command line may import besides itself. `commands` and `completion` may import all."""
 
 
-@cache
+def kept(make: Callable[[], T]) -> Callable[[], T]:
+    """Make once what has a million objects. Searches for garbage among them take longer than all else."""
+
+    @cache
+    def made() -> T:
+        gc.disable()
+        try:
+            return make()
+        finally:
+            gc.freeze()
+            gc.enable()
+
+    return made
+
+
+@kept
 def trees() -> Mapping[str, ast.Module]:
     """Return the syntax trees of all modules in `src` by dotted name."""
     return {_name(path): ast.parse(path.read_text()) for path in sorted(SRC.rglob("*.py"))}
+
+
+@kept
+def nodes() -> Mapping[type[ast.AST], list[tuple[str, Any]]]:
+    """Return all nodes of all trees by type, each with the name of its module."""
+    found: dict[type[ast.AST], list[tuple[str, Any]]] = {}
+    for name, tree in trees().items():
+        for node in ast.walk(tree):
+            found.setdefault(type(node), []).append((name, node))
+    return found
 
 
 def _name(path: Path) -> str:
@@ -187,17 +216,15 @@ def _name(path: Path) -> str:
 @cache
 def graph() -> Graph:
     """Return what each module imports anywhere, for type checking too."""
-    return {name: _imports(name) for name in trees()}
-
-
-def _imports(name: str) -> frozenset[str]:
-    found: set[str] = set()
-    for node in ast.walk(trees()[name]):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            found |= {_imported(node.module or "", alias.name) for alias in node.names}
-    return frozenset(each for each in found if each.startswith(("emulator.", "extcli.")) and each != name)
+    found: dict[str, set[str]] = {name: set() for name in trees()}
+    for name, node in nodes()[ast.Import]:
+        found[name] |= {alias.name for alias in node.names}
+    for name, node in nodes()[ast.ImportFrom]:
+        found[name] |= {_imported(node.module or "", alias.name) for alias in node.names}
+    own = ("emulator.", "extcli.")
+    return {
+        name: frozenset(each for each in some if each.startswith(own) and each != name) for name, some in found.items()
+    }
 
 
 def _imported(package: str, name: str) -> str:
