@@ -74,12 +74,13 @@ lock: $(DEV_STAMP)  ## Write requirements.lock, with the newest versions that th
 	echo 'hatchling>=1.27' | $(BIN)/uv pip compile --quiet --universal --python-version 3.12 --generate-hashes --no-header \
 	    --no-annotate --no-emit-index-url pyproject.toml - >> requirements.lock
 
-docs: $(DEV_STAMP)  ## Write the generated parts of docs/, the table of completion and the texts of rulings
+docs: $(DEV_STAMP)  ## Write the generated parts of docs/, the table of completion, and the texts of rulings and refusals
 	PYTHONPATH=tests $(PYTHON) -m support.cli_reference
 	PYTHONPATH=tests $(PYTHON) -m support.completion_table
 	PYTHONPATH=tests $(PYTHON) -m support.ruling_texts
 	PYTHONPATH=tests $(PYTHON) -m support.layout_page
 	PYTHONPATH=tests $(PYTHON) -m support.interface_pages
+	PYTHONPATH=tests $(PYTHON) -m support.refusal_texts
 	PYTHONPATH=tests $(PYTHON) -m support.tokens_page
 	PYTHONPATH=tests $(PYTHON) -m support.decision_index
 

@@ -1,6 +1,7 @@
 """Ten mistakes of a first hour, and what each surface says of them, word for word.
 
-The words of a mistake stand here once. `SHOWN` is how each surface frames them, so no surface has words of its own.
+The words of a hint stand here once, and those of a refusal in `rules/refusal_texts.txt`.
+`printed_by` is how each surface frames them, so no surface has words of its own.
 Calls of a page that does not load `sdk.js` never reach the service: only the rig can tell.
 """
 
@@ -11,15 +12,19 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import httpx
 import pytest
 
 from dashboard.test_rig_page import rig, serving
+from emulator.auth.refusals import expired_by_moved_clock
+from emulator.callers import CHANNEL_WRITERS, Role, role_error
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
+from emulator.errors import ServiceError
+from emulator.http.refusals import body_too_large, header_not_allowed
+from emulator.refusals import OF_ROLES
 from support.html_pages import read_page
 from support.journal import entries_of
 from support.program import SECRET_BASE64
@@ -40,16 +45,8 @@ class Hint(NamedTuple):
     """What to do so that production accepts it."""
 
 
-class Refusal(NamedTuple):
-    """What is said of a refusal."""
-
-    reason: str
-    detail: str
-    rule: str
-    title: str
-    held: str
-    needed: str
-    next_step: str
+Refuse = Callable[[int], ServiceError]
+"""Makes the refusal, for the service's time in seconds."""
 
 
 class Mistake(NamedTuple):
@@ -57,7 +54,7 @@ class Mistake(NamedTuple):
 
     make: Callable[[LiveServer], httpx.Response]
     status: int
-    words: Hint | Refusal
+    words: Hint | Refuse
     command: tuple[str, ...] = ()
     prepare: Callable[[LiveServer, ExitStack], object] = lambda *_: None
     """What happened before."""
@@ -112,42 +109,18 @@ MISTAKES: Mapping[str, Mistake] = {
     "a header that pages may not send": Mistake(
         preflight,
         200,
-        Refusal(
-            "Header not allowed",
-            "a page may not send the header x-panel; allowed: Authorization, Content-Type",
-            "docs: CORS",
-            "A page may not send this header",
-            "x-panel in Access-Control-Request-Headers",
-            "no headers but Authorization, Content-Type",
-            "Leave the header out, or send its value in the query or the body; only browsers refuse it.",
-        ),
+        lambda _: header_not_allowed(header="x-panel", allowed="Authorization, Content-Type"),
     ),
     "a viewer who deletes a poll": Mistake(
         lambda live: client(live).delete("vote?id=lunch"),
         403,
-        Refusal(
-            "role is not authorized",
-            "the role viewer may not do this; allowed: admin, backend, broadcaster",
-            "spec: Authentication",
-            "The role may not do this",
-            "role viewer",
-            "role broadcaster, admin or backend",
-            "Send a token of the role broadcaster (with extcli: `--as broadcaster`).",
-        ),
+        lambda _: role_error(Role.VIEWER, CHANNEL_WRITERS),
         ("vote", "rm", "lunch", "--as", "viewer", "--yes"),
     ),
     "a store of 65 KiB": Mistake(
         lambda live: client(live, "broadcaster").post("channel_state", json=LARGE),
         413,
-        Refusal(
-            "Body too large",
-            "the body has 66568 bytes; the limit is 65536",
-            "W8",
-            "The body is too large",
-            "66568 bytes",
-            "at most 65536 bytes",
-            "Send a smaller body, or raise --max-body of `extcli serve`.",
-        ),
+        lambda _: body_too_large(size=66_568, limit=65_536),
         ("state", "set", "channel", json.dumps(LARGE)),
     ),
     "a secret that is not decoded": Mistake(
@@ -163,17 +136,7 @@ MISTAKES: Mapping[str, Mistake] = {
     "a token that the moved clock expired": Mistake(
         lambda live: client(live).get("vote"),
         401,
-        Refusal(
-            "User was unauthorized to access this resource",
-            "token expired: exp {exp} is not after {now}; this service's clock is 8 days ahead of the system's, "
-            "and GET /_emulator/clock has its time",
-            "A1",
-            "The token has expired by this service's clock, which was moved",
-            "exp {exp_at}, and this service's clock is 8 days ahead of the system's",
-            "exp after the time of this service's clock",
-            "Sign by this service's clock, as `extcli token mint` does: `extcli clock now` prints its time. "
-            "Or set the clock back: `extcli clock set system`.",
-        ),
+        lambda now: expired_by_moved_clock(exp=EXP, now=now, lead="8 days ahead of the system's"),
         ("vote", "get"),
         lambda live, _: live.advance(EIGHT_DAYS),
     ),
@@ -205,7 +168,7 @@ def known(running_known: LiveServer, environment: dict[str, str], monkeypatch: p
     return running_known
 
 
-def printed_by(words: Hint | Refusal) -> dict[str, str]:
+def printed_by(words: Hint | ServiceError) -> dict[str, str]:
     """Return how each surface prints the words of a mistake, without line breaks."""
     if isinstance(words, Hint):
         verdict = f"production: refuse; rule={words.production}; " if words.production else ""
@@ -220,7 +183,10 @@ def printed_by(words: Hint | Refusal) -> dict[str, str]:
             "dashboard, request": f" Hint {words.hint} | {words.advice.replace('`', '')}",
             "command": f"hint: {words.hint}",
         }
-    reason, detail, rule, title, held, needed, next_step = words
+    assert words.refused is not None
+    reason, detail = words.reason, words.detail
+    _, rule, title, held, needed, next_step = words.refused
+    rule = rule.replace(OF_ROLES, "spec: Authentication")
     return {
         "error": f"{reason}: {detail}",
         "logs": f"{rule}: {detail}",
@@ -233,12 +199,12 @@ def printed_by(words: Hint | Refusal) -> dict[str, str]:
     }
 
 
-def words_of(mistake: Mistake, told: str) -> Hint | Refusal:
-    """Return the words with the values of this run; only the answer has the time of the refusal."""
+def words_of(mistake: Mistake, told: str) -> Hint | ServiceError:
+    """Return the words with the time of the refusal, which only the answer has."""
+    if isinstance(mistake.words, Hint):
+        return mistake.words
     now = re.search(r"is not after (\d+)", told)
-    exp_at = datetime.fromtimestamp(EXP, UTC).isoformat().replace("+00:00", "Z")
-    values = {"exp": EXP, "exp_at": exp_at, "now": now[1] if now else ""}
-    return type(mistake.words)(*(text.format_map(values) for text in mistake.words))
+    return mistake.words(int(now[1]) if now else 0)
 
 
 def in_one_line(text: str) -> str:

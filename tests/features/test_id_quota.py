@@ -53,7 +53,7 @@ def test_the_error_names_the_number_of_ids_and_the_channel(admin: Client):
 
     refused = admin.post("vote", params={"id": "d"}, json={"value": 1}).json()
 
-    assert ("Too many ids", "id: 3 of this kind are in use in channel 777, limit 3") == (
+    assert ("Too many ids", "id: 3 of this kind are in use in channel 777; the limit is 3") == (
         refused["reason"],
         refused["info"],
     )

@@ -336,7 +336,7 @@ def test_a_seed_is_held_to_the_options_of_the_service():
     with live_server(Settings(limits=Limits(ids=1))) as live:
         found = details(live, {**PLACE, "polls": [{"id": "a", "votes": {"U1": 1}}, {"id": "b", "votes": {"U1": 1}}]})
 
-        assert ["polls[1].id: 1 of this kind are in use in channel 777, limit 1"] == found
+        assert ["polls[1].id: 1 of this kind are in use in channel 777; the limit is 1"] == found
 
 
 def test_a_seed_names_a_registered_client_id():

@@ -34,7 +34,7 @@ def test_to_authenticate_over_the_limit_is_429(two: LiveServer):
         error = login_error(two)
 
     assert (429, "Too Many Requests") == (error["status"], error["title"])
-    assert f"open connections with client id {CLIENT_ID}: 2, limit 2" == error["detail"]
+    assert f"2 connections with client id {CLIENT_ID} are open; the limit is 2" == error["detail"]
 
 
 def test_client_ids_have_separate_limits(two: LiveServer):
@@ -48,7 +48,7 @@ def test_a_page_over_the_limit_is_429_with_retry_after(two: LiveServer):
 
     response = error.value.response
     assert (429, "10") == (response.status_code, response.headers["Retry-After"])
-    assert "open connections of pages: 2, limit 2" == json.loads(response.body)["info"]
+    assert "2 connections of pages are open; the limit is 2" == json.loads(response.body)["info"]
 
 
 def test_games_and_pages_have_separate_limits(two: LiveServer):

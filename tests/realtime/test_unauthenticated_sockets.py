@@ -60,7 +60,7 @@ def limited_count(live: LiveServer, reason: str) -> str:
 
 def test_an_address_has_few_unauthenticated_sockets():
     with limited(address_sockets=2) as live, game_from(live, ONE), game_from(live, ONE, "/ws"):
-        assert "open unauthenticated connections from this address: 2, limit 2" == refusal(live, ONE)
+        assert "2 unauthenticated connections from this address are open; the limit is 2" == refusal(live, ONE)
         with game_from(live, OTHER) as other:
             assert "errors" not in other.request("subscribe", "authentication")
 
@@ -95,7 +95,7 @@ def test_one_address_cannot_keep_out_others():
     with limited(max_unauthenticated=3) as live, ExitStack() as stack:
         for _ in range(3):
             stack.enter_context(game_from(live, ONE))
-        assert "open unauthenticated connections: 3, limit 3" == refusal(live, ONE)
+        assert "3 unauthenticated connections are open; the limit is 3" == refusal(live, ONE)
 
         with game_from(live, OTHER) as game:
             authenticate(game, pin=request_pin(live))
@@ -160,7 +160,7 @@ def test_an_address_has_so_many_pages_which_leave_the_games_their_places():
         with page_from(live, OTHER), linked_game(live), linked_game(live):
             pass
 
-    assert "open connections of pages from this address: 1, limit 1" in error.value.response.body.decode()
+    assert "1 connections of pages from this address are open; the limit is 1" in error.value.response.body.decode()
 
 
 def test_handshakes_count_toward_the_rate_of_the_address():
@@ -179,7 +179,9 @@ def test_production_allows_an_address_50_unauthenticated_sockets(frozen_producti
         for _ in range(50):
             stack.enter_context(game_from(frozen_production, ONE))
 
-        assert "open unauthenticated connections from this address: 50, limit 50" == refusal(frozen_production, ONE)
+        assert "50 unauthenticated connections from this address are open; the limit is 50" == refusal(
+            frozen_production, ONE
+        )
         stack.enter_context(game_from(frozen_production, OTHER))
 
 

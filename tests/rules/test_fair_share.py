@@ -20,7 +20,7 @@ def share(total: int = 0, per_address: int = 0, members: str = "") -> FairShare[
 
 
 def test_an_address_may_have_so_many_members():
-    with pytest.raises(TooManyRequests, match="open things from this address: 2, limit 2"):
+    with pytest.raises(TooManyRequests, match="2 things from this address are open; the limit is 2"):
         share(per_address=2, members="a1 b1 a2").add("a3", "a")
 
 
@@ -39,7 +39,7 @@ def test_once_full_the_address_with_the_most_members_loses_one(members: str, new
 
 @pytest.mark.parametrize(("members", "newcomer"), [("a1 a2 b1", "a3"), ("a1 b1 c1", "a2"), ("a1 a2 a3", "a4")])
 def test_once_full_the_address_with_the_most_members_gets_no_more(members: str, newcomer: str):
-    with pytest.raises(TooManyRequests, match="open things: 3, limit 3"):
+    with pytest.raises(TooManyRequests, match="3 things are open; the limit is 3"):
         share(total=3, members=members).add(newcomer, newcomer[0])
 
 

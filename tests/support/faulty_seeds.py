@@ -239,14 +239,14 @@ REFUSED = [
     (
         POLL + "starts_at = 2999-01-01T00:00:00Z\nvotes = { U1 = 0, U2 = 1 }",
         [
-            "6:11: polls[0].votes.U1: the poll has not started, has ended or is disabled; GET vote_config shows which",
+            "6:11: polls[0].votes.U1: the poll has not started, has ended or is disabled",
         ],
     ),
     (
         HEAD + "".join(f"[[polls]]\nid = 'p{number}'\nvotes = {{ U1 = 0 }}\n" for number in range(1_002)),
         [
-            "3004:1: polls[1000].id: 1000 of this kind are in use in channel 777, limit 1000",
-            "3007:1: polls[1001].id: 1000 of this kind are in use in channel 777, limit 1000",
+            "3004:1: polls[1000].id: 1000 of this kind are in use in channel 777; the limit is 1000",
+            "3007:1: polls[1001].id: 1000 of this kind are in use in channel 777; the limit is 1000",
         ],
     ),
 ]

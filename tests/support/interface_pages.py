@@ -23,9 +23,10 @@ from emulator.feature_list import FEATURES
 from emulator.features.stores.rules import STORES
 from emulator.http.endpoint import CHANNEL, Audience, Endpoint
 from emulator.realtime.action import Declared
-from emulator.refusals import OF_INPUT, OF_ROLES, REFUSALS
+from emulator.refusals import OF_INPUT, OF_ROLES
 from emulator.wire.url import ALIASES, SERVICE
 from support.layout_page import SRC, with_parts
+from support.refusal_texts import declared
 from support.role_table import TABLE
 
 DOCS = SRC.parent / "docs"
@@ -53,12 +54,10 @@ CREDENTIALS = {
 
 def pages() -> Mapping[Path, str]:
     """Return the text of each page."""
-    for path in SRC.glob("emulator/**/refusals.py"):
-        import_module(".".join(path.relative_to(SRC).with_suffix("").parts))
     own = {package.rpartition(".")[2] for package in groups()}
     parts = {
         "rest.md": {
-            "refusals": _refusals({code.partition(".")[0] for code in REFUSALS} - own - {"closes"}),
+            "refusals": _refusals({code.partition(".")[0] for code in declared()} - own - {"closes"}),
             "endpoints": list(_endpoints()),
         },
         "roles.md": {"roles": list(_role_rows()), "others": list(_rows_without_role())},
@@ -163,7 +162,7 @@ def _refusals(folders: Iterable[str]) -> list[str]:
     """Return a table of what these folders refuse; empty if they refuse nothing."""
     rows = [
         f"| {each.error.status} | `{code}` | {each.title} | {_rule(each.rule)} |"
-        for code, each in sorted(REFUSALS.items(), key=lambda item: (item[1].error.status, item[0]))
+        for code, each in sorted(declared().items(), key=lambda item: (item[1].error.status, item[0]))
         if code.partition(".")[0] in folders
     ]
     return ["| Status | Code | When | Rule |", "|---|---|---|---|", *rows] if rows else []
@@ -263,7 +262,7 @@ def _data(handler: Any) -> str:
 
 def _closes() -> Iterator[str]:
     yield from ("| Code | When | Reason in the close frame | What to do |", "|---|---|---|---|")
-    for each in (each for name, each in REFUSALS.items() if name.startswith("closes.")):
+    for each in (each for name, each in declared().items() if name.startswith("closes.")):
         found = each.facts(**dict.fromkeys(inspect.signature(each.facts).parameters, "…"))
         code = "any" if found.close_code == "…" else found.close_code
         reason = "" if found.detail == "…" else found.detail

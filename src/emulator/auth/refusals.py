@@ -25,7 +25,6 @@ _REGISTER: Final = (
     "Register the extension: `extcli extension init`, and start the service with --extensions FILE.",
 )
 _MALFORMED: Final = "malformed token: "
-_HAS_TIME: Final = "and GET /_emulator/clock has its time"
 
 
 @refusal(*_HEADER, "The request has no token", f"Send the header `{_FORM}` with a token: {_NEW}.")
@@ -60,7 +59,7 @@ def expired(*, exp: int, now: int) -> Facts:
 
 @refusal(*_TOKEN, "The token has expired by this service's clock, which was moved", _BY_THIS_CLOCK)
 def expired_by_moved_clock(*, exp: int, now: int, lead: str) -> Facts:
-    detail = f"token expired: exp {exp} is not after {now}; this service's clock is {lead}, {_HAS_TIME}"
+    detail = f"token expired: exp {exp} is not after {now}; this service's clock is {lead}"
     held = f"exp {_date(exp)}, and this service's clock is {lead}"
     return Facts(detail, held, "exp after the time of this service's clock")
 
@@ -73,7 +72,7 @@ def not_valid_yet(*, nbf: int) -> Facts:
 
 @refusal(*_TOKEN, "The token is not valid yet by this service's clock, which was moved", _BY_THIS_CLOCK)
 def not_valid_yet_by_moved_clock(*, nbf: int, lead: str) -> Facts:
-    detail = f"token not valid yet: nbf {nbf}; this service's clock is {lead}, {_HAS_TIME}"
+    detail = f"token not valid yet: nbf {nbf}; this service's clock is {lead}"
     held = f"nbf {_date(nbf)}, and this service's clock is {lead}"
     return Facts(detail, held, "nbf before the time of this service's clock")
 

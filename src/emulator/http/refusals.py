@@ -132,7 +132,9 @@ def head_too_large(*, part: str, limit: int) -> Facts:
 
 @refusal(HeadTooLarge, _TOO_LARGE, _RULE, "The request has too many headers", "Send at most {limit} headers.")
 def too_many_headers(*, count: int, limit: int) -> Facts:
-    return Facts(f"{count} headers, limit {limit}", f"{count} headers", f"at most {limit} headers")
+    return Facts(
+        f"the request has {count} headers; the limit is {limit}", f"{count} headers", f"at most {limit} headers"
+    )
 
 
 @refusal(RequestTimeout, "Request timeout", _RULE, "The request did not arrive in time",

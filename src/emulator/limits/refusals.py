@@ -16,14 +16,14 @@ _RETRY_AFTER: Final = 10
          "Reuse ids, delete old ones, or raise --max-ids of `extcli serve`.")  # fmt: skip
 def too_many_ids(*, used: int, channel: str, limit: int) -> Facts:
     where = f"in channel {channel}" if channel else "without a channel"
-    detail = f"id: {used} of this kind are in use {where}, limit {limit}"
+    detail = f"id: {used} of this kind are in use {where}; the limit is {limit}"
     return Facts(detail, f"{used} ids {where}", f"at most {limit} ids")
 
 
 @refusal(TooManyRequests, TOO_MANY, "gaps: Limits", "Too many connections are open",
          "Close some, or raise --max-sockets, --address-sockets or --address-pages of `extcli serve`.")  # fmt: skip
 def too_many_connections(*, what: str, count: int, limit: int) -> Facts:
-    detail = f"open {what}: {count}, limit {limit}"
+    detail = f"{count} {what} are open; the limit is {limit}"
     return Facts(detail, f"{count} open {what}", f"at most {limit}", (), _RETRY_AFTER)
 
 

@@ -32,7 +32,7 @@ def count_out_of_range(*, count: int, highest: int) -> Facts:
 @refusal(BadRequest, "poll is closed", "P4", "The poll is closed",
          "Look at its times with `extcli vote config {poll}`, or open it: `extcli vote reopen {poll}`.")  # fmt: skip
 def poll_closed(*, poll: str) -> Facts:
-    detail = "the poll has not started, has ended or is disabled; GET vote_config shows which"
+    detail = "the poll has not started, has ended or is disabled"
     return Facts(detail, f"poll {poll}, which has not started, has ended or is disabled", "an open poll")
 
 
