@@ -15,7 +15,7 @@ import jwt
 import pytest
 
 from extcli.doctor.checks import localhost
-from extcli.doctor.findings import Status
+from extcli.doctor.service import Status
 from support.profile_files import write_profiles
 from support.program import SECRET_BASE64, http_response
 from support.service import SECRET, LiveServer

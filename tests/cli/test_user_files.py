@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from extcli.reading import toml_text, user_files
+from extcli.reading import user_files
 from support.program import SECRET_BASE64
 
 LONG_KEY = f"{'.'.join('a' * 20_000)} = 1\n"
@@ -67,7 +67,7 @@ def test_profiles_with_a_key_of_many_parts_are_refused(extcli, file):
     ],
 )
 def test_dots_elsewhere_are_no_long_key(text: str):
-    assert toml_text.decoded(text)
+    assert user_files.decoded(text)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_dots_elsewhere_are_no_long_key(text: str):
 )
 def test_every_form_of_a_long_key_is_found(text: str):
     with pytest.raises(ValueError, match="a key has more than 100 parts"):
-        toml_text.decoded(text)
+        user_files.decoded(text)
 
 
 def test_a_number_of_5_000_digits_in_a_seed_is_named(extcli, file):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from extcli.doctor import machine as rules
-from extcli.doctor.findings import Status
 from extcli.doctor.machine import Listener
+from extcli.doctor.service import Status
 
 OK, NOTE, FAIL, SKIPPED = Status.OK, Status.NOTE, Status.FAIL, Status.SKIPPED
 NGINX = Listener("0.0.0.0", 12, "nginx")

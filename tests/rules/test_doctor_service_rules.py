@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from extcli.doctor import service as rules
-from extcli.doctor.findings import Status
-from extcli.doctor.service import EmulatorClock, PollAge
+from extcli.doctor.service import EmulatorClock, PollAge, Status
 
 OK, NOTE, FAIL, SKIPPED = Status.OK, Status.NOTE, Status.FAIL, Status.SKIPPED
 NOW = 1_800_000_000_000

@@ -9,7 +9,7 @@ import pytest
 from emulator.control.faults import rules
 from emulator.faults import BROADCAST, CONNECT, MESSAGE, REQUEST
 from extcli.commands.emulator.fault import conditions_of, effect_of, left_of
-from extcli.faults.options import EFFECTS, delays, members, problems
+from extcli.faults import EFFECTS, delays, members, problems
 
 VOTE = "POST /v1/e/vote"
 

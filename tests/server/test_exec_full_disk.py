@@ -10,7 +10,7 @@ import pytest
 from extcli.api import local_http
 from extcli.errors import UsageError
 from extcli.running.failure_report import FailureReport
-from extcli.running.place import Place
+from extcli.running.run import Place
 from support.service import LiveServer
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from emulator.control.journal.snippets import FORMS
 from emulator.dashboard.pages import screens
-from extcli.journal.har import har_lines
+from extcli.journal.views import har_lines
 from support.journal import entries_of, following, journal_of
 from support.leak_detector import LeakDetector
 from support.service import Client, LiveServer

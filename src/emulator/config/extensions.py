@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from emulator.errors import ConfigurationError
-from extcli.reading import toml_text, user_files
+from extcli.reading import user_files
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ _KEYS = (*_SECRET_KEYS, "owner_user_id", "tokens_not_before")
 def read_extensions(path: Path, environ: Mapping[str, str] = os.environ) -> dict[str, Extension]:
     """Read the file; return extensions by client id. Raises `ConfigurationError`, one line without secrets."""
     try:
-        document = toml_text.decoded(_text(path, user_files.CONFIGURATION))
+        document = user_files.decoded(_text(path, user_files.CONFIGURATION))
     except OSError as error:
         raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from None
     except ValueError as error:  # invalid TOML or UTF-8, or an integer too long for Python

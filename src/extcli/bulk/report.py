@@ -11,10 +11,9 @@ from extcli import clock
 from extcli.bulk.input_lines import Input
 from extcli.errors import CliError, ExitCode, status_line
 from extcli.output.format import Format
-from extcli.output.printer import Output, write_stderr
+from extcli.output.printer import Output, flush, write_stderr
 from extcli.output.progress import followed
 from extcli.output.sanitize import compact
-from extcli.output.streams import flush
 
 _MAX_RANGES = 500
 """Ranges of lines to name, usually all of them: resuming by hand needs each."""

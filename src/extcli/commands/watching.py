@@ -27,7 +27,7 @@ def repeat(session: Session, show: Callable[[], None], *, watch: bool) -> None:
         return
     if session.output.format is Format.ENV:
         raise UsageError("-o env cannot be watched", fix="leave out --watch")
-    from extcli.output.watch import watching
+    from extcli.output.progress import watching
 
     seconds = session.resolver.timeout() if session.resolver.flags.timeout else float("inf")
     deadline = clock.elapsed() + seconds

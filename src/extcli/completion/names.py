@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from extcli import bounded_json
 from extcli.api import local_http
 from extcli.config.light import DEFAULT_CLIENT_ID, DEFAULT_URL, by_precedence, profiles_file
-from extcli.reading import toml_text, user_files
+from extcli.reading import user_files
 
 SECONDS = 0.12
 """How long the service may take. With the start of Python, the answer then comes within 200 ms."""
@@ -130,4 +130,4 @@ def _profiles(environ: Mapping[str, str]) -> dict[str, Any]:
     if not os.path.exists(file):
         return {"profiles": {}}
     text = user_files.text(file, user_files.CONFIGURATION)
-    return {"profiles": {}, **toml_text.decoded(text)}
+    return {"profiles": {}, **user_files.decoded(text)}

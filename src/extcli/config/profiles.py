@@ -21,7 +21,7 @@ from extcli.config.settings import (
 )
 from extcli.config.urls import may_be_one_service, same_address, socket_of
 from extcli.errors import UsageError
-from extcli.reading import toml_text, user_files
+from extcli.reading import user_files
 
 _NEVER = {"secret": SECRET_FILE.key, "token": TOKEN_FILE.key, "control_token": CONTROL_TOKEN_FILE.key}
 """Keys that the file must not hold, and the key that names a file for them."""
@@ -119,7 +119,7 @@ def document_of(file: Path, text: str) -> dict[str, Any]:
     """Parse the text as TOML."""
     fix = 'write it like [profiles.dev] and, below, url = "http://127.0.0.1:8282"'
     try:
-        return toml_text.decoded(text)
+        return user_files.decoded(text)
     except ValueError as error:  # invalid TOML, or a number with more digits than Python parses
         raise UsageError(f"{file} is not TOML: {str(error).splitlines()[0]}", fix=fix) from None
     except RecursionError:

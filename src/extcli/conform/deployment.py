@@ -1,18 +1,211 @@
-"""The service as one probe uses it: callers of each role, sockets, and new ids."""
+"""The service as one probe uses it: opening it, callers of each role, sockets, new ids, and removing what was left."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import secrets
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import parse_qs, urlsplit
 
+from extcli import clock
+from extcli.api import tokens
+from extcli.api.call import SERVICE, encoded
+from extcli.api.http import is_loopback
+from extcli.api.token_sources import service_time
 from extcli.api.tokens import opaque_id
+from extcli.config import secret_lookup
 from extcli.config.urls import socket_of
-from extcli.conform.calls import Caller, Exchange
-from extcli.conform.opening import Leftovers
-from extcli.conform.rule import Rule, Skipped
+from extcli.conform.calls import Caller, Exchange, Reply
+from extcli.conform.rule import OMIT, PREFIX, Pace, Rule, Skipped, Target, fresh
 from extcli.conform.sockets import PATH, Page, Socket
-from extcli.conform.target import OMIT, Target, fresh
-from extcli.errors import ErrorAnswer
+from extcli.doctor.service import Kind, Probe, probe
+from extcli.errors import CliError, ErrorAnswer, ExpectationFailed, Unreachable, UsageError, shortened
+
+if TYPE_CHECKING:
+    from extcli.session import Session
+
+
+def target_of(session: Session, *, writes: bool, whole_extension: bool) -> Target:
+    """Return the service at the URL. Raises `Unreachable`, `ExpectationFailed` for another program, or `UsageError`."""
+    found = _checked(session)
+    url = session.resolver.url()
+    environment = _environment(session, found)
+    is_sandbox_emulator = found.kind is Kind.EMULATOR and environment == "sandbox"
+    now = service_time(session.http) if found.clock else None
+    secret = secret_lookup.secret(session.resolver, url)
+    token = _given_token(session) if secret is None or session.resolver.flags.token_file else None
+    target = Target(
+        http=session.http,
+        ws_url=session.resolver.ws_url(),
+        environment=environment,
+        is_emulator=found.kind is Kind.EMULATOR,
+        has_control=found.clock is not None,
+        client_id=session.resolver.client_id(),
+        secret=secret,
+        token=token,
+        writes=writes,
+        whole_extension=whole_extension,
+        ahead=now - clock.now() if now is not None else 0,
+        timeout=session.resolver.timeout(),
+        pace=Pace(unlimited=is_sandbox_emulator, shared=not is_loopback(_host(url))),
+        has_default_ws=session.resolver.configured_ws_url() is None,
+    )
+    if is_sandbox_emulator and token is None:
+        _use_own_extension(target)
+    return target
+
+
+def _checked(session: Session) -> Probe:
+    """Probe the service. Raises `Unreachable`, also if it is not ready, or `ExpectationFailed` for another program."""
+    found = probe(session.http)
+    url = session.resolver.url()
+    if found.error:
+        raise found.error
+    if not found.is_ours:
+        raise ExpectationFailed(
+            f"{url} is not an extension service", why=shortened(found.reason), fix="check --url (EXTCLI_URL)"
+        )
+    if not found.ready:
+        raise Unreachable(f"{url} is not ready", why=shortened(found.reason), fix="`extcli wait` waits until it is")
+    return found
+
+
+def _given_token(session: Session) -> str | None:
+    """Return the token that the user gave, or `None`. Raises `UsageError` if it is not a JWT."""
+    token = secret_lookup.token(session.resolver, session.resolver.url())
+    if token is not None and not tokens.claims_in(token):
+        fix = "check it with `extcli token inspect`, or unset EXTCLI_TOKEN (--token-file)"
+        raise UsageError("the given token is not a JWT", fix=fix)
+    return token
+
+
+def _use_own_extension(target: Target) -> None:
+    """Let a run in a sandbox emulator use a client id of its own, so that it shares no data with other extensions."""
+    target.secret = target.secret or secrets.token_bytes(32)  # a sandbox does not check signatures (ruling A1)
+    client_id = fresh()
+    authorization = f"{client_id} {target.token_of({'role': 'viewer'}, client_id)}"
+    with target.http.stream("GET", f"{SERVICE}user_info", authorization=authorization) as answer:
+        if answer.status_code == 200:  # not with `serve --registered-only`
+            target.client_id, target.whole_extension = client_id, True
+
+
+def _environment(session: Session, found: Probe) -> str:
+    if found.environment:
+        return found.environment
+    # A deployment does not say it; only a sandbox issues tokens.
+    body = encoded({"app_id": session.resolver.client_id(), "role": "viewer", "channel_id": "1", "user_id": "1"})
+    answer = session.http.send("POST", f"{SERVICE}authtoken", body=body)
+    return "sandbox" if answer.status_code == 200 else "production"
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).hostname or ""
+
+
+STORES = {
+    "config/channel": "channel_config",
+    "config/extension": "extension_config",
+}
+VIEWER_STORES = ("viewer_state", "extension_viewer_state")
+CHANNEL_STORES = ("channel_state", "channel_config")
+EXTENSION_STORES = ("extension_state", "extension_config", "extension_hidden_state")
+
+_GONE = (200, 404)
+"""The statuses of a removal after which nothing is left."""
+
+
+class Callers(Protocol):
+    """The callers of the probe's channel."""
+
+    @property
+    def admin(self) -> Caller: ...
+    @property
+    def broadcaster(self) -> Caller: ...
+    @property
+    def extension_admin(self) -> Caller: ...
+
+
+class Leftovers:
+    """What one probe has written, with the calls that remove it."""
+
+    def __init__(self, at: Callers) -> None:
+        self._at = at
+        self._removals: dict[tuple[str, str], Callable[[], Reply]] = {}
+        self._is_removing = False
+
+    def wrote(self, caller: Caller, path: str, query: Mapping[str, Any], body: Any) -> None:
+        """Note a call that has succeeded, or may have."""
+        where = urlsplit(path)
+        name = where.path.strip("/").removeprefix("v1/e/")
+        in_path = {name: values[0] for name, values in parse_qs(where.query).items()}
+        name = STORES.get(name, name)
+        members = body if isinstance(body, dict) else {}
+        id = str(query.get("id") or in_path.get("id") or members.get("id") or "default")
+        match name:
+            case "vote" | "vote_config":
+                self.poll(id)
+            case "rank":
+                self._add(f"ranking {id}", lambda: self._clear("rank", id))
+            case "codes":
+                self._add("codes", lambda: self._at.admin.delete("codes"))
+            case "curated_poll_edit":
+                self._add(f"question {id}", lambda: self._at.admin.delete("curated_poll_edit", {"id": id}))
+            case "json_store":
+                self._add(f"json_store {id}", lambda: self._at.admin.post("json_store", {}, id=id))
+            case "validate_pin" | "link/pin" | "gamelink/pin" | "gamelink/token" | "pin":
+                self.link()
+            case _ if name in VIEWER_STORES:
+                self._add(f"{name} of a {caller.role}", lambda: caller.post(name, {}), str(caller.authorization))
+            case _ if name in CHANNEL_STORES:
+                self.store(name)
+            case _ if name in EXTENSION_STORES:
+                self._add(name, lambda: self._at.extension_admin.post(name, {}))
+
+    def wrote_over_socket(self, action: str, target: str, data: Mapping[str, Any]) -> None:
+        """Note a request of a game that has succeeded, or may have."""
+        if action == "create" and target == "poll":
+            self.poll(str(data.get("poll_id", "default")))
+            self.store("channel_state")
+        elif action in ("set", "patch") and target in ("state", "config"):
+            self.store(f"channel_{target}")
+        elif action == "authenticate" and ("pin" in data or "jwt" in data):
+            self.link()
+
+    def poll(self, id: str) -> None:
+        """Note that a poll was written."""
+        self._add(f"poll {id}", lambda: self._clear("vote", id))
+
+    def store(self, name: str) -> None:
+        """Note that a store of the channel was written."""
+        self._add(name, lambda: self._at.broadcaster.post(name, {}))
+
+    def link(self) -> None:
+        """Note that the channel was linked."""
+        self._add("links", lambda: self._at.broadcaster.delete("pin"))
+
+    def _clear(self, path: str, id: str) -> Reply:
+        """Delete in all channels what only this probe can have made; an id that others use, in its own channel only."""
+        own = id.removeprefix("global-").startswith(PREFIX)
+        return (self._at.extension_admin if own else self._at.admin).delete(path, id=id)
+
+    def _add(self, what: str, removal: Callable[[], Reply], owner: str = "") -> None:
+        if not self._is_removing:
+            self._removals[what, owner] = removal
+
+    def remove(self) -> list[str]:
+        """Remove everything, the latest first. Returns what could not be removed."""
+        self._is_removing = True
+        failed = []
+        for (what, _), removal in reversed(self._removals.items()):
+            try:
+                is_gone = removal().status in _GONE
+            except CliError:
+                is_gone = False
+            if not is_gone:
+                failed.append(what)
+        self._removals.clear()
+        return failed
+
 
 OWN: Any = object()
 """Stands for the rule's own channel, user or client id."""

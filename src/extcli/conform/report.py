@@ -1,25 +1,196 @@
-"""Results as JSON, as a table, as lines and as JUnit XML."""
+"""What a run has found: reports, and recordings of the answers of a deployment, which others are compared with.
+
+Ids, tokens, PINs and times differ from run to run. A recording has names in their place, and in place of what the
+extension itself stores, such as its hidden state. So it holds no secret. Texts of errors are kept, but not compared.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as Xml
 
+from extcli import bounded_json
 from extcli.atomic_file import cannot_be_written, replace
-from extcli.conform.recording import NOT_RECORDED, SAME
-from extcli.conform.rule import shown
+from extcli.conform.calls import Exchange
+from extcli.conform.rule import PREFIX, same, shown
 from extcli.conform.run import Result, Status
+from extcli.errors import UsageError, shortened
 from extcli.output.columns import table_of
 from extcli.output.printer import View
 from extcli.output.sanitize import field, visible
 from extcli.output.views import stacked
+from extcli.reading import user_files
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+VERSION = 1
+SAME = "same"
+NOT_RECORDED = "not recorded"
+_HEAD = "extcli_conform"
+_TOKEN = re.compile(r"eyJ[\w+/=-]{5,}\.[\w+/=-]{5,}\.[\w+/=-]*")
+_RANDOM = re.compile(rf"{PREFIX}\w+", re.IGNORECASE)
+_TIME = re.compile(r"\b[12]\d{12}\b|\b[12]\d{9}\b")
+"""A time from 2001 to 2065 in Unix ms or s."""
+_TEXTS = ("info", "detail")
+"""Members of errors with texts, which may change."""
+_OPAQUE = re.compile(r"\bA\d{8,}\b")
+"""An opaque id that a sandbox makes up."""
+_PINS = ("pin", "token")
+_PIN_LENGTH = 6
+_ISSUED = ("muxy_id",)
+"""Members that hold an id which the service makes up."""
+_OF_EXTENSION = (
+    "extension_config",
+    "config/extension",
+    "extension_state",
+    "extension_hidden_state",
+    "codes",
+    "curated_poll_leaderboard",
+)
+"""What is read here belongs to the whole extension, and may have been there before the run."""
+_EXTENSION = "<extension>"
+
+
+def recorded(result: Result) -> dict[str, Any]:
+    """Return the answers of a probe, with names in place of ids, tokens, PINs and times."""
+    return {"status": result.status.value, "answers": [_answer(each, result.names) for each in result.exchanges]}
+
+
+def write(path: Path, environment: str, found: Sequence[Result]) -> None:
+    """Write the recording of all rules that were probed. Raises `UsageError`."""
+    rules = [_lines(each.rule.name, recorded(each)) for each in found if each.status is not Status.SKIPPED]
+    head = f'{{"{_HEAD}": {VERSION}, "environment": {json.dumps(environment)}, "rules": {{'
+    try:
+        replace(path, "\n".join([head, ",\n".join(rules), "}}", ""]))
+    except OSError as error:
+        raise cannot_be_written(path, error) from None
+
+
+def _lines(name: str, found: Mapping[str, Any]) -> str:
+    """Return a rule as JSON with one answer per line."""
+    answers = ",\n  ".join(json.dumps(each, ensure_ascii=False) for each in found["answers"])
+    return f'{json.dumps(name)}: {{"status": {json.dumps(found["status"])}, "answers": [\n  {answers}\n]}}'
+
+
+def read(path: Path) -> Mapping[str, Any]:
+    """Return the rules of a recording by name. Raises `UsageError`."""
+    try:
+        document = bounded_json.decoded(user_files.content(path, user_files.DOCUMENT, pipes=True))
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError:
+        document = None
+    if not isinstance(document, dict) or _HEAD not in document or not isinstance(document.get("rules"), dict):
+        raise UsageError(f"{path} is not a recording", fix="`extcli conform --record FILE` makes one")
+    if document[_HEAD] != VERSION:
+        raise UsageError(
+            f"{path} has version {shortened(str(document[_HEAD]))} of the format; this extcli reads version {VERSION}",
+            fix="make it again with `extcli conform --record`",
+        )
+    rules: Mapping[str, Any] = document["rules"]
+    for name, rule in rules.items():
+        answers = rule.get("answers") if isinstance(rule, dict) else None
+        if not isinstance(answers, list) or not all(isinstance(each, dict) for each in answers):
+            raise UsageError(
+                f"{path}: rule {shortened(name)}: `answers` is not a list of objects",
+                fix="make it again with `extcli conform --record`",
+            )
+    return rules
+
+
+def compare(result: Result, rules: Mapping[str, Any]) -> str:
+    """Return how the answers differ from those of the recording, or `same`; empty if the rule was skipped."""
+    if result.status is Status.SKIPPED:
+        return ""
+    old = rules.get(result.rule.name)
+    if old is None:
+        return NOT_RECORDED
+    return next(_differences(old["answers"], recorded(result)["answers"]), SAME)
+
+
+def _differences(old: Sequence[Any], new: Sequence[Any]) -> Iterator[str]:
+    for before, after in zip(old, new, strict=False):
+        if before.get("request") != after["request"]:
+            yield f"the recording has {before.get('request')} where this run made {after['request']}"
+            return
+        for part in ("status", "headers", "answer"):
+            if difference := next(_unequal(before.get(part), after[part], part), None):
+                yield f"{after['request']} as {after['as']}: {difference}"
+    if len(old) != len(new):
+        yield f"the recording has {len(old)} requests, this run made {len(new)}"
+
+
+def _unequal(old: Any, new: Any, place: str) -> Iterator[str]:
+    """Yield the places where two answers differ, each with both values."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for name in [*old, *(each for each in new if each not in old)]:
+            if name in old and name in new:
+                if name not in _TEXTS or not (isinstance(old[name], str) and isinstance(new[name], str)):
+                    yield from _unequal(old[name], new[name], f"{place}.{name}")
+            else:
+                yield f"{place}.{name} is {'gone' if name in old else 'new'}"
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for index, (before, after) in enumerate(zip(old, new, strict=True)):
+            yield from _unequal(before, after, f"{place}[{index}]")
+    elif not same(old, new):
+        yield f"{place} was {_shown(old)}, is {_shown(new)}"
+
+
+def _shown(value: Any) -> str:
+    return shortened(json.dumps(value, ensure_ascii=False), 100)
+
+
+def _answer(each: Exchange, names: Mapping[str, str]) -> dict[str, Any]:
+    found = {"as": each.caller, "request": each.request, "body": each.body, "status": each.status}
+    found |= {"headers": dict(each.headers), "answer": _own(each, names)}
+    if each.body is None:
+        del found["body"]
+    return {name: _normalized(value, names, name) for name, value in found.items()}
+
+
+def _own(each: Exchange, names: Mapping[str, str]) -> Any:
+    """Return an answer without what belongs to the whole extension."""
+    answer = each.answer
+    if each.status != 200 or not each.request.startswith("GET "):
+        return answer
+    if each.request.removeprefix("GET ").partition("?")[0] in _OF_EXTENSION:
+        return _EXTENSION
+    if not isinstance(answer, dict):
+        return answer
+    own: dict[str, Any] = {"extension": _EXTENSION} if isinstance(answer.get("extension"), dict) else {}
+    if isinstance(questions := answer.get("questions"), list):
+        own["questions"] = [each for each in questions if isinstance(each, dict) and each.get("id") in names]
+    return answer | own
+
+
+def _normalized(value: Any, names: Mapping[str, str], member: str) -> Any:
+    """Return a value with names for ids, tokens, PINs and times. `member` is the key it is under."""
+    if isinstance(value, dict):
+        return {_text(name, names): _normalized(each, names, name) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_normalized(each, names, member) for each in value]
+    if isinstance(value, str):
+        if member in _PINS and len(value) == _PIN_LENGTH:
+            return "<pin>"
+        return f"<{member}>" if member in ("retry-after", *_ISSUED) else _text(value, names)
+    return "<time>" if type(value) is int and _TIME.fullmatch(str(value)) else value
+
+
+def _text(text: str, names: Mapping[str, str]) -> str:
+    text = text.encode(errors="backslashreplace").decode()  # a lone surrogate cannot be written
+    text = _TOKEN.sub("<token>", text)
+    text = _RANDOM.sub(lambda found: names.get(found[0], found[0]), text)
+    for known, name in names.items():
+        if known in text:
+            text = text.replace(known, name)
+    return _TIME.sub("<time>", _OPAQUE.sub("<opaque>", _RANDOM.sub("<id>", text)))
+
 
 _STYLES = {"pass": "green", "fail": "bold red", "skipped": "dim", "unknown": "yellow"}
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -15,8 +15,7 @@ from extcli.config import secret_lookup
 from extcli.config.profiles import Profile
 from extcli.doctor import machine
 from extcli.doctor import service as answers
-from extcli.doctor.findings import Finding, Status, failed
-from extcli.doctor.service import NOT_OURS, Kind, PollAge, Probe, probe
+from extcli.doctor.service import NOT_OURS, Finding, Kind, PollAge, Probe, Status, failed, probe
 from extcli.errors import CliError, ErrorAnswer, UnexpectedAnswer, shortened
 from extcli.output.sanitize import visible
 from extcli.reading.shapes import SHAPE_ERRORS

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
-from extcli.doctor.findings import Finding, Status
+from extcli.doctor.service import Finding, Status
 
 LOOPBACK = ("127.0.0.1", "localhost")
 _SHOWN = 3

@@ -1,21 +1,83 @@
-"""Checks of a service: its answers, and what they mean."""
+"""Checks of a service: its answers, what they mean, and the findings.
+
+Texts of findings may quote a service, so they are made safe to print.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from email.utils import parsedate_to_datetime
-from enum import Enum, auto
-from typing import Any
+from enum import Enum, StrEnum, auto
+from typing import TYPE_CHECKING, Any
 
 from extcli import bounded_json
 from extcli import clock as system_clock
 from extcli.api.call import CONTROL, SERVICE
 from extcli.api.http import Answer, Http
-from extcli.doctor.findings import Finding, Status
 from extcli.errors import CliError, TooLarge, is_from_service, reason_of, status_line
 from extcli.output import times
+from extcli.output.columns import Column, listing
+from extcli.output.sanitize import visible
 from extcli.reading.shapes import problem_of
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+class Status(StrEnum):
+    """The result of a check."""
+
+    OK = "ok"
+    NOTE = "note"
+    """Works, but may surprise."""
+    FAIL = "fail"
+    SKIPPED = "skipped"
+    """Nothing to check, or an earlier check failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a check found. The texts never contain a secret or token."""
+
+    check: str
+    status: Status
+    meaning: str
+    action: str = ""
+    """What to do; empty if there is nothing to do."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the finding as JSON."""
+        return asdict(self)
+
+
+def failed(check: str, error: CliError) -> Finding:
+    """Return a failed check with what the error says."""
+    return Finding(check, Status.FAIL, f"{error.what}: {error.why}" if error.why else error.what, error.fix)
+
+
+_STYLES = {Status.OK: "green", Status.NOTE: "yellow", Status.FAIL: "bold red", Status.SKIPPED: "dim"}
+
+
+def _styled(status: str) -> RenderableType:
+    from rich.text import Text
+
+    return Text(status, _STYLES[Status(status)])
+
+
+def _advice(finding: dict[str, Any]) -> str:
+    return visible(finding["meaning"]) + (f"\n→ {visible(finding['action'])}" if finding["action"] else "")
+
+
+FINDINGS = listing(
+    "checks",
+    Column("status", heading="", text=_styled),
+    Column("check", text=str),
+    Column("meaning", heading=None),
+    Column("", _advice, "meaning, and what to do", str, folds=True),
+    Column("action", heading=None),
+)
+
 
 MAX_SKEW = 2_000
 """The clock skew in ms above which `clock` fails."""

@@ -16,7 +16,7 @@ import tomlkit
 from extcli import atomic_file, toml_edit
 from extcli.errors import UsageError
 from extcli.extensions.registry import LISTS, NOT_BEFORE, SECRET_BYTES, SECRETS, read_text, tables_of, text_of
-from extcli.reading import toml_text
+from extcli.reading import user_files
 
 _HEADING = "# The extensions that `extcli serve --extensions` registers. `extcli extension` edits this file.\n"
 
@@ -157,7 +157,7 @@ def _write_secret(path: Path, client_id: str, secret: str) -> Path:
 def _save(path: Path, before: str | None, text: str, intended: dict[str, Any], *, new_file: Path | None = None) -> None:
     """Save the edited file. If that fails, delete the new file of the secret."""
     try:
-        as_intended = toml_text.decoded(text).get("extensions") == intended
+        as_intended = user_files.decoded(text).get("extensions") == intended
     except ValueError:
         as_intended = False
     try:

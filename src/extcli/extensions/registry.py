@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from extcli.errors import UsageError
-from extcli.reading import toml_text, user_files
+from extcli.reading import user_files
 
 SECRET_BYTES = 32
 """The least length of a secret for HS256 (RFC 7518, section 3.2)."""
@@ -65,7 +65,7 @@ def read_text(path: Path) -> str:
 def tables_of(path: Path, text: str) -> dict[str, dict[str, Any]]:
     """Return the table of each client id. Raises `UsageError` for unknown keys and values of the wrong type."""
     try:
-        document = toml_text.decoded(text)
+        document = user_files.decoded(text)
     except ValueError as error:  # invalid TOML, or a number with more digits than Python parses
         raise UsageError(f"{path} is not TOML: {str(error).splitlines()[0]}") from None
     except RecursionError:

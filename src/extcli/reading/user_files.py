@@ -5,9 +5,10 @@ from __future__ import annotations
 import codecs
 import errno
 import os
+import re
 import stat
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 CONFIGURATION = 1 << 20
 """Bytes of a file of profiles or of registered extensions."""
@@ -72,3 +73,34 @@ def is_inside(name: str, folder: Path) -> bool:
     except RuntimeError:  # a loop of symbolic links
         return False
     return place != root and place.is_relative_to(root) and target == place
+
+
+DEEPEST_KEY = 100
+"""Parts of one dotted key. The time and memory that `tomllib` takes for a key grow with the square of its parts."""
+_LARGEST_NUMBER = 1 << 4096
+_PART = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-])(?:{_PART}[ \t]*+\.[ \t]*+){{{DEEPEST_KEY}}}")
+
+
+def decoded(text: str) -> dict[str, Any]:
+    """Return the document. Raises `ValueError`: `tomllib.TOMLDecodeError` if it is not TOML; and `RecursionError`."""
+    import tomllib
+
+    if text.count(".") >= DEEPEST_KEY and _LONG_KEY.search(text):
+        raise ValueError(f"a key has more than {DEEPEST_KEY} parts")
+    document = tomllib.loads(text)
+    _check_numbers(document)
+    return document
+
+
+def _check_numbers(document: dict[str, Any]) -> None:
+    """Raise `ValueError` for a whole number that no message could show: hexadecimal ones have no limit of digits."""
+    level: list[Any] = [document]
+    while level:
+        value = level.pop()
+        if isinstance(value, dict):
+            level += value.values()
+        elif isinstance(value, list):
+            level += value
+        elif isinstance(value, int) and abs(value) >= _LARGEST_NUMBER:
+            raise ValueError("a number has too many digits")

@@ -105,7 +105,7 @@ def _created(file: Path) -> BinaryIO:
 
 def _write_journal(url: str, directory: Path) -> None:
     """Write the journal as JSON lines and as an HTTP Archive, if the service keeps one. Raises `OSError`."""
-    from extcli.journal.har import har_lines
+    from extcli.journal.views import har_lines
 
     file, archive = directory / "journal.jsonl", directory / "journal.har"
     stream = directory / "journal.stream"

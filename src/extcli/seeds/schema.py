@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID
-from extcli.faults.file import FAULTS, report_repeated_ids
+from extcli.faults import FAULTS, report_repeated_ids
 from extcli.tables.kinds import (
     USER,
     Field,

@@ -13,7 +13,7 @@ from typing import Any
 
 from extcli import bounded_json
 from extcli.errors import UsageError
-from extcli.reading import toml_text, user_files
+from extcli.reading import user_files
 from extcli.tables import positions
 from extcli.tables.kinds import Report, Table
 from extcli.tables.positions import Position, path_text, positions_of
@@ -166,7 +166,7 @@ def _parsed(text: str, name: str) -> Any:
     is_json = name.endswith(".json") or text.lstrip().startswith("{")
     try:
         if not is_json:
-            return toml_text.decoded(text)
+            return user_files.decoded(text)
         parsed = bounded_json.decoded(text, strict=True)
         repeated = positions.repeated_in(text).items() if _has_repeated(text) else ()
     except json.JSONDecodeError as error:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from extcli.errors import Refused as Refused
-    from extcli.testing.aliases import AsyncNamespace as AsyncNamespace
-    from extcli.testing.aliases import Namespace as Namespace
+    from extcli.testing.server import AsyncNamespace as AsyncNamespace
     from extcli.testing.server import Factory as Factory
+    from extcli.testing.server import Namespace as Namespace
     from extcli.testing.server import Server as Server
 
 _PLACES = {
-    "Namespace": "extcli.testing.aliases",
-    "AsyncNamespace": "extcli.testing.aliases",
+    "Namespace": "extcli.testing.server",
+    "AsyncNamespace": "extcli.testing.server",
     "Factory": "extcli.testing.server",
     "Server": "extcli.testing.server",
     "Refused": "extcli.errors",

@@ -11,7 +11,7 @@ from extcli import clock
 from extcli.api.control import Control
 from extcli.api.websocket import WebSocketClient
 from extcli.errors import Refused, UsageError
-from extcli.faults.options import members, problems
+from extcli.faults import members, problems
 from extcli.output import times
 from extcli.testing.calls import ModeT, Part, document, operation
 

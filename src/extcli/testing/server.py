@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import pytest
 
@@ -21,8 +21,8 @@ from extcli.config import secret_lookup
 from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID
 from extcli.errors import CliError, UsageError
 from extcli.reading.shapes import document_of
-from extcli.testing.aliases import Namespace
-from extcli.testing.calls import TIMEOUT, control, noted
+from extcli.testing import namespace
+from extcli.testing.calls import TIMEOUT, Awaited, Blocking, control, noted
 
 _STOP_SECONDS = 10.0
 
@@ -285,3 +285,9 @@ class Factory:
                 each.close()
             else:
                 each.drop()
+
+
+Namespace: TypeAlias = namespace.Namespace[Blocking]
+"""The fixture `extcli`."""
+AsyncNamespace: TypeAlias = namespace.Namespace[Awaited]
+"""The fixture `extcli_async`."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from extcli.api.control import Control
-from extcli.output.outcome_lines import outcome_lines
+from extcli.output.views import outcome_lines
 from extcli.testing.calls import ModeT, Part, document, operation
 
 TIMEOUT = 5.0

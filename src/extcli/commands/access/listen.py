@@ -36,8 +36,8 @@ def listen(
       extcli listen round hint --as viewer:U7 -o jsonl
       extcli listen round --count 1 --timeout 5s
     """
+    from extcli.output.printer import flush
     from extcli.output.sanitize import visible
-    from extcli.output.streams import flush
     from extcli.realtime import views
     from extcli.realtime.listener import Listener
 

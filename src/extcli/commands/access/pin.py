@@ -14,7 +14,6 @@ from extcli.output import times, views
 from extcli.output.format import Format
 from extcli.output.sanitize import visible
 from extcli.reading.shapes import document_of
-from extcli.realtime import pins
 from extcli.realtime import views as link_views
 from extcli.session import BROADCASTER, Session
 
@@ -69,7 +68,7 @@ def validate(session: Session, source: FromPipe = None) -> None:
       extcli pin request --game -o plain | cut -f1 | extcli pin validate
     """
     service = session.service(BROADCASTER)
-    answer = pins.ask_for_pin(session, source, "the game", service.validate_pin)
+    answer = link_views.ask_for_pin(session, source, "the game", service.validate_pin)
     session.output.show(answer, views.NOTHING)
     session.output.note("the game is linked")
 
@@ -90,7 +89,7 @@ def login(session: Session, source: FromPipe = None) -> None:
     from extcli.realtime import login
 
     session.link_store.prepare()
-    pair, link = pins.ask_for_pin(session, source, "the extension", lambda pin: login.log_in(session, pin))
+    pair, link = link_views.ask_for_pin(session, source, "the extension", lambda pin: login.log_in(session, pin))
     facts = {
         "channel_id": pair.channel_id,
         "name": pair.channel_name,
@@ -134,7 +133,7 @@ def check(
     except Refused as error:
         if error.status != 401:
             raise
-        yet = " yet" if error.code == "pins.not_validated" else ""
+        yet = " yet" if error.code == "views.not_validated" else ""
         failure = ExpectationFailed(f"the token is not valid{yet}", why=member_of(error.body, "info"))
     session.output.show_value({"exists": failure is None}, link_views.LINKED)
     if failure:
@@ -165,14 +164,14 @@ def expire(
         if digest:
             answer = control.expire_pin(client_id, digest=digest)
         else:
-            answer = pins.ask_for_pin(
+            answer = link_views.ask_for_pin(
                 session, source, "the extension", lambda pin: control.expire_pin(client_id, pin=pin)
             )
         session.output.show(answer, views.NOTHING)
         session.output.note("the PIN has expired")
         return
-    answer = control.move_clock({"advance": pins.LIFETIME})
-    session.output.report(f"advanced the clock by {times.span(pins.LIFETIME)}; all earlier PINs have expired")
+    answer = control.move_clock({"advance": link_views.LIFETIME})
+    session.output.report(f"advanced the clock by {times.span(link_views.LIFETIME)}; all earlier PINs have expired")
     session.output.show(answer, views.MOVED_CLOCK)
 
 

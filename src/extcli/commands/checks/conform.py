@@ -16,8 +16,8 @@ from extcli.errors import ExpectationFailed, Unreachable
 from extcli.session import Session
 
 if TYPE_CHECKING:
+    from extcli.conform.rule import Target
     from extcli.conform.run import Result
-    from extcli.conform.target import Target
 
 
 @shared
@@ -59,13 +59,13 @@ def conform(
       extcli conform
       extcli conform --writes --only 'W*'
     """
-    from extcli.conform import recording, report
-    from extcli.conform.opening import target_of
+    from extcli.conform import report
+    from extcli.conform.deployment import target_of
     from extcli.conform.run import chosen, results
     from extcli.output import progress
 
     rules = chosen(only or [])
-    old = recording.read(against) if against else None
+    old = report.read(against) if against else None
     writes = writes and not session.dry_run
     target = target_of(session, writes=writes, whole_extension=whole_extension)
     if writes and not yes:
@@ -77,7 +77,7 @@ def conform(
         with progress.shown(session.output, "rules", len(rules), is_bytes=False) as report_done:
             for result in results(rules, target):
                 if old is not None:
-                    result.recorded = recording.compare(result, old)
+                    result.recorded = report.compare(result, old)
                 found.append(result)
                 report_done(len(found))
     except Unreachable as error:
@@ -89,7 +89,7 @@ def conform(
             session.output.report(f"not removed, and left to expire: {', '.join(target.left)}")
     document = _report(session, target, found)
     if record:
-        recording.write(record, target.environment, found)
+        report.write(record, target.environment, found)
     if junit:
         report.write_junit(junit, document)
     _judge(document, strict=strict)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from extcli.cli.shared_options import shared
-from extcli.doctor.findings import FINDINGS, Status
+from extcli.doctor.service import FINDINGS, Status
 from extcli.errors import ExpectationFailed
 from extcli.session import Session
 

@@ -93,7 +93,7 @@ def _logs(
 
 def _print_all(session: Session, items: Iterable[dict[str, Any]], count: int | None) -> int:
     """Print entries as they come, one flushed line each, at most `count`. Returns how many."""
-    from extcli.output.streams import flush
+    from extcli.output.printer import flush
 
     output, shown, clients = session.output, 0, set[str]()
     as_json = output.format in (Format.JSON, Format.JSONL)
@@ -186,7 +186,7 @@ def export(
       extcli logs export --jsonl - --status 4xx
     """
     from extcli.journal import reading
-    from extcli.journal.har import har_lines
+    from extcli.journal.views import har_lines
 
     if har is None and jsonl is None:
         raise UsageError("nothing to write", fix="name a file: --har FILE or --jsonl FILE")

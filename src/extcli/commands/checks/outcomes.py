@@ -10,8 +10,8 @@ from extcli import clock
 from extcli.api.http import Answer
 from extcli.commands.checks.conditions import Condition, scope_of
 from extcli.errors import ExpectationFailed, Refused, UnexpectedAnswer, UsageError, member_of
-from extcli.output.outcome_lines import cut, outcome_lines
 from extcli.output.printer import View
+from extcli.output.views import cut, outcome_lines
 from extcli.reading.shapes import document_of
 from extcli.session import Session
 

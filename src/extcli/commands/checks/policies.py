@@ -73,7 +73,7 @@ def policies(
 
 def _seen(session: Session, ids: list[str]) -> dict[str, list[dict[str, Any]]]:
     """Probe the rules of these rulings that only read. Raises `CliError` if no service answers."""
-    from extcli.conform.opening import target_of
+    from extcli.conform.deployment import target_of
     from extcli.conform.report import as_json
     from extcli.conform.run import all_rules, results
 

@@ -156,7 +156,7 @@ def add(
       extcli fault add --match 'SOCKET set state' --close 1012 --times 1
       extcli fault add --event round-over --lose --for 10s
     """
-    from extcli.faults.options import members, problems
+    from extcli.faults import members, problems
     from extcli.simulate.plan import share as share_of
 
     flags = session.resolver.flags
@@ -222,7 +222,7 @@ def load(
 
     Example: extcli fault load faults.toml
     """
-    from extcli.faults.file import load_faults
+    from extcli.faults import load_faults
 
     session.output.show(load_faults(file, os.environ, session.control()), FAULTS)
 

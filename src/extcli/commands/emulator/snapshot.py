@@ -10,7 +10,7 @@ import typer
 from extcli.cli.shared_options import command, noun
 from extcli.reading.shapes import document_of
 from extcli.session import Session
-from extcli.snapshots import views
+from extcli.snapshots import comparison
 
 app = noun("Snapshots: save all data of the emulator to a file, load it, and compare files.")
 
@@ -37,18 +37,18 @@ def save(
       extcli snapshot save - | git hash-object --stdin
     """
     from extcli.codes.streamed_body import counted
-    from extcli.snapshots import transfer
+    from extcli.snapshots import content
 
-    session.http.set_timeout(session.resolver.timeout(transfer.TIMEOUT))
+    session.http.set_timeout(session.resolver.timeout(content.TIMEOUT))
     with session.control().save_snapshot(keys=with_keys) as answer:
-        if file == transfer.STANDARD:
-            session.output.body(transfer.checked(answer))
+        if file == content.STANDARD:
+            session.output.body(content.checked(answer))
             return
-        header = transfer.receive(answer, Path(file))
+        header = content.receive(answer, Path(file))
     session.output.report(f"saved {counted(sum(header.counts.values()), 'record')} to {file}")
 
 
-@command(app, loses="all data is replaced", is_control=True, prints=views.COUNTS)
+@command(app, loses="all data is replaced", is_control=True, prints=comparison.COUNTS)
 def load(session: Session, file: Source) -> None:
     """Replace all data and the clock with a snapshot.
 
@@ -61,17 +61,17 @@ def load(session: Session, file: Source) -> None:
     Example: extcli snapshot load before.json
     """
     from extcli.realtime import login
-    from extcli.snapshots import transfer
+    from extcli.snapshots import content
 
-    session.http.set_timeout(session.resolver.timeout(transfer.TIMEOUT))
-    with transfer.body_of(file) as body:
+    session.http.set_timeout(session.resolver.timeout(content.TIMEOUT))
+    with content.body_of(file) as body:
         answer = session.control().load_snapshot(body)
-    session.output.show(answer, views.COUNTS)
+    session.output.show(answer, comparison.COUNTS)
     if not document_of(answer, {"keys": bool})["keys"]:
         login.delete_links(session)
 
 
-@command(app, prints=views.FACTS)
+@command(app, prints=comparison.FACTS)
 def show(session: Session, file: Annotated[Path, typer.Argument(metavar="FILE", help="The file.")]) -> None:
     """Print what a file has: clock, version, size, number of records.
 
@@ -81,10 +81,10 @@ def show(session: Session, file: Annotated[Path, typer.Argument(metavar="FILE", 
 
     Example: extcli snapshot show before.json
     """
-    session.output.show_value(views.facts_of(file), views.FACTS)
+    session.output.show_value(comparison.facts_of(file), comparison.FACTS)
 
 
-@command(app, prints=views.DIFFERENCE)
+@command(app, prints=comparison.DIFFERENCE)
 def diff(
     session: Session,
     before: Annotated[Path, typer.Argument(metavar="BEFORE", help="The first file.")],
@@ -102,7 +102,7 @@ def diff(
     from extcli.snapshots import comparison
 
     found = comparison.compare(before, after, most=limit)
-    session.output.show_value(views.difference(found), views.DIFFERENCE)
+    session.output.show_value(comparison.difference(found), comparison.DIFFERENCE)
     if found.is_equal:
         return
     counts = ", ".join(f"{count:,} {change}" for change, count in sorted(found.counts.items()))

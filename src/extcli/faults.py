@@ -1,0 +1,266 @@
+"""Faults: options of commands, tables of files, and the members of `POST /_emulator/faults` that they become."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final, Protocol
+
+from extcli import bounded_json
+from extcli.errors import Refused, UsageError
+from extcli.output import times
+from extcli.reading.shapes import SHAPE_ERRORS
+from extcli.tables.kinds import Field, ListOf, OneOf, Report, Table, Text, Whole
+from extcli.tables.positions import Path
+from extcli.tables.source import source
+
+EFFECTS: Final = ("status", "delay", "drop", "reset", "truncate", "stall", "close", "lose", "double", "reorder")
+"""The options of which a fault has exactly one."""
+_BROADCASTS: Final = ("lose", "double", "reorder")
+_PARAMETERS: Final = {"status": "status", "truncate": "bytes", "close": "code"}
+"""The members that hold the value of an effect."""
+_CONDITIONS: Final = ("role", "channel", "user", "client_id", "event")
+_UNCHANGED: Final = ("id", *_CONDITIONS, "retry_after", "times", "share", "seed")
+_OPTIONS: Final = {"bytes": "truncate", "code": "close", "lasts": "for", "delay_max": "delay"}
+_MEMBER: Final = re.compile(r"faults\[(\d+)\]\.(\w+)")
+
+Named = Callable[[str], str]
+"""Returns an option as the user writes it: `--retry-after` or `retry_after`."""
+
+
+def problems(options: Mapping[str, Any], named: Named) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with the options as a whole: the option to blame, or "" for none, and the problem."""
+    effects = [name for name in EFFECTS if name in options]
+    if not effects:
+        yield "", f"give one effect: {_listed(EFFECTS, named)}"
+    for name in effects[1:]:
+        yield name, f"a fault has one effect, and {named(effects[0])} is given, too"
+    if "retry_after" in options and "status" not in options:
+        yield "retry_after", f"is for {named('status')} only"
+    if "seed" in options and "share" not in options and ".." not in options.get("delay", ""):
+        yield "seed", f"is for {named('share')}, or a range of {named('delay')}, only"
+    if "match" not in options and "event" not in options:
+        broadcasts = effects and effects[0] in _BROADCASTS
+        example = "BROADCAST *" if broadcasts else "POST /v1/e/vote"
+        also = f", or {named('event')} for the broadcasts of an event" if broadcasts else ""
+        yield "match", f"give {named('match')}, such as '{example}'{also}"
+    elif len(effects) == 1:
+        yield from _not_allowed(effects[0], options, named)
+    for name, read in (("delay", delays), ("for", times.duration)):
+        try:
+            if name in options:
+                read(options[name])
+        except UsageError as error:
+            yield name, f"{error.what}; {error.fix or error.why}"
+
+
+def _not_allowed(effect: str, options: Mapping[str, Any], named: Named) -> Iterator[tuple[str, str]]:
+    """Yield the effect, the conditions and the close code that what the fault matches cannot have."""
+    kind = _allowed()["matches"][_kind_of(options.get("match", "BROADCAST"))]
+    if effect not in kind["effects"]:
+        yield effect, f"does not act on {kind['name']}; use {_listed(kind['effects'], named)}"
+    for name in _CONDITIONS:
+        if name in options and name not in kind["conditions"]:
+            only = ", ".join(map(named, kind["conditions"]))
+            yield name, f"must be absent: {kind['name']} have only the conditions {only}"
+    ranges = _allowed()["close_codes"]
+    if effect == "close" and not any(low <= options["close"] <= high for low, high in ranges):
+        allowed = ", ".join(f"{low} to {high}" for low, high in ranges)
+        yield "close", f"{options['close']} may not be sent; use {allowed}"
+
+
+def _kind_of(match: str) -> str:
+    """Return what a match is about, as a key of `matches`; the service checks the rest of it."""
+    words = match.split()
+    if words[:1] == ["SOCKET"]:
+        return "connect" if words[1:] == ["connect"] else "message"
+    return "broadcast" if words[:1] == ["BROADCAST"] else "request"
+
+
+@cache
+def _allowed() -> Any:
+    """Return what each kind of match can have, which the service's package ships as data."""
+    return json.loads((files("emulator") / "control" / "faults" / "allowed.json").read_text("utf-8"))
+
+
+def members(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options without problems as members of the API."""
+    (effect,) = (name for name in EFFECTS if name in options)
+    document = {name: options[name] for name in _UNCHANGED if name in options}
+    document["match"] = options.get("match") or f"BROADCAST {document.pop('event')}"
+    document["effect"] = effect
+    if effect == "delay":
+        document |= delays(options["delay"])
+    elif effect in _PARAMETERS:
+        document[_PARAMETERS[effect]] = options[effect]
+    if "for" in options:
+        document["lasts"] = times.duration(options["for"])
+    return document
+
+
+def in_options(detail: str, documents: Sequence[Mapping[str, Any]]) -> str:
+    """Return a detail of a refusal, which begins with a member such as `faults[0].bytes`, with the option's name.
+
+    `documents` are the members of the faults that were sent.
+    """
+    found = _MEMBER.match(detail)
+    if not found:
+        return detail
+    at, member = int(found[1]), found[2]
+    name = documents[at]["effect"] if member == "effect" else _OPTIONS.get(member, member)
+    return f"faults[{at}].{name}{detail[found.end() :]}"
+
+
+def delays(text: str) -> dict[str, int]:
+    """Return `200ms` as the member `delay` in ms, and `200ms..2s` with `delay_max`. Raises `UsageError`."""
+    shortest, dots, longest = text.partition("..")
+    found = {"delay": times.duration(shortest)}
+    if dots:
+        found["delay_max"] = times.duration(longest)
+        if found["delay_max"] < found["delay"]:
+            raise UsageError(f"{text!r} is not a delay", why="the second duration is the longest: 200ms..2s")
+    return found
+
+
+def _listed(names: Sequence[str], named: Named) -> str:
+    *others, last = map(named, names)
+    return f"{', '.join(others)} or {last}"
+
+
+_MOST = 100
+_LONGEST_TEXT = 256
+_LONGEST_WAIT = 86_400
+_LARGEST_BODY = 1 << 30
+_MOST_TIMES = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Duration:
+    """A duration such as `200ms`, or also a range of them."""
+
+    is_range: bool = False
+
+    @property
+    def allowed(self) -> str:
+        return 'a duration, such as "10s"' if not self.is_range else 'a duration or two, such as "200ms" or "200ms..2s"'
+
+    def check(self, value: object, path: Path, report: Report) -> None:
+        try:
+            if not isinstance(value, str):
+                raise UsageError("not a text")
+            delays(value) if self.is_range else times.duration(value)
+        except UsageError:
+            report(path, f"must be {self.allowed}")
+
+
+@dataclass(frozen=True)
+class Share:
+    """A number over 0, at most 1."""
+
+    allowed: str = "a number over 0, at most 1"
+
+    def check(self, value: object, path: Path, report: Report) -> None:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
+            report(path, f"must be {self.allowed}")
+
+
+@dataclass(frozen=True)
+class Only:
+    """`true`: an effect without a value."""
+
+    allowed: str = "true"
+
+    def check(self, value: object, path: Path, report: Report) -> None:
+        if value is not True:
+            report(path, f"must be {self.allowed}, or left out")
+
+
+def _rule(fault: dict[str, Any], path: Path, report: Report) -> None:
+    for name, problem in problems(fault, lambda option: option):
+        report((*path, name) if name else path, problem)
+
+
+def _ids_rule(document: dict[str, Any], path: Path, report: Report) -> None:
+    report_repeated_ids(document["faults"], report)
+
+
+def report_repeated_ids(faults: list[dict[str, Any]], report: Report) -> None:
+    """Report faults with the same id."""
+    first: dict[str, int] = {}
+    for at, fault in enumerate(faults):
+        if "id" in fault and first.setdefault(fault["id"], at) != at:
+            report(("faults", at, "id"), f"faults[{first[fault['id']]}] has the same id")
+
+
+_TEXT = Text(_LONGEST_TEXT)
+_EFFECT = Only()
+FAULT = Table(
+    {
+        "id": Field(
+            Text(pattern=r"[A-Za-z0-9_-]{1,64}", rule="1 to 64 letters, digits, '-' and '_'"), "the fault's id"
+        ),
+        "match": Field(_TEXT, "what it acts on: a method and a path, SOCKET with action and target, or BROADCAST"),
+        "event": Field(_TEXT, "only broadcasts of this event"),
+        "role": Field(OneOf(("viewer", "broadcaster", "admin", "backend")), "only callers with this role"),
+        "user": Field(_TEXT, "only this user"),
+        "client_id": Field(_TEXT, "only this client id"),
+        "channel": Field(_TEXT, "only this channel"),
+        "status": Field(Whole(400, 599), "effect: answer with this status"),
+        "retry_after": Field(Whole(0, _LONGEST_WAIT), "with status: seconds for the header Retry-After"),
+        "delay": Field(Duration(is_range=True), "effect: answer later"),
+        "drop": Field(_EFFECT, "effect: close the connection without an answer"),
+        "reset": Field(_EFFECT, "effect: reset the connection"),
+        "truncate": Field(Whole(0, _LARGEST_BODY), "effect: cut the answer's body after this many bytes"),
+        "stall": Field(_EFFECT, "effect: never answer"),
+        "close": Field(Whole(1000, 4999), "effect: close the socket with this code"),
+        "lose": Field(_EFFECT, "effect: do not deliver the broadcast"),
+        "double": Field(_EFFECT, "effect: deliver the broadcast twice"),
+        "reorder": Field(_EFFECT, "effect: deliver the broadcast after the next one"),
+        "times": Field(Whole(1, _MOST_TIMES), "end after this many hits"),
+        "share": Field(Share(), "hit only this share, at random"),
+        "seed": Field(Whole(-(1 << 63), (1 << 63) - 1), "another choice of share and delay; 0 by default"),
+        "for": Field(Duration(), "only for this long, by the service's clock"),
+    },
+    _rule,
+)
+FAULTS = ListOf(FAULT, "faults", _MOST)
+DOCUMENT = Table({"faults": Field(FAULTS, "the faults", required=True)}, _ids_rule)
+"""A file of faults."""
+
+
+_PLACE = re.compile(r"faults\[\d+\]")
+
+
+class Target(Protocol):
+    """The service, or a namespace of it."""
+
+    def replace_faults(self, faults: Sequence[Mapping[str, Any]]) -> Any:
+        """Send the faults and return the answer. Raises `Refused`."""
+
+
+def load_faults(path: str, environ: Mapping[str, str], service: Target) -> Any:
+    """Send the faults of a TOML or JSON file and return the answer. Raises `UsageError` and `InvalidFile`.
+
+    If the file or the service finds an error, nothing was changed.
+    """
+    opened = source(path)
+    faults = [members(fault) for fault in opened.value(DOCUMENT, environ)["faults"]]
+    try:
+        return service.replace_faults(faults)
+    except Refused as error:
+        if details := _problems(error.body):
+            raise opened.refused([in_options(detail, faults) for detail in details]) from None
+        raise
+
+
+def _problems(body: bytes) -> list[str]:
+    """Return the details of an error answer that name a fault; none if it is about something else."""
+    try:
+        details = [error["detail"] for error in bounded_json.decoded(body)["errors"]]
+    except SHAPE_ERRORS:
+        return []
+    return details if all(map(_PLACE.match, details)) else []
