@@ -36,7 +36,7 @@ def _run(args: list[str]) -> int:
     from typer import Abort, TyperException
 
     from extcli.app import run
-    from extcli.output.printer import flush, silence
+    from extcli.output.format import flush, silence
 
     try:
         if not _is_text(args):

@@ -10,8 +10,8 @@ from typing import Any
 from extcli import clock
 from extcli.bulk.input_lines import Input
 from extcli.errors import CliError, ExitCode, status_line
-from extcli.output.format import Format
-from extcli.output.printer import Output, flush, write_stderr
+from extcli.output.format import Format, flush
+from extcli.output.printer import Output, write_stderr
 from extcli.output.progress import followed
 from extcli.output.sanitize import compact
 

@@ -17,7 +17,7 @@ from extcli.cli.fast_parser import choices_of, parse_fast
 from extcli.cli.option_groups import F, declare, parameters_of
 from extcli.config.flags import Flags
 from extcli.errors import CliError, UsageError, Withheld
-from extcli.output.printer import silence
+from extcli.output.format import silence
 
 if TYPE_CHECKING:
     from extcli.output.printer import View

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 from extcli import bounded_json
 from extcli.errors import HINT, CliError, UnexpectedAnswer
-from extcli.output.format import Format
+from extcli.output.format import Format, silence, writable
 from extcli.output.sanitize import compact, printable
 from extcli.reading import shapes, streams
 from extcli.reading.shapes import expected
@@ -240,28 +239,3 @@ def _render(renderable: RenderableType) -> None:
         # A terminal whose encoding lacks bars and dashes shows question marks. A file gets all, as from other formats.
         sys.stdout.reconfigure(encoding=None if sys.stdout.isatty() else "utf-8", errors="replace")
     Console(highlight=False, markup=False, emoji=False).print(renderable)
-
-
-def flush() -> None:
-    """Flush standard output. Raises `CliError` if it cannot be written."""
-    with writable():
-        sys.stdout.flush()
-
-
-@contextmanager
-def writable() -> Iterator[None]:
-    """Turn a full disk into `CliError`. A closed reader stays `BrokenPipeError`, which is not a failure."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        silence(sys.stdout)
-        raise CliError("cannot write the output", why=error.strerror or "") from None
-
-
-def silence(stream: Any) -> None:
-    """Discard the rest of a stream whose reader is gone, including the flush at exit."""
-    nothing = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nothing, stream.fileno())
-    os.close(nothing)

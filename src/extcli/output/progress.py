@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager, contextmanager
 from threading import Timer
 from typing import TYPE_CHECKING, Any
 
-from extcli.output.format import Format
-from extcli.output.printer import Output, View, flush
+from extcli.output.format import Format, flush
+from extcli.output.printer import Output, View
 from extcli.output.sanitize import compact
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from extcli.api.envelope import Message
 from extcli.api.failures import timed_out
 from extcli.api.websocket import WebSocketClient
 from extcli.errors import CliError, ExitCode, UsageError
-from extcli.output.printer import Output, flush, write_stderr
+from extcli.output.format import flush
+from extcli.output.printer import Output, write_stderr
 from extcli.output.sanitize import json_text
 
 HELP = """\

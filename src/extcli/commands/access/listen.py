@@ -36,7 +36,7 @@ def listen(
       extcli listen round hint --as viewer:U7 -o jsonl
       extcli listen round --count 1 --timeout 5s
     """
-    from extcli.output.printer import flush
+    from extcli.output.format import flush
     from extcli.output.sanitize import visible
     from extcli.realtime import views
     from extcli.realtime.listener import Listener

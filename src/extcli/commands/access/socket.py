@@ -216,7 +216,7 @@ def _connect(session: Session, no_auth: bool) -> None:
 
 
 def _follow(session: Session, count: int) -> None:
-    from extcli.output.printer import flush
+    from extcli.output.format import flush
 
     deadline = clock.elapsed() + session.resolver.timeout()
     for received in range(count):

@@ -93,7 +93,7 @@ def _logs(
 
 def _print_all(session: Session, items: Iterable[dict[str, Any]], count: int | None) -> int:
     """Print entries as they come, one flushed line each, at most `count`. Returns how many."""
-    from extcli.output.printer import flush
+    from extcli.output.format import flush
 
     output, shown, clients = session.output, 0, set[str]()
     as_json = output.format in (Format.JSON, Format.JSONL)
