@@ -32,7 +32,7 @@ from emulator.callers import Caller, Grant, Role
 from emulator.clock import Clock
 from emulator.config.extensions import Extension, Extensions
 from emulator.config.settings import Settings
-from emulator.errors import BadRequest, ServiceError, Unauthorized
+from emulator.errors import ServiceError, Unauthorized
 from emulator.hints import NO_HINTS, Hints
 from emulator.ids import token_id
 from emulator.parity.rules import (
@@ -48,7 +48,7 @@ from emulator.parity.rules import (
     UNREGISTERED,
     UNVERIFIED,
 )
-from emulator.parity.service import note
+from emulator.parity.service import Enforced, note
 
 PIN_USE, REFRESH_USE = "pin", "refresh"
 """Values of the claim `use`: a token that is invalid until its PIN is validated, and one for refreshing only."""
@@ -174,24 +174,19 @@ class Tokens:
 
     def check_receipt(self, client_id: str, receipt: str) -> None:
         """Raise `BadRequest` if a receipt has expired or has a bad signature. The sandbox accepts any receipt."""
-        if self._environment.verifies_tokens:
-            self._check_receipt(client_id, receipt)
-        elif self._extensions.current:
+        in_production = self._environment.verifies_tokens
+        if not in_production and not self._extensions.current:
+            return
+        with Enforced(RECEIPT, in_production=in_production):
             try:
-                self._check_receipt(client_id, receipt)
-            except BadRequest:
-                note(RECEIPT)
-
-    def _check_receipt(self, client_id: str, receipt: str) -> None:
-        try:
-            claims, secret = self._verified(client_id, receipt)
-            exp = check_exp(claims)
-        except Unauthorized as error:
-            raise refusals.unverified_receipt(problem=error.detail) from None
-        if not secret:
-            raise refusals.unverified_receipt(problem="not signed with a secret of this extension")
-        if exp + self._leeway <= self._clock.now():
-            raise refusals.expired_receipt()
+                claims, secret = self._verified(client_id, receipt)
+                exp = check_exp(claims)
+            except Unauthorized as error:
+                raise refusals.unverified_receipt(problem=error.detail) from None
+            if not secret:
+                raise refusals.unverified_receipt(problem="not signed with a secret of this extension")
+            if exp + self._leeway <= self._clock.now():
+                raise refusals.expired_receipt()
 
     def is_admitted(self, client_id: str, grant: Grant) -> bool:
         """Whether the secret behind these rights is still registered, and their link has not been ended."""

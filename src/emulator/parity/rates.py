@@ -8,7 +8,7 @@ from emulator.errors import TooManyRequests
 from emulator.limits.rate_limit import RateLimits
 from emulator.observability.request_context import current
 from emulator.parity.rules import CALLER_RATE, CLIENT_RATE, FREER_RATE, REGISTRATION, UNJUDGED, is_final
-from emulator.parity.service import is_reached, note
+from emulator.parity.service import Enforced, is_reached, note
 
 
 class ComparedRates(RateLimits):
@@ -50,17 +50,13 @@ class ComparedRates(RateLimits):
         if context is not None and context.production == REGISTRATION:
             self._count_failure(address)
         elif is_reached():
-            try:
+            with Enforced(CALLER_RATE):
                 self._there.check_address(address)
-            except TooManyRequests:
-                note(CALLER_RATE)
         super().check_address(address)
 
     def check_failures(self, address: str, *, one_more: bool = False) -> None:
-        try:
+        with Enforced(CALLER_RATE):
             self._there.check_failures(address, one_more=one_more)
-        except TooManyRequests:
-            note(CALLER_RATE)
         super().check_failures(address, one_more=one_more)
 
     def _compare_clients(self, caller: Caller) -> None:

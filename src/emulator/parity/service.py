@@ -7,7 +7,7 @@ from collections.abc import Collection
 from msgspec import Struct
 
 from emulator.clock import Clock
-from emulator.errors import MethodNotAllowed
+from emulator.errors import MethodNotAllowed, ServiceError
 from emulator.observability.request_context import RequestContext, current
 from emulator.parity.rules import ANSWERS, ENDPOINT, FOR_SANDBOX, UNJUDGED, is_final, rule_of, settled, verdict_of
 
@@ -75,6 +75,22 @@ def note(verdict: str) -> None:
     context = current.get()
     if context is not None and verdict and not is_final(context.production):
         context.production = verdict
+
+
+class Enforced:
+    """A block that production refuses with 4xx. In the sandbox, the refusal ends the block, and becomes the verdict."""
+
+    def __init__(self, verdict: str, *, in_production: bool = False) -> None:
+        self._verdict, self._in_production = verdict, in_production
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
+        if self._in_production or not isinstance(error, ServiceError) or error.status >= 500:
+            return False
+        note(self._verdict)
+        return True
 
 
 def withdraw() -> None:

@@ -19,12 +19,12 @@ from typing import Final
 from emulator.callers import Caller
 from emulator.clock import HOUR, MINUTE, Clock
 from emulator.config.environment import AnonymousLimits
-from emulator.errors import BadRequest, TooManyRequests
+from emulator.errors import BadRequest
 from emulator.features.pins.refusals import too_many_pins, too_many_wrong_pins
 from emulator.limits.connection_limit import network_of
 from emulator.limits.rate_limit import RateLimit, seconds_of
 from emulator.parity.rules import PIN_CHANNEL, PIN_GUESSES
-from emulator.parity.service import is_reached, note, noted
+from emulator.parity.service import Enforced, is_reached, noted
 
 ATTEMPTS_UNDER_ATTACK: Final = 5
 """Wrong PINs that one address has in an hour, once a client id has had too many."""
@@ -102,10 +102,8 @@ class ComparedAttempts(AttemptLimit):
 
     def count_request(self, address: str) -> None:
         if is_reached():
-            try:
+            with Enforced(PIN_GUESSES):
                 self._there.count_request(address)
-            except TooManyRequests:
-                note(PIN_GUESSES)
         super().count_request(address)
 
     @contextmanager
@@ -135,10 +133,8 @@ def _compared(attempt: AbstractContextManager[None]) -> Iterator[None]:
         yield
         return
     with suppress(_WrongThere), ExitStack() as stack:
-        try:
+        with Enforced(PIN_GUESSES):
             stack.enter_context(attempt)
-        except TooManyRequests:
-            note(PIN_GUESSES)
         yield
         if noted() == PIN_CHANNEL:
             raise _WrongThere("")

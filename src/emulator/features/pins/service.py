@@ -45,7 +45,7 @@ from emulator.ids import NewId, token_id
 from emulator.kinds import Kind, Measured, Shape, Subject
 from emulator.observability.audit import audit
 from emulator.parity.rules import PIN_CHANNEL
-from emulator.parity.service import note
+from emulator.parity.service import Enforced
 from emulator.realtime.publisher import Publisher
 from emulator.refusals import stopping
 
@@ -200,12 +200,13 @@ class Pins:
         """Exchange a PIN for an access and a refresh token. Raises `BadRequest` and `TooManyRequests`."""
         with self.attempt_limit.attempt(client_id, address):
             record = await self._live.find(client_id, pin)
-            if record is None or (not record.channel_id and self._settings.environment.verifies_tokens):
+            if record is None:
                 raise wrong_pin()
             if record.cap is not None and record.cap <= self._clock.now():  # the token that made it has expired
                 raise wrong_pin()
-            if not record.channel_id:
-                note(PIN_CHANNEL)
+            with Enforced(PIN_CHANNEL, in_production=self._settings.environment.verifies_tokens):
+                if not record.channel_id:
+                    raise wrong_pin()
         channel_id = record.channel_id
         if channel_id:
             link = await self._links.renew(client_id, channel_id, Grant(link=record.link), wrong_pin)

@@ -15,7 +15,6 @@ from emulator.changes import Change, Commits
 from emulator.clock import Clock
 from emulator.config.environment import Environment
 from emulator.engines.base import Documents, Key
-from emulator.errors import BadRequest
 from emulator.features.transactions.refusals import no_purchase
 from emulator.features.transactions.rules import (
     LIFETIME,
@@ -38,7 +37,7 @@ from emulator.features.transactions.rules import (
 from emulator.ids import token_id as new_id
 from emulator.kinds import Kind, Measured, Shape, Subject
 from emulator.parity.rules import OTHER_POSTER, RECEIPT
-from emulator.parity.service import note
+from emulator.parity.service import Enforced, note
 from emulator.realtime.publisher import Publisher
 from emulator.wire import json_codec
 from emulator.wire.refusals import wrong_shape
@@ -116,24 +115,16 @@ class Transactions:
     def _read(self, caller: Caller, body: TransactionBody, now: int) -> tuple[Receipt, Transaction]:
         """Return the receipt and its purchase. The sandbox takes what it cannot read from the body (ruling T6)."""
         own_id = new_id()
-        try:
+        with Enforced(RECEIPT, in_production=self._environment.verifies_tokens):
             receipt = receipt_of(body.transaction_receipt)
             return receipt, transaction_of(receipt, body, own_id=own_id, now=now)
-        except BadRequest:
-            if self._environment.verifies_tokens:
-                raise
-            note(RECEIPT)
         receipt = stated_receipt(body, own_id=own_id, user_id=caller.user_id or caller.opaque_id)
         return receipt, transaction_of(receipt, body, own_id=own_id, now=now)
 
     async def _check_buyer(self, receipt: Receipt, caller: Caller) -> None:
         """Raise `BadRequest` unless the caller is the buyer. The sandbox only notes it."""
-        try:
+        with Enforced(RECEIPT, in_production=self._environment.verifies_tokens):
             check_buyer(receipt, await self._users.names(caller))
-        except BadRequest:
-            if self._environment.verifies_tokens:
-                raise
-            note(RECEIPT)
 
     async def list_outstanding(self, caller: Caller, channel: str | None, sku: str) -> list[Transaction]:
         """Return up to 10 outstanding purchases of a product, or of all with `*`, oldest first."""
