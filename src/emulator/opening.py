@@ -20,8 +20,7 @@ from emulator.control.operation.metrics import Metrics
 from emulator.control.operation.service import RESET, Control
 from emulator.engines import file_of, open_medium
 from emulator.engines.base import Key
-from emulator.engines.engine import Medium
-from emulator.engines.upgrades import Upgrades
+from emulator.engines.engine import Medium, Upgrades
 from emulator.errors import EngineError
 from emulator.feature_list import FEATURES
 from emulator.features.pins.rules import ENDED

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from emulator.engines.base import NEVER, Expired, Key
-from emulator.engines.catalog import Thing
+from emulator.engines.base import NEVER, Expired, Key, Thing
 from emulator.engines.engine import Engine
 from engines.pool_shorthand import stocked
 from engines.shorthand import END, EVERYWHERE, NOW, ODD, LoopPasses, all_of, append, cast, key, write

@@ -12,7 +12,7 @@ from emulator.engines import open_engine
 from emulator.engines.base import CastRequest
 from emulator.engines.engine import Engine
 from emulator.engines.records import SpentRecord
-from emulator.engines.redis import connection
+from emulator.engines.redis import pipeline
 from emulator.errors import EngineError
 from engines.contract import EngineContract
 from engines.contract_dump import dumped
@@ -113,7 +113,7 @@ async def test_a_crowd_votes_while_its_slot_moves_and_each_vote_counts_once(
 async def test_operations_fail_in_time_and_change_nothing_while_a_slot_does_not_arrive(
     cluster: RedisCluster, name: str, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "TIMEOUT", 0.1)
+    monkeypatch.setattr(pipeline, "TIMEOUT", 0.1)
     await cast(engine, "U1", "a")
     await write(engine, b"1")
 

@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from emulator.engines import open_engine
-from emulator.engines.upgrades import Upgrades
+from emulator.engines.engine import Upgrades
 from emulator.errors import EngineError
 from engines.pool_shorthand import assign, draw, fill, source, stocked
 from engines.shorthand import NOW, append, cast, key, read, write

@@ -14,10 +14,8 @@ import pytest
 
 from emulator.engines import open_engine
 from emulator.engines.records import Record
-from emulator.engines.sqlite.files.backup import back_up
-from emulator.engines.sqlite.files.facts import described
-from emulator.engines.sqlite.files.restore import restore
-from emulator.engines.sqlite.files.verification import verify_file
+from emulator.engines.sqlite.files.backup import back_up, restore
+from emulator.engines.sqlite.files.verification import described, verify_file
 from engines.contract_dump import dumped, fill_all
 from engines.shorthand import Open
 

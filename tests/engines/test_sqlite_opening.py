@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from emulator.engines import open_engine
+from emulator.engines.engine import Upgrades
 from emulator.engines.sqlite import SqliteEngine, corruption
 from emulator.engines.sqlite.corruption import marker_path
 from emulator.engines.sqlite.files.copying import timestamp
-from emulator.engines.sqlite.files.facts import described
+from emulator.engines.sqlite.files.verification import described
 from emulator.engines.sqlite.schema import VERSION
-from emulator.engines.upgrades import Upgrades
 from emulator.errors import EngineError
 from engines.database_files import opened
 from engines.shorthand import cast

@@ -25,10 +25,9 @@ import emulator.engines.sqlite as sqlite
 import emulator.engines.sqlite.files as files
 from emulator.config.settings import Settings
 from emulator.engines import open_engine
-from emulator.engines.sqlite.files.backup import back_up
-from emulator.engines.sqlite.files.restore import restore
+from emulator.engines.engine import Upgrades
+from emulator.engines.sqlite.files.backup import back_up, restore
 from emulator.engines.sqlite.schema import create_or_raise
-from emulator.engines.upgrades import Upgrades
 from emulator.opening import open_app
 
 _FOLDER = str(Path(files.__file__).parent)

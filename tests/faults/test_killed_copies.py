@@ -13,8 +13,7 @@ import pytest
 from emulator.engines import open_engine
 from emulator.engines.base import NEVER, CastRequest, Key
 from emulator.engines.records import Record
-from emulator.engines.sqlite.files.backup import back_up
-from emulator.engines.sqlite.files.restore import restore
+from emulator.engines.sqlite.files.backup import back_up, restore
 from emulator.engines.sqlite.files.verification import verify_file
 from emulator.engines.sqlite.schema import VERSION
 from engines.aged_files import unpack

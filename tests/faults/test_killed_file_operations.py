@@ -15,9 +15,8 @@ import pytest
 
 from emulator.engines import open_engine
 from emulator.engines.base import NEVER, CastRequest, Key
-from emulator.engines.sqlite.files.facts import described
-from emulator.engines.sqlite.files.restore import restore
-from emulator.engines.sqlite.files.verification import verify_file
+from emulator.engines.sqlite.files.backup import restore
+from emulator.engines.sqlite.files.verification import described, verify_file
 from emulator.engines.sqlite.schema import VERSION
 from emulator.errors import EngineError
 from engines.aged_files import unpack

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from emulator.engines.base import NEVER, Entry, Key, Terms
-from emulator.engines.record_checks import RecordChecks
-from emulator.engines.records import BallotRecord, EntryRecord
+from emulator.engines.records import BallotRecord, EntryRecord, RecordChecks
 
 
 def test_more_casts_than_any_engine_counts_are_refused():

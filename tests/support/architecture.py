@@ -34,10 +34,8 @@ BASICS = {
     "stored",
     "wire",
     "engines.base",
-    "engines.catalog",
     "engines.pools",
     "engines.records",
-    "engines.record_checks",
 }
 """Modules of `emulator` that every part of a feature may import."""
 SERVICES = {"service", "attempt_limit", "grants", "json_stores", "links", "live_pins", "metrics", "page_events"}

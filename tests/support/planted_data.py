@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from emulator.callers import ANYONE
-from emulator.engines.sqlite.rewards.pool_cache import SpentItems
+from emulator.engines.sqlite.pool_cache import SpentItems
 from emulator.errors import BadRequest, NotFound
 from emulator.features.accumulation import service as accumulation
 from emulator.features.codes import http as codes_http

@@ -1,6 +1,6 @@
-"""Storage: the shapes of data (`base`, `pools`, `catalog`), the interfaces of a medium and of one namespace on it
-(`engine`), a dump of a namespace (`records`), and the engines. `sqlite/files` works on a file as a whole. Opens the
-medium that a data URL names.
+"""Storage: the shapes of data (`base`, `pools`), the interfaces of a medium and of one namespace on it (`engine`), a
+dump of a namespace (`records`), and the engines. `sqlite/files` works on a file as a whole. Opens the medium that a
+data URL names.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ import os
 import re
 from typing import Final
 
-from emulator.engines.engine import Engine, Medium
-from emulator.engines.upgrades import UPGRADES, Upgrades
+from emulator.engines.engine import UPGRADES, Engine, Medium, Upgrades
 
 _DRIVE: Final = re.compile(r"[A-Za-z]:[/\\]")
 _SHARE: Final = re.compile(r"(//|\\\\)[^/\\]+[/\\][^/\\]+[/\\]")
@@ -40,12 +39,12 @@ def open_medium(url: str, *, is_alone: bool = False, upgrades: Upgrades = UPGRAD
     scheme, separator, rest = url.partition("://")
     match scheme, separator:
         case "sqlite", "://":
-            from emulator.engines.sqlite.medium import SqliteMedium
+            from emulator.engines.sqlite import SqliteMedium
 
             file, awaits_disk = _file_and_sync(rest, url)
             return SqliteMedium(file, awaits_disk=awaits_disk, is_alone=is_alone, upgrades=upgrades)
         case "redis" | "rediss" | "valkey", "://":
-            from emulator.engines.redis.medium import RedisMedium
+            from emulator.engines.redis import RedisMedium
 
             return RedisMedium(url, upgrades=upgrades)
         case _:

@@ -1,4 +1,4 @@
-"""The shapes of data that every engine stores, and a relay of messages between processes.
+"""The shapes of data that every engine stores, a catalog of it, and a relay of messages between processes.
 
 Documents, ballots and logs are here; pools and rosters, which belong together, are in `engines/pools.py`, and the
 engine as a whole is in `engines/engine.py`.
@@ -293,4 +293,51 @@ class Relay(Protocol):
         """Send a message to all listeners. Those in this process have it when this returns, others soon after.
 
         Messages are not stored: a later listener does not get it.
+        """
+
+
+class Thing(NamedTuple):
+    """A document or a pool."""
+
+    key: Key
+    expires_at: int
+    size: int
+    """The bytes of a document; 0 for a pool."""
+
+
+class Catalog(Protocol):
+    """Finds live documents, ballots, logs and pools over all owners and channels, without reading their content.
+
+    For the control API and the dashboard only. Things that never expire are left out: they are the service's own
+    records, such as those of users, and there may be millions. The data may change between two steps of one operation.
+    """
+
+    async def count(self, kinds: Sequence[str], *, now: int, most: int) -> dict[str, int]:
+        """Count the things of each kind, up to `most` of one kind."""
+
+    async def owners(self, kind: str, *, now: int, limit: int, after: str = "") -> list[str]:
+        """Return up to `limit` owners that have a ballot or a log of this kind, in order, after `after`."""
+
+    async def things(
+        self,
+        kinds: Sequence[str],
+        *,
+        now: int,
+        limit: int,
+        owner: str | None = None,
+        channel: str | None = None,
+        matching: str = "",
+        after: Key | None = None,
+    ) -> list[Thing]:
+        """Return up to `limit` documents and pools of these kinds, in the order of their keys, after `after`.
+
+        The order is kind, owner, name, channel, user. `owner` and `channel` limit the result to one; `matching` to
+        those whose name, channel or user contains that text.
+        """
+
+    def upcoming(self, *, now: int) -> AsyncIterator[Sequence[Expired]]:
+        """Iterate over pages of the coming expiries, soonest first; a log appears once, with its next entry to expire.
+
+        Pages are bounded, and the event loop runs between them. The iteration may end early if there are many thousand
+        entries of logs.
         """

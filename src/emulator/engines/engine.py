@@ -1,13 +1,12 @@
-"""The protocol of an engine: every shape of data on one medium, and the relay between processes."""
+"""The interfaces of an engine, which has every shape of data of one namespace, and of a medium of many namespaces."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
-from emulator.engines.base import Ballots, Documents, Expired, Logs, Relay
-from emulator.engines.catalog import Catalog
+from emulator.engines.base import Ballots, Catalog, Documents, Expired, Logs, Relay
 from emulator.engines.pools import Pools, Rosters
 from emulator.engines.records import Record
 
@@ -123,3 +122,22 @@ class Medium(Protocol):
 
     async def size(self, namespace: str) -> int:
         """Return what `Engine.size` does for a namespace that need not be open. In memory, a closed one has nothing."""
+
+
+class Upgrades(NamedTuple):
+    """Whether an engine may raise the format of data when it opens, and when that is."""
+
+    allowed: bool = True
+    """If false, opening data of an older format raises `EngineError`."""
+    now: int = 0
+    """Unix ms, for the name of the backup that is made before."""
+    ended: str = ""
+    """What of earlier versions this version does not read, for the line of the log about the upgrade."""
+
+    @property
+    def note(self) -> str:
+        """The end of that line."""
+        return f"; {self.ended}" if self.ended else ""
+
+
+UPGRADES = Upgrades()

@@ -8,16 +8,16 @@ A dump is in this order, so two dumps of equal data are equal:
    (choices, entries, items) has one order for all channels: the group is the key without the channel. Members and spent
    items are grouped by the key without the name.
 
-Times are Unix ms. Only what is alive is dumped. `record_checks.py` checks the order.
+Times are Unix ms. Only what is alive is dumped. `RecordChecks` checks the order.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from typing import Final, NamedTuple, get_args
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, get_args
 
-from emulator.engines.base import Entry, Key, Terms
+from emulator.engines.base import NEVER, Entry, Key, Terms
 
 ITEMS_PER_RECORD: Final = 100
 """Items of a list in one record. The last record of a list may have fewer, as may others if items are drawn during a
@@ -147,3 +147,138 @@ RANK: Final[Mapping[type[Record], int]] = {each: rank for rank, each in enumerat
 def digest_of(item: str) -> bytes:
     """Return 16 bytes that identify an item of a list."""
     return hashlib.blake2b(item.encode(), digest_size=16).digest()
+
+
+_CONTENT_OF: Final[dict[type, tuple[type, str]]] = {
+    ChoiceRecord: (BallotRecord, "ballot"),
+    EntryRecord: (BallotRecord, "ballot"),
+    ListItemsRecord: (ListRecord, "list"),
+    MemberRecord: (RosterRecord, "roster"),
+}
+_DIGEST_SIZE: Final = 32
+_COUNT_END: Final = 1 << 53
+
+
+async def checked(pages: AsyncIterator[Sequence[Record]]) -> AsyncIterator[Sequence[Record]]:
+    """Iterate over the pages of a dump. Raises `ValueError` as `RecordChecks.check` does."""
+    checks = RecordChecks()
+    async for page in pages:
+        for record in page:
+            checks.check(record)
+        yield page
+
+
+class RecordChecks:
+    """Checks the records of one dump, one after the other."""
+
+    def __init__(self) -> None:
+        self._rank = 0
+        self._position: tuple[Any, ...] = ()
+        self._known: dict[type, set[Key]] = {BallotRecord: set(), ListRecord: set(), RosterRecord: set()}
+        self._pools: dict[Key, int] = {}
+        self._times = 0
+        """The casts so far. No choice can have more, and no engine counts beyond `_COUNT_END`."""
+        self._unused: set[Key] = set()
+        """The lists that no pool uses yet."""
+
+    def check(self, record: Record) -> None:
+        """Raise `ValueError` if this record cannot follow the ones before it, or has a value that no engine stores."""
+        _check_values(record)
+        kind = type(record)
+        rank = RANK[kind]
+        if rank < self._rank:
+            raise ValueError(f"a {kind.__name__} must come before every {TYPES[self._rank].__name__}")
+        position = _position(record)
+        if rank > self._rank:
+            self._rank = rank
+        elif position < self._position:
+            raise ValueError(f"{kind.__name__}: not in order; it must come before the record in front of it")
+        elif position == self._position and kind in _UNIQUE:
+            raise ValueError(f"{kind.__name__}: repeats the record in front of it")
+        self._position = position
+        self._check_references(record)
+        if isinstance(record, EntryRecord):
+            self._times += record.entry.times
+            if self._times >= _COUNT_END:
+                raise ValueError(f"EntryRecord: times: all together must be below {_COUNT_END}")
+
+    def _check_references(self, record: Record) -> None:
+        key = record[0]
+        if needed := _CONTENT_OF.get(type(record)):
+            if key not in self._known[needed[0]]:
+                raise ValueError(f"{type(record).__name__}: there is no {needed[1]} with this key")
+        elif isinstance(record, PoolRecord):
+            self._check_pool(record)
+        elif isinstance(record, HandedRecord):
+            if not 1 <= record.number <= self._pools.get(key, 0):
+                raise ValueError("HandedRecord: there is no pool with this key and number")
+        elif type(record) in self._known:
+            self._known[type(record)].add(key)
+            if isinstance(record, ListRecord):
+                self._unused.add(key)
+
+    def _check_pool(self, record: PoolRecord) -> None:
+        if record.number != self._pools.get(record.key, 0) + 1:
+            raise ValueError("PoolRecord: number: the pools of a key are numbered 1, 2, 3…")
+        self._pools[record.key] = record.number
+        if record.source is None:
+            return
+        if record.source not in self._unused:
+            raise ValueError("PoolRecord: source: there is no such list, or another pool uses it")
+        self._unused.remove(record.source)
+
+
+_UNIQUE: Final = frozenset(TYPES) - {EntryRecord, ItemRecord, ListItemsRecord, HandedRecord, ChoiceRecord}
+"""The types of which no two records may have the same position."""
+
+
+def _position(record: Record) -> tuple[Any, ...]:
+    """Return what orders the records of this type, as far as the records alone show it."""
+    kind, owner, name, channel, user = record[0]
+    if isinstance(record, ChoiceRecord | EntryRecord | ItemRecord):
+        return kind, owner, name, user
+    if isinstance(record, MemberRecord):
+        return kind, owner, channel, user, name, record.member
+    if isinstance(record, SpentRecord):
+        return kind, owner, channel, user, record.digest
+    if isinstance(record, PoolRecord):
+        return (*record.key, record.number)
+    if isinstance(record, HandedRecord):
+        return (*record.pool, record.number, record.user)
+    return record[0]
+
+
+def _check_values(record: Record) -> None:
+    for name, value in zip(record._fields, record, strict=True):
+        if isinstance(value, str | int | tuple):
+            _check_value(name, value)
+    if isinstance(record, SpentRecord):
+        if len(record.digest) != _DIGEST_SIZE or record.digest != record.digest.lower() or record.family.name:
+            raise ValueError(f"SpentRecord: the digest must be {_DIGEST_SIZE} lower-case hex digits, the name empty")
+        bytes.fromhex(record.digest)
+    elif isinstance(record, ListItemsRecord):
+        if not record.items or any("\0" in item for item in record.items):
+            raise ValueError("ListItemsRecord: items: must not be empty, and no item may contain NUL")
+    elif isinstance(record, EntryRecord) and not 1 <= record.entry.times < _COUNT_END:
+        raise ValueError("EntryRecord: times: must be 1 or more")
+
+
+def _check_value(name: str, value: str | int | Sequence[Any]) -> None:
+    """Raise `ValueError` for text that is not Unicode, numbers that are out of range, and keys of all channels."""
+    if isinstance(value, str):
+        value.encode()  # `UnicodeEncodeError` is a `ValueError`
+    elif isinstance(value, int):
+        if not 0 <= value <= NEVER:
+            raise ValueError(f"{name}: must be 0 to {NEVER}")
+    elif isinstance(value, Key):
+        if value.channel is None:
+            raise ValueError(f"{name}: a record belongs to one channel")
+        "".join([part or "" for part in value]).encode()
+    elif isinstance(value, Entry):
+        (value.voter + value.choice).encode()
+        _check_value("cast_at", value.cast_at)
+    elif value and isinstance(value[0], str):
+        "".join(value).encode()
+    else:
+        for each in value:
+            _check_value(name, each)

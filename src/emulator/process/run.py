@@ -22,8 +22,7 @@ from emulator.clock import Clock, system_now
 from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
 from emulator.engines import open_engine
-from emulator.engines.engine import Engine
-from emulator.engines.upgrades import Upgrades
+from emulator.engines.engine import Engine, Upgrades
 from emulator.errors import ConfigurationError, EngineError
 from emulator.http.middleware import AccessLog, Application
 from emulator.opening import medium_of, open_app, open_service

@@ -24,8 +24,7 @@ from emulator.control.contents.rules import (
     digest_of,
     latest_change,
 )
-from emulator.engines.base import NEVER, Key, ListedBallot
-from emulator.engines.catalog import Thing
+from emulator.engines.base import NEVER, Key, ListedBallot, Thing
 from emulator.engines.engine import Engine
 from emulator.kinds import Kind, Shape
 from emulator.limits.id_quota import is_quota_record

@@ -132,7 +132,7 @@ class Snapshots:
         """Keep a snapshot in a temporary file, and check every line on the way."""
         from emulator.control.snapshots.codec import type_name
         from emulator.control.snapshots.reader import SnapshotReader
-        from emulator.engines.record_checks import RecordChecks
+        from emulator.engines.records import RecordChecks
 
         reader, checks, counts = SnapshotReader(), RecordChecks(), Counter[str]()
         with _temporary_file() as file:

@@ -1,34 +1,42 @@
-"""The engine on Redis 6.2 or later, alone or a cluster, or on a compatible server such as Valkey.
+"""Data on Redis 6.2 or later, alone or a cluster, or on a compatible server such as Valkey.
 
-Each shape has its own module, and each operation is one call of a script in `lua/`.
+Each shape has its own module, and each operation is one call of a script in `lua/`. The engine of each namespace has
+connections of its own, to the node that has the namespace.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import Self
+from typing import Final, Self
 
-from emulator.engines.base import Ballots, Documents, Expired, Logs, Relay
-from emulator.engines.catalog import Catalog
-from emulator.engines.engine import Engine
+from redis.exceptions import ResponseError
+
+from emulator.engines.base import Ballots, Catalog, Documents, Expired, Logs, Relay
+from emulator.engines.engine import UPGRADES, Engine, Upgrades
 from emulator.engines.pools import Pools, Rosters
 from emulator.engines.records import Record
 from emulator.engines.redis.ballots import RedisBallots
 from emulator.engines.redis.catalog import RedisCatalog
-from emulator.engines.redis.connection import DUMP
 from emulator.engines.redis.documents import RedisDocuments
-from emulator.engines.redis.keys import namespace_key
+from emulator.engines.redis.dump import Dump
+from emulator.engines.redis.keys import namespace_key, parse_namespace
+from emulator.engines.redis.load import Load
 from emulator.engines.redis.logs import RedisLogs
-from emulator.engines.redis.nodes import Nodes, connection_factory, location_of
-from emulator.engines.redis.pipeline import Pipeline
+from emulator.engines.redis.nodes import (
+    LIST_NODES,
+    Address,
+    Nodes,
+    connection_factory,
+    engine_errors,
+    exchange,
+    location_of,
+)
+from emulator.engines.redis.pipeline import DUMP, Pipeline
 from emulator.engines.redis.pools import RedisPools, RedisRosters
 from emulator.engines.redis.purge import Purge
-from emulator.engines.redis.records.dump import Dump
-from emulator.engines.redis.records.load import Load
 from emulator.engines.redis.relay import RedisRelay
 from emulator.engines.redis.upgrade import FORMAT, upgrade
-from emulator.engines.upgrades import UPGRADES, Upgrades
 from emulator.errors import EngineError
 
 
@@ -148,3 +156,60 @@ def _warnings(info: Mapping[bytes, bytes]) -> Iterator[str]:
         yield "Redis evicts data when its memory is full: set its maxmemory-policy to noeviction"
     if info.get(b"aof_enabled") == b"0":
         yield "Redis writes no append-only file, so a crash loses data: set its appendonly to yes"
+
+
+_PATTERN: Final = b"{emulator|*}:*:ends"
+_KEYS_AT_ONCE: Final = b"5000"
+
+
+class RedisMedium:
+    """`url` begins with `redis://`, `rediss://` or `valkey://`. Raises `ValueError` if it is invalid."""
+
+    def __init__(self, url: str, *, upgrades: Upgrades = UPGRADES) -> None:
+        self._url, self._upgrades = url, upgrades
+        self._nodes = Nodes(connection_factory(url), namespace_key(""))
+
+    def engine(self, namespace: str) -> RedisEngine:
+        return RedisEngine(self._url, namespace=namespace, upgrades=self._upgrades)
+
+    async def namespaces(self) -> list[str]:
+        """Looks at all keys of all nodes, some thousand at a time."""
+        with engine_errors():
+            found: set[str] = set()
+            for address in await self._addresses():
+                found |= await self._namespaces_on(address)
+            return sorted(found)
+
+    async def size(self, namespace: str) -> int:
+        async with self.engine(namespace) as engine:
+            return await engine.size()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None: ...
+
+    async def _addresses(self) -> list[Address]:
+        """Return the nodes that have keys: the primaries of a cluster, or the one server."""
+        connection = await self._nodes.connect()
+        try:
+            (listing,) = await exchange(connection, [LIST_NODES])
+        finally:
+            await connection.disconnect(nowait=True)
+        return [self._nodes.owner] if isinstance(listing, ResponseError) else self._nodes.primaries(listing)
+
+    async def _namespaces_on(self, address: Address) -> set[str]:
+        found = set()
+        connection = await self._nodes.connect_to(address)
+        try:
+            cursor = b"0"
+            while True:
+                (reply,) = await exchange(connection, [(b"SCAN", cursor, b"MATCH", _PATTERN, b"COUNT", _KEYS_AT_ONCE)])
+                if isinstance(reply, ResponseError):
+                    raise reply
+                cursor, keys = reply
+                found |= {name for key in keys if (name := parse_namespace(key)) is not None}
+                if cursor == b"0":
+                    return found
+        finally:
+            await connection.disconnect(nowait=True)

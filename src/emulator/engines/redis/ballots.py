@@ -15,10 +15,9 @@ import msgspec
 
 from emulator.bounded_cache import BoundedCache
 from emulator.engines.base import EMPTY_TALLY, Cast, CastRequest, Entry, Key, ListedBallot, Tally, Terms
-from emulator.engines.redis.connection import BALLOTS, ENTRIES
 from emulator.engines.redis.keys import channel_last, channel_last_prefix, expiry_arg, now_arg, parse_channel_last
 from emulator.engines.redis.nodes import Reply
-from emulator.engines.redis.pipeline import Pipeline
+from emulator.engines.redis.pipeline import BALLOTS, ENTRIES, Pipeline
 from emulator.engines.redis.reading import Position, listing, merged
 from emulator.errors import EngineError
 

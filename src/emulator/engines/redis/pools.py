@@ -8,8 +8,7 @@ from typing import Final
 from emulator.bounded_cache import BoundedCache
 from emulator.engines.base import Key
 from emulator.engines.pools import Assignment, Count, Drawn, Holding, Limit, Stock
-from emulator.engines.redis.connection import POOLS, ROSTERS
-from emulator.engines.redis.key_locks import KeyLocks, attempts
+from emulator.engines.redis.documents import KeyLocks, attempts
 from emulator.engines.redis.keys import (
     expiry_arg,
     name_last,
@@ -19,8 +18,8 @@ from emulator.engines.redis.keys import (
     parse_user_last,
     user_last,
 )
-from emulator.engines.redis.pipeline import Pipeline
-from emulator.engines.redis.records.load import resolve_spent
+from emulator.engines.redis.load import resolve_spent
+from emulator.engines.redis.pipeline import POOLS, ROSTERS, Pipeline
 
 MAX_SKIPPED = 500
 """Items that one script call skips."""

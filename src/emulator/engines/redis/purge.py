@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from emulator.engines.base import Expired, Key
-from emulator.engines.redis.connection import PURGE
 from emulator.engines.redis.keys import escaped, now_arg, parse_thing
 from emulator.engines.redis.nodes import Nodes
-from emulator.engines.redis.pipeline import Pipeline
+from emulator.engines.redis.pipeline import PURGE, Pipeline
 
 STEP = 250
 """Things handled in one step."""

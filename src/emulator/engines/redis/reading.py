@@ -9,10 +9,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
 from emulator.engines.base import Key
-from emulator.engines.redis.connection import Script
 from emulator.engines.redis.keys import listed_group, listed_range, now_arg, parse_place
 from emulator.engines.redis.nodes import Reply
-from emulator.engines.redis.pipeline import Pipeline
+from emulator.engines.redis.pipeline import Pipeline, Script
 
 PAGE = 500
 """Rows in a page, which Redis reads in well below a millisecond."""

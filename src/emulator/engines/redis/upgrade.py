@@ -6,10 +6,9 @@ import logging
 from importlib.metadata import version
 from typing import Final
 
-from emulator.engines.redis.connection import POOLS, PURGE
+from emulator.engines.engine import Upgrades
 from emulator.engines.redis.keys import name_last_prefix, parse_user_last
-from emulator.engines.redis.pipeline import Pipeline
-from emulator.engines.upgrades import Upgrades
+from emulator.engines.redis.pipeline import POOLS, PURGE, Pipeline
 from emulator.errors import EngineError
 
 FORMAT: Final = 3

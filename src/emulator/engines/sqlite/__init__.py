@@ -1,4 +1,4 @@
-"""The engine of one namespace on SQLite. Each shape has its own module."""
+"""Data on SQLite: the engine of one namespace, and the medium of all. Each shape has its own module."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from functools import partial
 from typing import Self
 
-from emulator.engines.base import Ballots, Documents, Expired, Logs, Relay
-from emulator.engines.catalog import Catalog
-from emulator.engines.engine import Engine
+from emulator.engines.base import Ballots, Catalog, Documents, Expired, Logs, Relay
+from emulator.engines.engine import UPGRADES, Engine, Upgrades
 from emulator.engines.pools import Pools, Rosters
 from emulator.engines.records import Record
 from emulator.engines.sqlite.ballot_cache import BallotCache
@@ -18,17 +17,16 @@ from emulator.engines.sqlite.catalog import SqliteCatalog
 from emulator.engines.sqlite.connection import check_space, permission_warnings
 from emulator.engines.sqlite.database import Database
 from emulator.engines.sqlite.documents import SqliteDocuments
-from emulator.engines.sqlite.files.service_lock import service_lock
+from emulator.engines.sqlite.dump import Dump
+from emulator.engines.sqlite.files.locks import service_lock
 from emulator.engines.sqlite.group_commit import WriteCache
+from emulator.engines.sqlite.load import Load
 from emulator.engines.sqlite.logs import SqliteLogs
-from emulator.engines.sqlite.namespace_ids import NamespaceIds
+from emulator.engines.sqlite.namespace_ids import HIDDEN, NamespaceIds, size_of
+from emulator.engines.sqlite.pool_cache import Lists, PoolCache, SpentItems
+from emulator.engines.sqlite.pools import SqlitePools, SqliteRosters
 from emulator.engines.sqlite.purge import Purge
-from emulator.engines.sqlite.records.dump import Dump
-from emulator.engines.sqlite.records.load import Load
 from emulator.engines.sqlite.relay import SqliteRelay
-from emulator.engines.sqlite.rewards.pool_cache import Lists, PoolCache, SpentItems
-from emulator.engines.sqlite.rewards.pools import SqlitePools
-from emulator.engines.sqlite.rewards.rosters import SqliteRosters
 from emulator.engines.sqlite.schema import VERSION
 
 
@@ -173,3 +171,48 @@ def _forget(caches: Sequence[WriteCache]) -> None:
         cache.flush()
     for cache in caches:
         cache.forget_read()
+
+
+_NAMES = f"SELECT namespace FROM spaces WHERE instr(namespace, '{HIDDEN}') = 0 ORDER BY namespace"
+
+
+class SqliteMedium:
+    """`path`, `awaits_disk` and `is_alone` are those of `Database`."""
+
+    def __init__(
+        self, path: str | None, *, awaits_disk: bool = False, is_alone: bool = False, upgrades: Upgrades = UPGRADES
+    ) -> None:
+        self._path, self._awaits_disk, self._is_alone, self._upgrades = path, awaits_disk, is_alone, upgrades
+        self._file = None if path is None else self._database()
+        self._stack = AsyncExitStack()
+
+    def engine(self, namespace: str) -> SqliteEngine:
+        return SqliteEngine(self._file or self._database(), namespace)
+
+    async def namespaces(self) -> list[str]:
+        if self._file is None:
+            return []
+        return await self._file.group_commit.read(self._names, self._file)
+
+    async def size(self, namespace: str) -> int:
+        if self._file is None:
+            return 0
+        return await self._file.group_commit.read(self._size, self._file, namespace)
+
+    async def __aenter__(self) -> Self:
+        if self._file is not None:
+            await self._stack.enter_async_context(self._file.opened())
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self._stack.aclose()
+
+    def _database(self) -> Database:
+        return Database(self._path, awaits_disk=self._awaits_disk, is_alone=self._is_alone, upgrades=self._upgrades)
+
+    def _names(self, file: Database) -> list[str]:
+        return [name for (name,) in file.group_commit.connection.execute(_NAMES)]
+
+    def _size(self, file: Database, namespace: str) -> int:
+        connection = file.group_commit.connection
+        return size_of(connection, NamespaceIds(file.group_commit, file.numbers, namespace).stored_in(connection))

@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import Any, Final
 
-from emulator.engines.base import NEVER, Expired, Key
-from emulator.engines.catalog import Thing
+from emulator.engines.base import NEVER, Expired, Key, Thing
 from emulator.engines.sqlite.ballot_cache import BallotCache
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.merge import PAGE

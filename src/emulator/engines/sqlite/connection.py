@@ -12,9 +12,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from emulator.engines.sqlite.files.upgrade import BeingRaised, prepare
-from emulator.engines.sqlite.schema import UnusableDatabase, set_options
-from emulator.engines.upgrades import UPGRADES, Upgrades
+from emulator.engines.engine import UPGRADES, Upgrades
+from emulator.engines.sqlite.schema import BeingRaised, UnusableDatabase, prepare, set_options
 from emulator.errors import EngineError
 
 # Another writer in this process is done after one pass of the event loop; one in another process may take about 5 s.

@@ -11,11 +11,11 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
+from emulator.engines.engine import Upgrades
 from emulator.engines.sqlite.connection import connect
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.namespace_ids import Numbers
 from emulator.engines.sqlite.relay import Messages
-from emulator.engines.upgrades import Upgrades
 from emulator.errors import EngineError
 
 INTERVAL = 0.25

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequen
 from contextlib import asynccontextmanager, suppress
 from typing import Any, ParamSpec, Protocol, TypeVar
 
+from emulator.engines.engine import UPGRADES, Upgrades
 from emulator.engines.sqlite.connection import PAUSES, connect, describe, is_busy
 from emulator.engines.sqlite.corruption import Corruption, FileWatch, examine
-from emulator.engines.upgrades import UPGRADES, Upgrades
 from emulator.errors import EngineError
 
 Params = ParamSpec("Params")

@@ -10,7 +10,7 @@ from emulator.engines.sqlite.ballot_cache import BallotCache
 from emulator.engines.sqlite.documents import SqliteDocuments
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, NamespaceIds
-from emulator.engines.sqlite.rewards.pool_cache import PoolCache
+from emulator.engines.sqlite.pool_cache import PoolCache
 from emulator.engines.sqlite.table_list import (
     BALLOTS,
     CHUNKS,

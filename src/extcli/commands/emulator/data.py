@@ -167,7 +167,7 @@ def restore(session: Session, file: Backup, data: Url = None) -> None:
     """
     with _engine_errors():
         from emulator.config.environment import PRODUCTION, SANDBOX
-        from emulator.engines.sqlite.files.restore import restore as replace
+        from emulator.engines.sqlite.files.backup import restore as replace
 
         path = _file_of(data, "restore", "`extcli snapshot load FILE` loads a snapshot into a running service")
         names = (SANDBOX.name, PRODUCTION.name)
@@ -197,7 +197,7 @@ def info(
     """
     with _engine_errors():
         from emulator.engines.sqlite.files.backup import latest_backup
-        from emulator.engines.sqlite.files.facts import described
+        from emulator.engines.sqlite.files.verification import described
 
         path = _path(file) if file is not None else _file_of(data, "describe", "`extcli contents` lists what it holds")
         facts = described(path)
@@ -215,7 +215,7 @@ def forget_key(session: Session, data: Url = None) -> None:
     with _engine_errors():
         from emulator.auth.signing_key import KIND
         from emulator.config.environment import PRODUCTION, SANDBOX
-        from emulator.engines.sqlite.files.restore import forget
+        from emulator.engines.sqlite.files.backup import forget
 
         path = _file_of(data, "change", "`extcli reset` deletes all data of a sandbox")
         count = forget(path, KIND, environments=(SANDBOX.name, PRODUCTION.name))

@@ -33,7 +33,6 @@ from emulator.engines.records import (
     SpentRecord,
     digest_of,
 )
-from emulator.engines.redis.connection import DUMP
 from emulator.engines.redis.keys import (
     escaped,
     parse_channel_last,
@@ -43,7 +42,7 @@ from emulator.engines.redis.keys import (
     parse_user_last,
 )
 from emulator.engines.redis.nodes import Nodes, Reply
-from emulator.engines.redis.pipeline import Pipeline
+from emulator.engines.redis.pipeline import DUMP, Pipeline
 from emulator.errors import EngineError
 
 PAGE: Final = 500

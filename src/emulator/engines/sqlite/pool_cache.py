@@ -115,7 +115,7 @@ def packed(items: Sequence[str]) -> list[tuple[int, bytes]]:
 MAX_POOLS = 256
 
 _LOAD = f"SELECT id, root, expires_at, list, note, position, handed FROM pools WHERE {BY_KEY} AND closed = 0"
-ROOT = f"SELECT root FROM pools WHERE {BY_KEY} LIMIT 1"
+ROOT_OF_POOLS = f"SELECT root FROM pools WHERE {BY_KEY} LIMIT 1"
 _ASSIGN = "UPDATE pools SET list = ?, position = ?, note = ?, expires_at = ? WHERE id = ?"
 _ADVANCE = "UPDATE pools SET position = ?, handed = ? WHERE id = ?"
 _CLOSE = "UPDATE pools SET closed = 1, list = 0 WHERE id = ?"
@@ -160,7 +160,7 @@ class PoolCache(Tables):
         family = self._spent.family(key)
         params = self._namespace.params(key)
         id = self._namespace.next_number()
-        row = self._group_commit.connection.execute(ROOT, params).fetchone()
+        row = self._group_commit.connection.execute(ROOT_OF_POOLS, params).fetchone()
         (root,) = row or (id,)
         self._group_commit.connection.execute(POOLS.insert, (id, root, *params, expires_at, False, list_id, note))
         self._pools[key] = pool = CachedPool(id, family, root, expires_at, list_id, note)

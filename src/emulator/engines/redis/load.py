@@ -11,7 +11,6 @@ from contextlib import suppress
 from typing import Any, Final
 
 from emulator.engines.base import Key
-from emulator.engines.record_checks import checked
 from emulator.engines.records import (
     BallotRecord,
     ChoiceRecord,
@@ -26,11 +25,11 @@ from emulator.engines.records import (
     Record,
     RosterRecord,
     SpentRecord,
+    checked,
     digest_of,
 )
-from emulator.engines.redis.connection import LOAD
 from emulator.engines.redis.keys import channel_last, expiry_arg, name_last, name_last_prefix, user_last
-from emulator.engines.redis.pipeline import Pipeline
+from emulator.engines.redis.pipeline import LOAD, Pipeline
 from emulator.errors import EngineError
 
 STEP: Final = 250

@@ -15,14 +15,13 @@ from typing import Any, Final
 
 from emulator.engines import records as types
 from emulator.engines.base import NEVER, Key
-from emulator.engines.record_checks import checked
-from emulator.engines.records import Record
+from emulator.engines.records import Record, checked
 from emulator.engines.sqlite import table_list as tables
 from emulator.engines.sqlite.ballot_cache import ADD_COUNT
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds, Tables
-from emulator.engines.sqlite.rewards.pool_cache import SPEND, USE_LIST, SpentItems, packed
-from emulator.engines.sqlite.rewards.rosters import ADD_MEMBER, ROOT
+from emulator.engines.sqlite.pool_cache import SPEND, USE_LIST, SpentItems, packed
+from emulator.engines.sqlite.pools import ADD_MEMBER, ROOT_OF_ROSTERS
 from emulator.engines.sqlite.table_list import Table
 from emulator.errors import EngineError
 
@@ -221,7 +220,7 @@ class RecordRows:
             id, shared = self._next_number(), key._replace(name="")
             if shared not in self._roots:
                 params = (self._space, key.kind, key.owner, key.user, key.channel)
-                row = self._group_commit.connection.execute(ROOT, params).fetchone()
+                row = self._group_commit.connection.execute(ROOT_OF_ROSTERS, params).fetchone()
                 self._roots[shared] = row[0] if row else id
             self._rosters[key] = id, self._roots[shared]
             yield *self._rosters[key], *self._keyed(key), expires_at

@@ -1,1 +1,0 @@
-"""Everything in a namespace as records: reading and writing it."""

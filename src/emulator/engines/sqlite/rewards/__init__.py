@@ -1,1 +1,0 @@
-"""Pools, the lists that they hand out from, and rosters, on SQLite."""
