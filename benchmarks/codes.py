@@ -9,7 +9,6 @@ meanwhile. `pause` is the longest time that a small request had to wait. `rows` 
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import sqlite3
 import statistics
@@ -18,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,10 +27,11 @@ from typing import Any
 import msgspec
 import uvloop
 from audience import ballots, headers
-from common import Address, argument, pin_to_core, start_server
+from common import Address, Started, argument, memory, pin_to_core, processor_time, reset_peak, start_server
 from large_poll import fill
 from load import Measured, load, request
 from report import Row, ratios
+from rounds import laboratory
 
 SETS = 10
 SENDER = """
@@ -104,18 +104,6 @@ def spend(file: Path, codes: int, length: int, sets: int) -> None:
     connection.close()
 
 
-def processor_time(process: int) -> float:
-    """Return the seconds of processor time that a process has used."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def peak_memory(process: int) -> int:
-    """Return the peak memory of a process in bytes."""
-    lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
-
-
 async def longest_pause(address: Address, done: asyncio.Event) -> float:
     """Send the smallest request repeatedly; return the longest wait in seconds."""
     reader, writer = await asyncio.open_connection(*address)
@@ -130,26 +118,31 @@ async def longest_pause(address: Address, done: asyncio.Event) -> float:
     return longest
 
 
-async def measure_during(
-    address: Address, votes: list[bytes], work: Callable[[], Awaitable[Any]]
-) -> tuple[float, float, list[Measured], Any]:
-    """Run `work` while eight connections vote; return its seconds, the longest pause, the votes, and its result."""
+async def report_step(name: str, server: Started, votes: list[bytes], work: Callable[[], Awaitable[Any]]) -> Any:
+    """Run `work` while eight connections vote; print what it took, and return its result."""
     done = asyncio.Event()
-
-    async def vote() -> AsyncIterator[Measured]:
-        while not done.is_set():
-            yield await load(*address, votes, connections=8, seconds=1)
+    idle, used = reset_peak(server.process), processor_time(server.process)
 
     async def voting() -> list[Measured]:
-        return [each async for each in vote()]
+        found = []
+        while not done.is_set():
+            found.append(await load([server.address], votes, connections=8, seconds=1))
+        return found
 
-    others = asyncio.gather(voting(), longest_pause(address, done))
+    others = asyncio.gather(voting(), longest_pause(server.address, done))
     started = time.perf_counter()
     result = await work()
     elapsed = time.perf_counter() - started
     done.set()
     measured, pause = await others
-    return elapsed, pause, measured, result
+    used = processor_time(server.process) - used
+    print(
+        f"{name:20} {elapsed:7.2f} s   cpu with votes {used:6.2f} s   "
+        f"+{(memory(server.process, 'VmHWM') - idle) / 2**20:4.0f} MiB peak   "
+        f"votes p99 {max(each.p99 for each in measured) * 1e3:5.1f} ms   pause {pause * 1e3:5.1f} ms   "
+        f"failed {sum(each.failed for each in measured)}"
+    )
+    return result
 
 
 @dataclass
@@ -176,17 +169,17 @@ async def upload_once(upload: Path, seconds: float, found: Uploads) -> None:
         address, process = start_server(stack, "file", Path(folder) / "data.db")
 
         async def p99(duration: float) -> float:
-            measured = await load(*address, votes, connections=8, seconds=duration)
+            measured = await load([address], votes, connections=8, seconds=duration)
             assert measured.failed == 0, f"{measured.failed} votes failed"
             return measured.p99 * 1e3
 
         found.before.append(await p99(seconds))
-        idle = peak_memory(process)
+        idle = memory(process, "VmHWM")
         started = time.perf_counter()
         await send(address, "PUT", "/v1/e/codes", backend, upload)
         elapsed = time.perf_counter() - started
         found.times.append(elapsed)
-        found.growth.append(peak_memory(process) - idle)
+        found.growth.append(memory(process, "VmHWM") - idle)
         found.before_again.append(await p99(seconds))
         uploading = asyncio.create_task(send(address, "PUT", "/v1/e/codes", backend, upload))
         found.during.append(await p99(elapsed * 0.8))  # votes delay the upload, so it lasts longer than they do
@@ -238,59 +231,41 @@ async def main() -> None:
     codes, length, users = int(argument(1, 999_999)), int(argument(2, 16)), int(argument(3, 1_000_000))
     spent_sets = int(argument(4, 1))
     votes = ballots()
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        file = Path(folder) / "data.db"
+    with laboratory() as (stack, folder):
+        file, upload, listed = folder / "data.db", folder / "codes.json", folder / "users.json"
         await fill(file, users)
-        address, process = start_server(stack, "file", file)
-        (backend,) = headers("backend", users=1)
-        before = await load(*address, votes, connections=8, seconds=3)
-        idle = peak_memory(process)
-        upload, listed = Path(folder) / "codes.json", Path(folder) / "users.json"
+        server = start_server(stack, "file", file)
+        (backend,), (user,) = headers("backend", users=1), headers(users=1)
         with upload.open("wb") as body:
             body.writelines(body_of(codes, length))
         with listed.open("wb") as body:
             body.writelines(list_of(users))
         size = upload.stat().st_size
         print(f"{SETS} sets of {codes:,} codes of {length} characters, {size / 1e6:.0f} MB; {users:,} users")
-        print(f"votes before: p99 {before.p99 * 1e3:.1f} ms; idle peak {idle / 2**20:.0f} MiB")
+        before = await load([server.address], votes, connections=8, seconds=3)
+        print(f"votes before: p99 {before.p99 * 1e3:.1f} ms")
 
-        async def report(name: str, work: Callable[[], Awaitable[Any]]) -> Any:
-            used = processor_time(process)
-            elapsed, pause, measured, result = await measure_during(address, votes, work)
-            used = processor_time(process) - used
-            p99 = max(each.p99 for each in measured)
-            failed = sum(each.failed for each in measured)
-            print(
-                f"{name:20} {elapsed:7.2f} s   cpu {used:6.2f} s   "
-                f"+{(peak_memory(process) - idle) / 2**20:4.0f} MiB peak   "
-                f"votes p99 {p99 * 1e3:5.1f} ms   pause {pause * 1e3:5.1f} ms   failed {failed}"
+        def step(name: str, method: str, path: str, body: Any = b"", header: str = backend) -> Awaitable[Any]:
+            sent = body if isinstance(body, (Path, bytes)) else msgspec.json.encode(body)
+            return report_step(
+                name, server, votes, lambda: send(server.address, method, f"/v1/e/codes{path}", header, sent)
             )
-            return result
 
-        def call(method: str, path: str, body: Any = None) -> Callable[[], Awaitable[Any]]:
-            text = b"" if body is None else msgspec.json.encode(body)
-            return lambda: send(address, method, path, backend, text)
-
-        await report("PUT codes", lambda: send(address, "PUT", "/v1/e/codes", backend, upload))
-        await report("PUT codes again", lambda: send(address, "PUT", "/v1/e/codes", backend, upload))
-        print("names:", (await report("GET codes", call("GET", "/v1/e/codes")))["names"][:2], "…")
-
-        mark = "/v1/e/codes/mark_from_list"
-        await report("mark_from_list", lambda: send(address, "POST", mark, backend, listed))
+        await step("PUT codes", "PUT", "", upload)
+        await step("PUT codes again", "PUT", "", upload)
+        print("names:", (await step("GET codes", "GET", ""))["names"][:2], "…")
+        await step("mark_from_list", "POST", "/mark_from_list", listed)
         poll = {"prizes": [2], "prize_limits": [1, 1, 1], "correct": 3, "cutoff_timestamp": 4_000_000_000}
-        await report("mark_from_poll", call("POST", "/v1/e/codes/mark_from_poll?id=large&channel_id=1", poll))
+        await step("mark_from_poll", "POST", "/mark_from_poll?id=large&channel_id=1", poll)
         redeem = [request("POST", "/v1/e/codes/redeem", each, b'{"prize":0}') for each in headers(users=1_000)]
-        redeemed = await load(*address, redeem, connections=8, seconds=2)
+        redeemed = await load([server.address], redeem, connections=8, seconds=2)
         print(f"redeem: {redeemed.per_second:,.0f}/s, p99 {redeemed.p99 * 1e3:.1f} ms, failed {redeemed.failed}")
         if spent_sets:
             spend(file, codes, length, spent_sets)
-            (user,) = headers(users=1)
-            skipping = partial(send, address, "POST", "/v1/e/codes/redeem", user, b'{"prize":1}')
-            print("code found:", "code" in await report("redeem after spent", skipping))
-            await report("PUT codes with spent", lambda: send(address, "PUT", "/v1/e/codes", backend, upload))
-        print("distributed:", (await report("DELETE codes", call("DELETE", "/v1/e/codes")))["distributed"])
+            print("code found:", "code" in await step("redeem after spent", "POST", "/redeem", {"prize": 1}, user))
+            await step("PUT codes with spent", "PUT", "", upload)
+        print("distributed:", (await step("DELETE codes", "DELETE", ""))["distributed"])
 
 
 if __name__ == "__main__":
-    pin_to_core(1)
     uvloop.run(main())

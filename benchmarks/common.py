@@ -1,30 +1,55 @@
-"""What the benchmarks share: starting a server, and pinning a process to a core."""
+"""What the benchmarks share: starting servers, and reading what a process uses."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 Address = tuple[str, int]
 
 CLIENT_ID = "bench"
 SECRET = b"the secret of the benchmarks, 32+ bytes"
+SERVER = (sys.executable, Path(__file__).with_name("servers.py"))
+PROGRAM = str(Path(sys.executable).with_name("extcli"))
 
 
-def start_server(stack: ExitStack, name: str, *args: object) -> tuple[Address, int]:
-    """Start a server of `servers.py` until the stack closes; return its address and process id."""
-    command = [sys.executable, str(Path(__file__).with_name("servers.py")), name, *map(str, args)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    stack.callback(process.wait, 20)
+class Started(NamedTuple):
+    """A server that runs, and its process id."""
+
+    address: Address
+    process: int
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.address[0]}:{self.address[1]}"
+
+
+def launch(stack: ExitStack, *command: object, **options: Any) -> tuple[Started, subprocess.Popen[str]]:
+    """Start a program that prints its URL first, until the stack closes; `options` go to `Popen`."""
+    process = subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, text=True, **options)
+    stack.callback(process.wait, 60)
     stack.callback(process.terminate)
     assert process.stdout is not None
-    url = urlsplit(process.stdout.readline().strip())
-    assert url.port, f"{name} did not start"
-    return (str(url.hostname), url.port), process.pid
+    line = process.stdout.readline()
+    url = urlsplit(line.removeprefix("listening on ").strip())
+    assert url.port, f"{command} did not start: {line}"
+    return Started((str(url.hostname), url.port), process.pid), process
+
+
+def start_server(stack: ExitStack, name: str, *args: object) -> Started:
+    """Start a server of `servers.py` until the stack closes."""
+    return launch(stack, *SERVER, name, *args)[0]
+
+
+def start_extcli(stack: ExitStack, *options: object, **popen: Any) -> Started:
+    """Start `extcli serve` on a free port until the stack closes."""
+    return launch(stack, PROGRAM, "serve", "--port", 0, *options, **popen)[0]
 
 
 def pin_to_core(core: int) -> None:
@@ -39,6 +64,21 @@ def argument(index: int, default: float) -> float:
 
 
 def processor_time(process: int) -> float:
-    """Return the processor time that a process has used, in seconds, to the microsecond."""
-    tasks = Path(f"/proc/{process}/task").iterdir()
-    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
+    """Return the processor time that a process and its descendants have used, in seconds, to the microsecond."""
+    tasks = list(Path(f"/proc/{process}/task").iterdir())
+    own = sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
+    children = (child for task in tasks for child in (task / "children").read_text().split())
+    return own + sum(processor_time(int(child)) for child in children)
+
+
+def memory(process: int, kind: str = "VmRSS") -> int:
+    """Return the resident memory of a process in bytes; with `VmHWM`, its peak."""
+    found = re.search(rf"{kind}:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text())
+    assert found, f"no {kind}"
+    return int(found[1]) * 1024
+
+
+def reset_peak(process: int) -> int:
+    """Return the resident memory of a process in bytes, and make it the peak from now on."""
+    Path(f"/proc/{process}/clear_refs").write_text("5")
+    return memory(process)

@@ -7,15 +7,14 @@ service. The limits are 200 ms with 1,000 polls and 120 ms with none, for 95 of 
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
 
 import httpx
+from common import start_extcli
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
@@ -26,24 +25,17 @@ PROGRAMS = Path(sys.executable).parent
 UNUSED = "http://127.0.0.1:9"
 
 
-@contextmanager
-def service(polls: int) -> Iterator[str]:
-    """Run a service with so many polls, of which one has a name that starts like no other."""
-    process = subprocess.Popen([PROGRAMS / "extcli", "serve", "--port", "0"], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    url = process.stdout.readline().removeprefix("listening on ").strip()
+def service(stack: ExitStack, polls: int) -> str:
+    """Run a service with so many polls, of which one has a name that starts like no other; return its URL."""
+    url = start_extcli(stack).url
     with httpx.Client(base_url=url) as client:
         caller = {"app_id": "my-extension", "role": "viewer", "user_id": "U1", "channel_id": "1001"}
         token = client.post("/v1/e/authtoken", json=caller).json()["token"]
+        client.headers["authorization"] = f"my-extension {token}"
         for number in range(polls):
             name = f"poll-{number}" if number else "unique"
-            answer = client.post(
-                f"/v1/e/vote?id={name}", json={"value": 1}, headers={"authorization": f"my-extension {token}"}
-            )
-            answer.raise_for_status()
-    yield url
-    process.terminate()
-    process.wait()
+            client.post(f"/v1/e/vote?id={name}", json={"value": 1}).raise_for_status()
+    return url
 
 
 def times(shell: Shell, rounds: int, *, names: bool) -> list[float]:
@@ -58,7 +50,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=40)
     rounds = parser.parse_args().rounds
     print(f"{'':28} {'shell':5} {'p50':>7} {'p95':>7}")
-    with service(1_000) as full, service(0) as empty, TemporaryDirectory() as cache:
+    with ExitStack() as stack, TemporaryDirectory() as cache:
+        full, empty = service(stack, 1_000), service(stack, 0)
         for case, url, limit in (("1,000 polls", full, 200), ("no polls", empty, 120), ("no service", UNUSED, 120)):
             for name in SHELLS:
                 with TemporaryDirectory() as home:

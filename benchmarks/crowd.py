@@ -16,8 +16,11 @@ _BUFFER = bytearray(1 << 18)
 def frame(text: bytes) -> bytes:
     """Return a masked text frame, with a mask of zeros."""
     size = len(text)
-    head = bytes([0x81, 0x80 | size]) if size < 126 else b"\x81\xfe" + size.to_bytes(2, "big")
-    return head + b"\x00\x00\x00\x00" + text
+    if size < 126:
+        length = bytes([0x80 | size])
+    else:
+        length = b"\xfe" + size.to_bytes(2, "big") if size < 65_536 else b"\xff" + size.to_bytes(8, "big")
+    return b"\x81" + length + b"\x00\x00\x00\x00" + text
 
 
 class Socket:
@@ -134,6 +137,12 @@ class Crowd:
                     times.append(time.perf_counter())
             assert time.perf_counter() < deadline, f"only {len(times)} of {len(self.sockets)} received everything"
         return times
+
+    def drain(self) -> None:
+        """Read what the clients have, until nothing more comes."""
+        while ready := self._poll.poll(0.05, len(self.sockets)):
+            for descriptor, _ in ready:
+                self._by_descriptor[descriptor].receive()
 
     def is_idle(self) -> bool:
         """Whether no client has unread data."""

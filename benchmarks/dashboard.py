@@ -11,22 +11,23 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import re
 import shutil
 import statistics
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
-from itertools import cycle, islice
 from urllib.parse import urlencode
 
 import httpx
 import report
 import uvloop
-from audience import authorization, ballots
-from common import Address, argument, pin_to_core, processor_time, start_server
+from audience import VOTERS, authorization, ballots
+from common import Address, Started, argument, pin_to_core, start_server
 from load import load, request
-from report import Row, ratios
+from report import Row
+from rounds import Case, laboratory, measure
 
 JOURNAL = 16 * 1024 * 1024
 PAGES = 20
@@ -41,13 +42,9 @@ SCREENS = (
 )  # fmt: skip
 
 
-def url_of(address: Address) -> str:
-    return f"http://{address[0]}:{address[1]}"
-
-
-def poll_page(address: Address) -> str:
+def poll_page(server: Started) -> str:
     """Return the path of the page of the only poll."""
-    (poll,) = httpx.get(f"{url_of(address)}/_emulator/contents/polls").raise_for_status().json()["rows"]
+    (poll,) = httpx.get(f"{server.url}/_emulator/contents/polls").raise_for_status().json()["rows"]
     names = ("id", "client_id", "channel_id")
     return f"/_emulator/ui/polls?{urlencode({name: poll[name] for name in names})}"
 
@@ -56,10 +53,10 @@ def pages() -> None:
     """Print the size of a first page, and the milliseconds of each page: the first, and the median of the others."""
     pin_to_core(1)
     with ExitStack() as stack:
-        address, _ = start_server(stack, "sandbox", JOURNAL)
-        uvloop.run(load(*address, ballots(), seconds=1))
-        browser = stack.enter_context(httpx.Client(base_url=url_of(address), headers={"Accept-Encoding": "gzip"}))
-        for screen in (*SCREENS, poll_page(address).rpartition("/")[2]):
+        server = start_server(stack, "sandbox", JOURNAL)
+        uvloop.run(load([server.address], ballots(), seconds=1))
+        browser = stack.enter_context(httpx.Client(base_url=server.url, headers={"Accept-Encoding": "gzip"}))
+        for screen in (*SCREENS, poll_page(server).rpartition("/")[2]):
             times = []
             for _ in range(PAGES):
                 began = time.perf_counter()
@@ -95,38 +92,24 @@ async def viewer(address: Address, path: str) -> AsyncIterator[asyncio.Queue[flo
 
 def rates(rounds: int, seconds: float) -> list[Row]:
     """Compare votes per second, and their processor time, with an open page and without."""
-    speed, cost = uvloop.run(_rates(rounds, seconds))
+    requests = ballots()
+    with laboratory() as (stack, _):
+        server = start_server(stack, "sandbox", JOURNAL)
+        uvloop.run(load([server.address], requests, seconds=1))
+        path = poll_page(server)
+
+        @asynccontextmanager
+        async def with_a_viewer() -> AsyncIterator[None]:
+            async with viewer(server.address, path):
+                yield
+
+        cases = {"closed": Case([server], requests), "open": Case([server], requests, with_a_viewer)}
+        results = measure(stack, cases, rounds, seconds, again=["closed"])
+    cost = "processor time of a vote with an open page / without"
     return [
-        Row("dashboard", "votes/s with an open page / without", ratios(speed["open"], speed["closed"]),
-            ratios(speed["again"], speed["closed"]), 0.95, 1.0,
-            figures={f"{name} votes/s": statistics.median(values) for name, values in speed.items()}),
-        Row("dashboard", "processor time of a vote with an open page / without", ratios(cost["open"], cost["closed"]),
-            ratios(cost["again"], cost["closed"]), None, None, higher_is_better=False,
-            figures={f"{name} µs": statistics.median(values) for name, values in cost.items()}),
-    ]  # fmt: skip
-
-
-async def _rates(rounds: int, seconds: float) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
-    pin_to_core(1)
-    requests, names = ballots(), ("closed", "open", "again")
-    speed: dict[str, list[float]] = {name: [] for name in names}
-    cost: dict[str, list[float]] = {name: [] for name in names}
-    with ExitStack() as stack:
-        address, process = start_server(stack, "sandbox", JOURNAL)
-        await load(*address, requests, seconds=1)
-        path = await asyncio.to_thread(poll_page, address)
-        for number in range(rounds + 1):
-            for name in names:
-                before = processor_time(process)
-                if name == "open":
-                    async with viewer(address, path):
-                        measured = await load(*address, requests, seconds=seconds)
-                else:
-                    measured = await load(*address, requests, seconds=seconds)
-                if number:
-                    speed[name].append(measured.per_second)
-                    cost[name].append((processor_time(process) - before) / measured.answered * 1e6)
-    return speed, cost
+        results.rate_row("dashboard", "votes/s with an open page / without", "open", "closed", 0.95, 1.0),
+        results.cost_row("dashboard", cost, "open", "closed", None, None),
+    ]
 
 
 def visible(_: int, __: float) -> list[Row]:
@@ -141,15 +124,15 @@ async def _visible() -> Sequence[float]:
     pin_to_core(1)
     requests, found = ballots(), []
     with ExitStack() as stack:
-        address, _ = start_server(stack, "sandbox", JOURNAL)
-        await load(*address, requests, seconds=1)
-        async with viewer(address, "/_emulator/ui/requests?status=2xx") as times:
+        server = start_server(stack, "sandbox", JOURNAL)
+        await load([server.address], requests, seconds=1)
+        async with viewer(server.address, "/_emulator/ui/requests?status=2xx") as times:
             for number in range(CHANGES):
                 await asyncio.sleep(number % 7 * 0.05)  # at any moment of the stream's own interval
                 while not times.empty():
                     times.get_nowait()
                 began = time.perf_counter()
-                await load(*address, iter(requests[number : number + 1]), connections=1, seconds=5)
+                await load([server.address], iter(requests[number : number + 1]), connections=1, seconds=5)
                 found.append((await times.get() - began) * 1e3)
     return found
 
@@ -166,24 +149,26 @@ def long(seconds: float) -> None:
 async def _long(chromium: str, seconds: float) -> None:
     from playwright.async_api import CDPSession, Page, async_playwright
 
-    votes = cycle(ballots())
-    reads = cycle([request("GET", f"/v1/e/{path}", authorization("1")) for path in ("vote?id=poll", "user_info")])
+    reads = [request("GET", f"/v1/e/{path}", authorization("1")) for path in ("vote?id=poll", "user_info")]
+    requests = [*ballots(), *reads * (VOTERS // 10)]
+    random.Random(7).shuffle(requests)
     with ExitStack() as stack:
-        address, _ = start_server(stack, "sandbox", JOURNAL)
-        await load(*address, ballots(), seconds=1)
+        server = start_server(stack, "sandbox", JOURNAL)
+        await load([server.address], ballots(), seconds=1)
         async with async_playwright() as playwright:
             browser = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
             opened: list[tuple[str, Page, CDPSession]] = []
-            for path in (poll_page(address), "/_emulator/ui/requests"):
+            for path in (poll_page(server), "/_emulator/ui/requests"):
                 # A context each: a page behind another one is hidden, and closes its stream.
                 page = await (await browser.new_context()).new_page()
-                await page.goto(url_of(address) + path)
+                await page.goto(server.url + path)
                 session = await page.context.new_cdp_session(page)
                 await session.send("Performance.enable")
                 await page.locator("tbody tr").count()  # playwright's own script in the page takes 0.8 MiB
                 opened.append((path.partition("?")[0], page, session))
             for _ in range(STEPS):
-                sent = await _paced(address, votes, reads, seconds / STEPS)
+                paced = load([server.address], requests, connections=4, seconds=seconds / STEPS, rate=RATE)
+                sent = (await paced).answered
                 for name, page, session in opened:
                     await session.send("HeapProfiler.collectGarbage")
                     answer = await session.send("Performance.getMetrics")
@@ -192,17 +177,6 @@ async def _long(chromium: str, seconds: float) -> None:
                     figures = f"{sent:8,} requests {rows:4} rows {metrics['Nodes']:7,.0f} nodes"
                     print(f"{name:24} {figures} {metrics['JSHeapUsedSize'] / 2**20:6.2f} MiB heap")
             await browser.close()
-
-
-async def _paced(address: Address, votes: Iterator[bytes], reads: Iterator[bytes], seconds: float) -> int:
-    """Send `RATE` requests in each second; return how many were answered."""
-    answered = 0
-    for _ in range(max(1, round(seconds))):
-        began = time.perf_counter()
-        batch = [*islice(votes, RATE * 5 // 6), *islice(reads, RATE // 6)]
-        answered += (await load(*address, iter(batch), connections=4, seconds=5)).answered
-        await asyncio.sleep(max(0.0, began + 1 - time.perf_counter()))
-    return answered
 
 
 if __name__ == "__main__":

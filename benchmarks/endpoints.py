@@ -5,17 +5,12 @@ Goal 13 compares their rates with that of POST vote on the plain route.
 
 from __future__ import annotations
 
-import tempfile
-from contextlib import ExitStack
-from pathlib import Path
-
 import report
-import uvloop
 from audience import ballots, headers
-from common import pin_to_core, start_server
+from common import start_server
 from load import request
 from report import Row
-from rounds import AGAIN, ECHO, Case, Results, interleave
+from rounds import Case, laboratory, measure
 
 CALLS = {
     "GET vote": ("GET", "/v1/e/vote?id=poll", b""),
@@ -26,25 +21,15 @@ CALLS = {
 }
 
 
-async def _measure(rounds: int, seconds: float) -> Results:
-    pin_to_core(1)
-    votes = ballots()
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        plain, _ = start_server(stack, "plain")
-        echo, _ = start_server(stack, ECHO)
-        file, _ = start_server(stack, "file", Path(folder) / "data.db")
-        cases = {"plain": Case([plain], lambda: votes)}
-        for name, (method, path, body) in CALLS.items():
-            users = headers("broadcaster" if method == "PATCH" else "viewer")
-            requests = [request(method, path, user, body) for user in users]
-            cases[name] = Case([file], lambda requests=requests: requests)
-        again = {"plain" + AGAIN: cases["plain"], ECHO: Case([echo], lambda: votes)}
-        return await interleave({**cases, **again}, rounds, seconds)
-
-
 def rows(rounds: int, seconds: float) -> list[Row]:
     """Measure goal 13."""
-    results = uvloop.run(_measure(rounds, seconds))
+    with laboratory() as (stack, folder):
+        file = start_server(stack, "file", folder / "data.db")
+        cases = {"plain": Case([start_server(stack, "plain")], ballots())}
+        for name, (method, path, body) in CALLS.items():
+            users = headers("broadcaster" if method == "PATCH" else "viewer")
+            cases[name] = Case([file], [request(method, path, user, body) for user in users])
+        results = measure(stack, cases, rounds, seconds, again=["plain"])
     return [results.rate_row("13", f"{name} / plain POST vote", name, "plain", 2.0, 3.0) for name in CALLS]
 
 

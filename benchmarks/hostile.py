@@ -7,12 +7,12 @@ import hmac
 import json
 import random
 import string
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import jwt
-from servers import CLIENT_ID, SECRET
+from audience import authorization
+from common import CLIENT_ID, SECRET
+from load import request
 
 KIB, MIB = 1024, 1024 * 1024
 ROLES = ("viewer", "broadcaster", "backend", "admin")
@@ -22,10 +22,9 @@ choose = random.Random(5)
 Json = Any
 
 
-def token(role: str, user: int | str = 777, **claims: Json) -> str:
+def token(role: str, user: int | str = 777) -> str:
     """Return a signed token."""
-    claims = {"exp": int(time.time()) + 86_400, "user_id": str(user), "channel_id": CHANNEL, "role": role, **claims}
-    return jwt.encode(claims, SECRET)
+    return authorization(str(user), role, CHANNEL).partition(" ")[2]
 
 
 TOKENS = {role: token(role) for role in ROLES}
@@ -35,8 +34,7 @@ VIEWERS = [token("viewer", user) for user in range(1_000)]
 def http(method: str, path: str, body: bytes = b"", *, bearer: str = "", role: str = "", head: str = "") -> bytes:
     """Return the bytes of one request to `/v1/e/`."""
     bearer = bearer or (TOKENS[role] if role else choose.choice(VIEWERS))
-    lines = f"{method} /v1/e/{path} HTTP/1.1\r\nHost: x\r\nAuthorization: {CLIENT_ID} {bearer}\r\n{head}"
-    return f"{lines}Content-Length: {len(body)}\r\n\r\n".encode() + body
+    return request(method, f"/v1/e/{path}", f"{CLIENT_ID} {bearer}", body, head)
 
 
 def compact(value: Json) -> bytes:

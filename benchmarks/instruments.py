@@ -7,16 +7,13 @@ timeouts. The service has no switch for the first two; the server `uninstrumente
 from __future__ import annotations
 
 import http.client
-import tempfile
-from contextlib import ExitStack, closing
-from pathlib import Path
+from contextlib import closing
 
 import report
-import uvloop
 from audience import Newcomers, ballots
-from common import Address, pin_to_core, start_server
+from common import Address, start_server
 from report import Row
-from rounds import AGAIN, ECHO, Case, Results, interleave
+from rounds import Case, laboratory, measure
 
 
 def check_off(address: Address) -> None:
@@ -28,25 +25,18 @@ def check_off(address: Address) -> None:
         assert b'path="/v1/e/vote"' not in response.read(), "the server counts requests"
 
 
-async def _measure(rounds: int, seconds: float) -> Results:
-    pin_to_core(1)
-    known, newcomers = ballots(), Newcomers()
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        on, _ = start_server(stack, "file", Path(folder) / "on.db")
-        off, _ = start_server(stack, "uninstrumented", Path(folder) / "off.db")
-        echo, _ = start_server(stack, ECHO)
-        servers = {"off": off, "on": on, "off" + AGAIN: off}
-        cases = {name: Case([address], lambda: known) for name, address in servers.items()}
-        for name, address in servers.items():
-            cases[f"new, {name}"] = Case([address], lambda: newcomers.round(seconds))
-        results = await interleave({**cases, ECHO: Case([echo], lambda: known)}, rounds, seconds)
-        check_off(off)
-        return results
-
-
 def rows(rounds: int, seconds: float) -> list[Row]:
     """Measure goal 14."""
-    results = uvloop.run(_measure(rounds, seconds))
+    known, newcomers = ballots(), Newcomers()
+    with laboratory() as (stack, folder):
+        on = start_server(stack, "file", folder / "on.db")
+        off = start_server(stack, "uninstrumented", folder / "off.db")
+        cases = {}
+        for name, server in (("off", off), ("on", on)):
+            cases[name] = Case([server], known)
+            cases[f"new, {name}"] = Case([server], lambda: newcomers.round(seconds))
+        results = measure(stack, cases, rounds, seconds, again=["off", "new, off"])
+        check_off(off.address)
     return [
         results.rate_row("14", "POST vote, known tokens, instruments on / off", "on", "off", 0.9, 0.95),
         results.rate_row("14", "POST vote, new tokens, instruments on / off", "new, on", "new, off", 0.9, 0.95),

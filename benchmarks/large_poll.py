@@ -10,9 +10,7 @@ import asyncio
 import gc
 import statistics
 import sys
-import tempfile
 import time
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -20,10 +18,10 @@ import msgspec
 import report
 import uvloop
 from audience import ballots, headers
-from common import Address, pin_to_core, start_server
+from common import Address, start_server
 from load import load, request
 from report import Row, ratios
-from rounds import AGAIN, ECHO, Case, interleave
+from rounds import Case, laboratory, measure
 
 from emulator.engines import open_engine
 from emulator.engines.base import CastRequest, Key
@@ -51,10 +49,10 @@ async def fill(file: Path, voters: int) -> None:
             await asyncio.gather(*(engine.ballots.cast(key, cast, now=now, expires_at=expires_at) for cast in casts))
 
 
-async def read_log(host: str, port: int, header: str, poll: str = "large") -> tuple[float, list[bytes]]:
+async def read_log(address: Address, header: str, poll: str = "large") -> tuple[float, list[bytes]]:
     """Read the whole log as it arrives, so that the load in this process continues; return seconds and pieces."""
     started = time.perf_counter()
-    reader, writer = await asyncio.open_connection(host, port, limit=1 << 20)
+    reader, writer = await asyncio.open_connection(*address, limit=1 << 20)
     writer.write(request("GET", f"/v1/e/vote_logs?id={poll}", header, more="Connection: close\r\n"))
     pieces = []
     while piece := await reader.read(1 << 20):
@@ -66,7 +64,7 @@ async def read_log(host: str, port: int, header: str, poll: str = "large") -> tu
 async def keep_reading(address: Address, header: str, ended: asyncio.Event) -> None:
     """Read the log again and again until `ended`."""
     while not ended.is_set():
-        await read_log(*address, header)
+        await read_log(address, header)
 
 
 def rows_of(pieces: list[bytes]) -> list[dict[str, object]]:
@@ -80,23 +78,10 @@ def rows_of(pieces: list[bytes]) -> list[dict[str, object]]:
     return entries
 
 
-async def compare_rates(address: Address, echo: Address, voters: int, rounds: int, seconds: float) -> Row:
-    """Compare votes in the large poll with votes in a small one."""
-    small, large = ballots(), ballots(poll="large")
-    cases = {
-        "small": Case([address], lambda: small),
-        "large": Case([address], lambda: large),
-        "small" + AGAIN: Case([address], lambda: small),
-        ECHO: Case([echo], lambda: small),
-    }
-    results = await interleave(cases, rounds, seconds)
-    return results.rate_row("5", f"POST vote, {voters:,} voters / 1,000 voters", "large", "small", 0.9, 0.97)
-
-
 async def compare_logs(address: Address, rounds: int, seconds: float) -> list[Row]:
     """Read logs, alone and while a crowd votes in another poll."""
     (backend,), votes = headers("backend", users=1), ballots()
-    _, pieces = await read_log(*address, backend)
+    _, pieces = await read_log(address, backend)
     rows = rows_of(pieces)
     del pieces
     gc.collect()
@@ -108,12 +93,12 @@ async def compare_logs(address: Address, rounds: int, seconds: float) -> list[Ro
             started = time.perf_counter()
             msgspec.json.encode(rows)
             times.append(time.perf_counter() - started)
-        elapsed, _ = await read_log(*address, backend)
+        elapsed, _ = await read_log(address, backend)
         logs.append(elapsed)
         for name, values in tails.items():
             ended = asyncio.Event()
             reading = asyncio.create_task(keep_reading(address, backend, ended)) if name == "during" else None
-            measured = await load(*address, votes, seconds=seconds)
+            measured = await load([address], votes, seconds=seconds)
             assert measured.failed == 0, f"{measured.failed} votes failed"
             values.append(measured.p99 * 1e3)
             ended.set()
@@ -147,20 +132,16 @@ async def compare_logs(address: Address, rounds: int, seconds: float) -> list[Ro
     ]
 
 
-async def _rows(rounds: int, seconds: float, voters: int) -> list[Row]:
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        file = Path(folder) / "data.db"
-        await fill(file, voters)
-        address, _ = start_server(stack, "file", file)
-        echo, _ = start_server(stack, ECHO)
-        votes = await compare_rates(address, echo, voters, rounds, seconds)
-        return [votes, *await compare_logs(address, rounds, seconds)]
-
-
 def rows(rounds: int, seconds: float, voters: int = VOTERS) -> list[Row]:
     """Measure goals 5 and 6."""
-    pin_to_core(1)
-    return uvloop.run(_rows(rounds, seconds, voters))
+    with laboratory() as (stack, folder):
+        uvloop.run(fill(folder / "data.db", voters))
+        server = start_server(stack, "file", folder / "data.db")
+        cases = {"small": Case([server], ballots()), "large": Case([server], ballots(poll="large"))}
+        results = measure(stack, cases, rounds, seconds, again=["small"])
+        name = f"POST vote, {voters:,} voters / 1,000 voters"
+        votes = results.rate_row("5", name, "large", "small", 0.9, 0.97)
+        return [votes, *uvloop.run(compare_logs(server.address, rounds, seconds))]
 
 
 if __name__ == "__main__":

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 import select
 import socket
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -41,7 +43,7 @@ def request(method: str, path: str, header: str, body: bytes = b"", more: str = 
     return f"{lines}{more}\r\n".encode() + body
 
 
-def is_complete(response: bytes) -> bool:
+def is_complete(response: bytes | bytearray) -> bool:
     """Return whether a response ends here; one without a length is chunked."""
     end = response.find(_END)
     if end < 0:
@@ -71,7 +73,9 @@ class _Connection:
 class _Load:
     """The connections of one round."""
 
-    def __init__(self, addresses: Sequence[Address], requests: Iterator[bytes], connections: int, status: int) -> None:
+    def __init__(
+        self, addresses: Sequence[Address], requests: Iterator[bytes], connections: int, status: int, rate: float
+    ) -> None:
         self._requests = requests
         self._expected = b"HTTP/1.1 %d" % status
         self._loop = asyncio.get_running_loop()
@@ -81,23 +85,49 @@ class _Load:
             connection = _Connection(address)
             self._connections[connection.socket.fileno()] = connection
             self._epoll.register(connection.socket, select.EPOLLIN)
+        self._rate = rate
+        self._sent = 0
+        self._idle: deque[_Connection] = deque()
+        """Connections that wait their turn."""
+        self._stopping = False
         self.ended = self._loop.create_future()
-        self.stopping = False
         self.latencies: list[float] = []
         self.failed = 0
         self.unanswered: list[bytes] = []
 
     def start(self) -> None:
         """Send the first request of each connection."""
+        self._began = time.perf_counter()
         self._loop.add_reader(self._epoll.fileno(), self._receive)
         for connection in list(self._connections.values()):
             self._send(connection)
+        if self._rate < math.inf:
+            self._send_due()
+
+    def stop(self) -> None:
+        """Send no further requests."""
+        self._stopping = True
+        while self._idle:
+            self._close(self._idle.popleft())
+
+    def _is_due(self) -> bool:
+        return self._sent < (time.perf_counter() - self._began) * self._rate
+
+    def _send_due(self) -> None:
+        while self._idle and self._is_due():
+            self._send(self._idle.popleft())
+        if not self._stopping:
+            self._loop.call_later(0.001, self._send_due)
 
     def _send(self, connection: _Connection) -> None:
-        following = None if self.stopping else next(self._requests, None)
+        if self._rate < math.inf and not self._stopping and not self._is_due():
+            self._idle.append(connection)
+            return
+        following = None if self._stopping else next(self._requests, None)
         if following is None:
             self._close(connection)
             return
+        self._sent += 1
         connection.request = following
         connection.started = time.perf_counter()
         try:
@@ -147,37 +177,26 @@ class _Load:
 
 
 async def load(
-    host: str,
-    port: int,
-    requests: Iterable[bytes],
-    *,
-    connections: int = CONNECTIONS,
-    seconds: float,
-    status: int = 200,
-) -> Measured:
-    """Send requests to one address; see `load_all`."""
-    return await load_all([(host, port)], requests, connections=connections, seconds=seconds, status=status)
-
-
-async def load_all(
     addresses: Sequence[Address],
     requests: Iterable[bytes],
     *,
     connections: int = CONNECTIONS,
     seconds: float,
     status: int = 200,
+    rate: float = math.inf,
 ) -> Measured:
     """Send requests for `seconds` over `connections`, which are spread over the addresses.
 
-    Each connection sends a request as soon as the one before it is answered. A collection is sent repeatedly; an
-    iterator once, and the round ends earlier if it runs out. Responses with another status have failed.
+    Each connection sends a request as soon as the one before it is answered, or waits its turn if all of them would
+    send more than `rate` requests per second. A collection is sent repeatedly; an iterator once, and the round ends
+    earlier if it runs out. Responses with another status have failed.
     """
     once = requests if isinstance(requests, Iterator) else itertools.cycle(requests)
-    this = _Load(addresses, once, connections, status)
+    this = _Load(addresses, once, connections, status, rate)
     started = time.perf_counter()
     this.start()
     await asyncio.wait([this.ended], timeout=seconds)
-    this.stopping = True
+    this.stop()
     await asyncio.wait([this.ended], timeout=5)
     elapsed = time.perf_counter() - started
     this.close()

@@ -1,77 +1,123 @@
-"""POST vote with data in Redis: `python benchmarks/nodes.py [ROUNDS] [SECONDS]`.
+"""POST vote with several processes: `python benchmarks/nodes.py [ROUNDS] [SECONDS]`.
 
 Goal 9 compares one node on Redis with the same service in memory, and two nodes on one Redis with one. The script
 starts its own `redis-server`, which must be installed, with an append-only file and `appendfsync everysec`.
 
-The service in memory and the first node run on core 0, the second node on core 1. Redis and the load run where there is
-time. On two cores they compete with the second node, so that two nodes gain less than on separate machines.
+`cores` compares N workers on one file, and N nodes on one Redis, with one of them, for N up to the number of cores.
+Worker or node N runs on core N, counted from 0, and Redis and the load wherever there is time. So the largest N always
+shares its cores with the load, and the rows also have what each process needs: µs of processor time per vote of a new
+voter.
 """
 
 from __future__ import annotations
 
+import base64
+import os
 import shutil
-import socket
-import subprocess
-import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import report
 import uvloop
 from audience import Newcomers, ballots
-from common import start_server
+from common import CLIENT_ID, SECRET, Address, Started, processor_time, start_extcli, start_server
+from load import load
+from peers import start_program
 from report import Row
-from rounds import AGAIN, ECHO, Case, Results, interleave
+from rounds import Case, laboratory, measure
+
+OPTIONS = ("--caller-rate", "1000000", "--client-rate", "1000000", "--log-level", "warning")
 
 
-@contextmanager
-def redis(folder: Path) -> Iterator[tuple[str, int]]:
-    """Run a Redis server; yield its URL and process id."""
+def redis(stack: ExitStack, folder: Path) -> tuple[str, int]:
+    """Run a Redis server until the stack closes; return its URL and process id."""
     program = shutil.which("redis-server") or shutil.which("valkey-server")
     assert program, "redis-server or valkey-server is not installed"
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    persistence = ["--save", "", "--appendonly", "yes", "--appendfsync", "everysec", "--dir", str(folder)]
-    command = [program, "--port", str(port), "--bind", "127.0.0.1", *persistence]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert server.stdout is not None
-    while "Ready to accept connections" not in (line := server.stdout.readline()):
-        assert line, "Redis did not start"
-    try:
-        yield f"redis://127.0.0.1:{port}/0", server.pid
-    finally:
-        server.terminate()
-        server.wait(10)
-
-
-async def _measure(rounds: int, seconds: float) -> Results:
-    known, newcomers = ballots(), Newcomers()
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        url, _ = stack.enter_context(redis(Path(folder)))
-        memory, _ = start_server(stack, "memory")
-        nodes = [start_server(stack, "redis", url, core)[0] for core in (0, 1)]
-        echo, _ = start_server(stack, ECHO)
-        servers = {"memory": [memory], "one": nodes[:1], "two": nodes}
-        servers |= {name + AGAIN: servers[name] for name in ("one", "memory")}
-        cases = {name: Case(addresses, lambda: known) for name, addresses in servers.items()}
-        for name, addresses in servers.items():
-            cases[f"new, {name}"] = Case(addresses, lambda: newcomers.round(seconds))
-        return await interleave({**cases, ECHO: Case([echo], lambda: known)}, rounds, seconds)
+    persistence = ("--save", "", "--appendonly", "yes", "--appendfsync", "everysec", "--dir", folder)
+    (host, port), process = start_program(
+        stack, program, "--port", "PORT", "--bind", "127.0.0.1", *persistence, core=None
+    )
+    return f"redis://{host}:{port}/0", process
 
 
 def rows(rounds: int, seconds: float) -> list[Row]:
     """Measure goal 9."""
-    results = uvloop.run(_measure(rounds, seconds))
-    known, new = "POST vote, known tokens", "POST vote, new tokens"
+    known, newcomers = ballots(), Newcomers()
+    with laboratory(core=None) as (stack, folder):
+        url, _ = redis(stack, folder)
+        nodes = [start_server(stack, "redis", url, core) for core in (0, 1)]
+        servers = {"memory": [start_server(stack, "memory")], "one": nodes[:1], "two": nodes}
+        cases = {name: Case(some, known) for name, some in servers.items()}
+        for name, some in servers.items():
+            cases[f"new, {name}"] = Case(some, lambda: newcomers.round(seconds))
+        again = ["one", "memory", "new, one", "new, memory"]
+        results = measure(stack, cases, rounds, seconds, again=again)
+    known_tokens, new = "POST vote, known tokens", "POST vote, new tokens"
     return [
-        results.rate_row("9", f"{known}, one node on Redis / memory", "one", "memory", 0.8, 0.95),
-        results.rate_row("9", f"{known}, two nodes on Redis / one", "two", "one", 1.4, 1.7),
+        results.rate_row("9", f"{known_tokens}, one node on Redis / memory", "one", "memory", 0.8, 0.95),
+        results.rate_row("9", f"{known_tokens}, two nodes on Redis / one", "two", "one", 1.4, 1.7),
         results.rate_row("9", f"{new}, one node on Redis / memory", "new, one", "new, memory", None, None),
         results.rate_row("9", f"{new}, two nodes on Redis / one", "new, two", "new, one", None, None),
     ]
 
 
+def start_workers(stack: ExitStack, folder: Path, workers: int) -> Started:
+    """Run `extcli serve` on the first `workers` cores until the stack closes."""
+    extensions = folder / "extensions.toml"
+    extensions.write_text(f'[extensions.{CLIENT_ID}]\nsecrets = ["{base64.b64encode(SECRET).decode()}"]\n')
+    extensions.chmod(0o600)
+    data = ("--data", f"sqlite://{folder}/{workers}.db", "--extensions", extensions, "--workers", workers)
+    on_cores = partial(os.sched_setaffinity, 0, range(workers))
+    return start_extcli(stack, "--production", *data, *OPTIONS, preexec_fn=on_cores)
+
+
+def spent(pids: Sequence[int]) -> float:
+    """Return the seconds of processor time of processes; without any, of this one."""
+    return sum(map(processor_time, pids)) if pids else time.process_time()
+
+
+def cost(
+    addresses: Sequence[Address], voters: Newcomers, processes: Mapping[str, Sequence[int]], seconds: float
+) -> dict[str, float]:
+    """Return the µs of processor time of each kind of process for the vote of a new voter."""
+    requests = voters.round(seconds)
+    before = {name: spent(pids) for name, pids in processes.items()}
+    measured = uvloop.run(load(addresses, requests, seconds=seconds))
+    return {
+        f"{name} µs per first vote": (spent(pids) - before[name]) / measured.answered * 1e6
+        for name, pids in processes.items()
+    }
+
+
+def cores(rounds: int, seconds: float) -> list[Row]:
+    """Measure all numbers of processes, up to the number of cores."""
+    numbers, requests, voters = range(1, len(os.sched_getaffinity(0)) + 1), ballots(), Newcomers()
+    cases: dict[str, Case] = {}
+    with laboratory(core=None) as (stack, folder):
+        url, redis_process = redis(stack, folder)
+        nodes = [start_server(stack, "redis", url, number - 1) for number in numbers]
+        for number in numbers:
+            cases[f"{number} on file"] = Case([start_workers(stack, folder, number)], requests)
+            cases[f"{number} on Redis"] = Case(nodes[:number], requests)
+        results = measure(stack, cases, rounds, seconds, again=["1 on file", "1 on Redis"])
+        found = []
+        for number in numbers:
+            for kind, data in (("workers", "file"), ("nodes", "Redis")):
+                name = f"{number} on {data}"
+                title = f"N {kind} on one {data} / one, N = {number}"
+                row = results.rate_row("cores", title, name, f"1 on {data}", None, None)
+                servers = cases[name].servers
+                processes = {kind: [each.process for each in servers], "load": []}
+                if data == "Redis":
+                    processes["Redis"] = [redis_process]
+                costs = cost([each.address for each in servers], voters, processes, seconds)
+                found.append(replace(row, figures={**row.figures, **costs}))
+    return found
+
+
 if __name__ == "__main__":
-    report.main(rows)
+    report.main(rows, cores)

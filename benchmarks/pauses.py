@@ -10,111 +10,57 @@ which the machine ran other processes. `gc` is the longest garbage collection, p
 
 from __future__ import annotations
 
-import asyncio
-import gc
 import json
 import select
+import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from pathlib import Path
-from urllib.parse import urlsplit
+from functools import partial
 
 import hostile
-import uvloop
-from common import Address
-from crowd import Crowd
+from common import CLIENT_ID, SERVER, Address, argument, launch
+from crowd import Crowd, Socket, frame
 from hostile import HTTP, KIB
-from servers import CLIENT_ID, SECRET
+from load import is_complete
 
 TARGET = 50.0
 """Milliseconds."""
 _DEADLINE = 60.0
 
 
-class Pauses:
-    """In the served process: a timer that notes how long the loop did not run it. Times are in ns."""
+class Watched:
+    """A server of `servers.py` that reports its pauses, and the table of what was measured."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._wall, self._cpu = time.perf_counter_ns(), time.thread_time_ns()
-        self.longest = {"cpu": 0, "wall": 0, "gc": 0}
-        gc.callbacks.append(self._note_collection)
-        self._beat()
-
-    def _beat(self) -> None:
-        wall, cpu = time.perf_counter_ns(), time.thread_time_ns()
-        self.longest["wall"] = max(self.longest["wall"], wall - self._wall - 1_000_000)
-        self.longest["cpu"] = max(self.longest["cpu"], cpu - self._cpu)
-        self._wall, self._cpu = wall, cpu
-        self._loop.call_later(0.001, self._beat)
-
-    def _note_collection(self, phase: str, _: object) -> None:
-        now = time.thread_time_ns()
-        if phase == "start":
-            self._collection = now
-        else:
-            self.longest["gc"] = max(self.longest["gc"], now - self._collection)
-
-    def report(self) -> None:
-        """Print the longest pauses since the last report."""
-        print(json.dumps(self.longest), flush=True)
-        self.longest = dict.fromkeys(self.longest, 0)
-
-
-def serve(data: str) -> None:
-    """Serve, and report the pauses for each line of standard input."""
-    from emulator.config.environment import PRODUCTION, AnonymousLimits
-    from emulator.config.extensions import Extension
-    from emulator.config.settings import Limits, Settings
-    from emulator.process import run
-    from emulator.process.http_server import listen, url_of
-    from emulator.process.signals import HANGUPS, SignalHandler
-
-    limits = Limits(caller_rate=0, client_rate=0, anonymous=AnonymousLimits())
-    extension = Extension(CLIENT_ID, secrets=(SECRET,))
-    settings = Settings(environment=PRODUCTION, data=data, extensions={CLIENT_ID: extension}, limits=limits)
-    listener = listen("127.0.0.1", 0)
-
-    def started() -> None:
-        loop = asyncio.get_running_loop()
-        pauses = Pauses(loop)
-
-        def report_on_request() -> None:
-            for _ in sys.stdin:
-                loop.call_soon_threadsafe(pauses.report)
-
-        threading.Thread(target=report_on_request, daemon=True).start()
-        print(url_of("127.0.0.1", listener), flush=True)
-
-    uvloop.run(run.serve(settings, listener, started, SignalHandler(*HANGUPS)))
-
-
-class Server:
-    """The served process."""
-
-    def __init__(self, stack: ExitStack, data: str, script: str = __file__) -> None:
-        command = [sys.executable, script, "serve", data]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        stack.callback(self._process.wait, 20)
-        stack.callback(self._process.terminate)
-        assert self._process.stdout is not None
-        url = urlsplit(self._process.stdout.readline())
-        assert url.port, "the service did not start"
-        self.address: Address = (str(url.hostname), url.port)
+    def __init__(self, stack: ExitStack, name: str, *args: object) -> None:
+        started, self._process = launch(stack, *SERVER, name, *args)
+        self.address = started.address
+        self.worst = {"cpu": 0.0, "wall": 0.0, "gc": 0.0}
+        self.sent = 0
+        print(f"{'kind':44} {'number':>8} {'cpu ms':>8} {'wall ms':>8} {'gc ms':>8}  statuses", flush=True)
 
     def pauses(self) -> dict[str, float]:
         """Return the longest pauses since the last call, in ms."""
-        assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write("\n")
-        self._process.stdin.flush()
-        return {name: value / 1e6 for name, value in json.loads(self._process.stdout.readline()).items()}
+        self._process.send_signal(signal.SIGUSR2)
+        pauses: dict[str, float] = json.loads(self._process.stdout.readline())
+        return pauses
+
+    def measure(self, kind: str, send: Callable[[], int | dict[int, int]]) -> None:
+        """Print the longest pauses while `send` sends a number of requests, or numbers by status."""
+        self.pauses()
+        sent = send()
+        pauses = self.pauses()
+        statuses = sent if isinstance(sent, dict) else {}
+        count = sum(statuses.values()) if isinstance(sent, dict) else sent
+        self.sent += count
+        self.worst = {name: max(value, pauses[name]) for name, value in self.worst.items()}
+        shown = " ".join(f"{status}:{each}" for status, each in sorted(statuses.items()))
+        figures = f"{pauses['cpu']:8.1f} {pauses['wall']:8.1f} {pauses['gc']:8.1f}"
+        print(f"{kind:44} {count:8} {figures}  {shown}{' !' * (pauses['cpu'] > TARGET)}", flush=True)
 
 
 class HttpClient:
@@ -136,9 +82,10 @@ class HttpClient:
             sending.start()
         else:
             self._send(self._socket, request)
-        head, body = self._response(self._socket)
+        response = self._response(self._socket)
         if sending:
             sending.join()
+        head, _, body = response.partition(b"\r\n\r\n")
         status = int(head[9:12] or 0)
         self.statuses[status] = self.statuses.get(status, 0) + 1
         if not status or b"connection: close" in head.lower() or status in (408, 413, 431):
@@ -152,62 +99,31 @@ class HttpClient:
             connection.sendall(request)
 
     @staticmethod
-    def _response(connection: socket.socket) -> tuple[bytes, bytes]:
-        data = b""
-        try:
-            while b"\r\n\r\n" not in data:
-                if not (more := connection.recv(1 << 16)):
-                    return b"", b""
+    def _response(connection: socket.socket) -> bytes:
+        """Return a whole response; nothing if the service closed the connection before its end."""
+        data = bytearray()
+        with suppress(ConnectionError):
+            while more := connection.recv(1 << 18):
                 data += more
-            head, _, body = data.partition(b"\r\n\r\n")
-            lines = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:])
-            pieces = [body]
-            if b"content-length" in lines:
-                left = int(lines[b"content-length"]) - len(body)
-                while left > 0:
-                    pieces.append(connection.recv(1 << 18))
-                    left -= len(pieces[-1])
-            else:
-                while not b"".join(pieces[-2:]).endswith(b"0\r\n\r\n"):
-                    pieces.append(connection.recv(1 << 18))
-            return head, b"".join(pieces)
-        except ConnectionError:
-            return b"", b""
+                if is_complete(data):
+                    return bytes(data)
+        return b""
 
 
-class SocketClient:
-    """A WebSocket that counts replies."""
+class SocketClient(Socket):
+    """A WebSocket that counts replies, and reads while it sends."""
 
     def __init__(self, address: Address, path: str = f"/0.2.0/{CLIENT_ID}", role: str = "") -> None:
-        self._socket = socket.create_connection(address, timeout=_DEADLINE)
-        self._socket.sendall(
-            f"GET {path} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            "Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
-        )
-        head = b""
-        while not head.endswith(b"\r\n\r\n"):
-            head += self._socket.recv(1)
-        assert head.startswith(b"HTTP/1.1 101"), head
+        super().__init__(address, path=path)
+        self.finish_handshake()
         self._buffer = b""
         if role:
             credential = {"client_id": CLIENT_ID, "jwt": hostile.token(role)}
             self.send(hostile.message("authenticate", "", json.dumps(credential).encode()))
             assert b'"errors"' not in self.message()
 
-    @staticmethod
-    def frame(text: bytes, opcode: int = 0x81) -> bytes:
-        size = len(text)
-        length = (
-            bytes([0x80 | size])
-            if size < 126
-            else b"\xfe" + size.to_bytes(2, "big")
-            if size < 65_536
-            else (b"\xff" + size.to_bytes(8, "big"))
-        )
-        return bytes([opcode]) + length + b"\0\0\0\0" + text
-
     def send(self, *texts: bytes) -> None:
-        self.send_raw(b"".join(map(self.frame, texts)))
+        self.send_raw(b"".join(map(frame, texts)))
 
     def send_raw(self, data: bytes) -> None:
         """Send bytes; read meanwhile, so that neither side waits for the other."""
@@ -215,11 +131,11 @@ class SocketClient:
         while view:
             readable, writable, _ = select.select([self._socket], [self._socket], [], _DEADLINE)
             if readable:
-                self._receive()
+                self._read()
             if writable:
                 view = view[self._socket.send(view[: 256 * KIB]) :]
 
-    def _receive(self) -> None:
+    def _read(self) -> None:
         more = self._socket.recv(1 << 20)
         if not more:
             raise ConnectionError("closed")
@@ -239,7 +155,7 @@ class SocketClient:
                     if opcode == 0x88:
                         raise ConnectionError("closed")
                     return text
-            self._receive()
+            self._read()
 
     def replies(self, number: int) -> None:
         """Wait for replies or pongs; skip updates."""
@@ -247,18 +163,15 @@ class SocketClient:
             text = self.message()
             number -= b'"action":"update"' not in text[:200]
 
-    def close(self) -> None:
-        self._socket.close()
 
-
-def http_requests(server: Server, make: Callable[[], bytes], number: int) -> dict[int, int]:
+def http_requests(server: Watched, make: Callable[[], bytes], number: int) -> dict[int, int]:
     client = HttpClient(server.address)
     for _ in range(number):
         client.send(make())
     return client.statuses
 
 
-def pipelined_requests(server: Server, number: int) -> int:
+def pipelined_requests(server: Watched, number: int) -> int:
     """Send tiny requests, 256 KiB at once, without a credential."""
     one = b"GET /x HTTP/1.1\r\n\r\n"
     done = 0
@@ -275,7 +188,7 @@ def pipelined_requests(server: Server, number: int) -> int:
     return done
 
 
-def messages(server: Server, role: str, make: Callable[[], bytes], number: int) -> int:
+def messages(server: Watched, role: str, make: Callable[[], bytes], number: int) -> int:
     """Send socket requests one by one; open another connection whenever the service closes it."""
     client: SocketClient | None = None
     for _ in range(number):
@@ -288,7 +201,7 @@ def messages(server: Server, role: str, make: Callable[[], bytes], number: int) 
     return number
 
 
-def bursts(server: Server, role: str, frame: bytes, number: int, *, path: str = f"/0.2.0/{CLIENT_ID}") -> int:
+def bursts(server: Watched, role: str, frame: bytes, number: int, *, path: str = f"/0.2.0/{CLIENT_ID}") -> int:
     """Send tiny frames, 256 KiB at once."""
     client, done, batch = SocketClient(server.address, path, role), 0, 256 * KIB // len(frame)
     if path.startswith("/app"):
@@ -301,7 +214,7 @@ def bursts(server: Server, role: str, frame: bytes, number: int, *, path: str = 
     return done
 
 
-def queued_messages(server: Server, number: int) -> int:
+def queued_messages(server: Watched, number: int) -> int:
     """Send 30 requests of 64 KiB at once."""
     batches = max(1, number // 30)
     for _ in range(batches):
@@ -313,7 +226,7 @@ def queued_messages(server: Server, number: int) -> int:
     return batches * 30
 
 
-def publish(server: Server, subscribers: int, number: int, text: bytes) -> int:
+def publish(server: Watched, subscribers: int, number: int, text: bytes) -> int:
     """Write the channel state while many sockets follow it."""
     login = hostile.message("authenticate", "", b'{"client_id":"bench","jwt":"%s"}' % hostile.TOKENS["viewer"].encode())
     follow = hostile.message("subscribe", "state", b'{"topic_id":"channel"}')
@@ -324,16 +237,12 @@ def publish(server: Server, subscribers: int, number: int, text: bytes) -> int:
         client.send(
             hostile.http("POST", "channel_state", b'{"n":%d,"x":"%s"}' % (index % 10, text), role="broadcaster")
         )
-        before = -1
-        while (received := sum(each.received for each in crowd.sockets)) != before or not crowd.is_idle():
-            before = received
-            for descriptor, _ in crowd._poll.poll(0.05, len(crowd.sockets)):
-                crowd._by_descriptor[descriptor].receive()
+        crowd.drain()
     crowd.close()
     return number * subscribers
 
 
-def prepare(server: Server) -> None:
+def prepare(server: Watched) -> None:
     """Write what the requests read: full stores, a poll with voters, and 1,000 users with records."""
     client = HttpClient(server.address)
     client.send(hostile.http("POST", "channel_state", hostile.DOCUMENT, role="broadcaster"))
@@ -349,68 +258,35 @@ def prepare(server: Server) -> None:
 
 
 def main() -> None:
-    number = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    number = int(argument(1, 100_000))
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        server = Server(stack, sys.argv[2] if len(sys.argv) > 2 else f"sqlite:///{Path(folder) / 'pauses.db'}")
+        data = sys.argv[2] if len(sys.argv) > 2 else f"sqlite://{folder}/pauses.db"
+        server = Watched(stack, "production pauses", data)
         prepare(server)
-        overall = {"cpu": 0.0, "wall": 0.0, "gc": 0.0}
-        total = 0
-        print(f"{'kind':44} {'number':>8} {'cpu ms':>8} {'wall ms':>8} {'gc ms':>8}  statuses", flush=True)
-
-        def measure(kind: str, send: Callable[[], int | dict[int, int]]) -> None:
-            nonlocal total
-            server.pauses()
-            sent = send()
-            pauses = server.pauses()
-            count = sum(sent.values()) if isinstance(sent, dict) else sent
-            total += count
-            for name, value in pauses.items():
-                overall[name] = max(overall[name], value)
-            shown = (
-                " ".join(f"{status}:{each}" for status, each in sorted(sent.items())) if isinstance(sent, dict) else ""
-            )
-            mark = " !" if pauses["cpu"] > TARGET else ""
-            print(
-                f"{kind:44} {count:8} {pauses['cpu']:8.1f} {pauses['wall']:8.1f} {pauses['gc']:8.1f}  {shown}{mark}",
-                flush=True,
-            )
-
+        measure = server.measure
         weights = sum(weight for weight, _ in HTTP.values())
         for kind, (weight, make) in HTTP.items():
-            each = max(8, round(number * 0.55 * weight / weights))
-            measure(kind, lambda make=make, each=each: http_requests(server, make, each))
+            measure(kind, partial(http_requests, server, make, max(8, round(number * 0.55 * weight / weights))))
         share = max(1, number // 1_000)
-        measure("pipelined tiny requests", lambda: pipelined_requests(server, 20 * share))
-        measure(
-            "socket: before authentication", lambda: messages(server, "", hostile.unauthenticated_messages, 30 * share)
-        )
+        measure("pipelined tiny requests", partial(pipelined_requests, server, 20 * share))
+        early = hostile.unauthenticated_messages
+        measure("socket: before authentication", partial(messages, server, "", early, 30 * share))
         for role in ("viewer", "broadcaster", "admin"):
-            measure(
-                f"socket: small, {role}", lambda role=role: messages(server, role, hostile.small_messages, 30 * share)
-            )
-            measure(
-                f"socket: 64 KiB, {role}", lambda role=role: messages(server, role, hostile.large_messages, 6 * share)
-            )
-        measure("socket: 2 MiB", lambda: messages(server, "broadcaster", hostile.huge_messages, 2 * share))
-        measure("socket: 64 KiB, 30 at once", lambda: queued_messages(server, 3 * share))
-        for name, frame in {"texts": b"\x81\x80\0\0\0\0", "pings": b"\x89\x80\0\0\0\0"}.items():
+            measure(f"socket: small, {role}", partial(messages, server, role, hostile.small_messages, 30 * share))
+            measure(f"socket: 64 KiB, {role}", partial(messages, server, role, hostile.large_messages, 6 * share))
+        measure("socket: 2 MiB", partial(messages, server, "broadcaster", hostile.huge_messages, 2 * share))
+        measure("socket: 64 KiB, 30 at once", partial(queued_messages, server, 3 * share))
+        for name, tiny in {"texts": b"\x81\x80\0\0\0\0", "pings": b"\x89\x80\0\0\0\0"}.items():
             for role in ("", "viewer"):
-                measure(
-                    f"socket: tiny {name}, {role or 'before authentication'}",
-                    lambda frame=frame, role=role: bursts(server, role, frame, 40 * share),
-                )
-        ping = SocketClient.frame(b'{"event":"pusher:ping"}')
-        page = f"/app/{CLIENT_ID}?protocol=7"
-        measure("page: pings", lambda: bursts(server, "", ping, 20 * share, path=page))
-        measure("updates of 64 KiB to 1,000 sockets", lambda: publish(server, 1_000, 5, b"x" * 65_000))
-        measure("updates of 1 KiB to 2,000 sockets", lambda: publish(server, 2_000, 10, b"x" * KIB))
-        print(
-            f"\n{total} requests and messages; longest pause {overall['cpu']:.1f} ms cpu, {overall['wall']:.1f} ms wall"
-        )
+                kind = f"socket: tiny {name}, {role or 'before authentication'}"
+                measure(kind, partial(bursts, server, role, tiny, 40 * share))
+        ping, page = frame(b'{"event":"pusher:ping"}'), f"/app/{CLIENT_ID}?protocol=7"
+        measure("page: pings", partial(bursts, server, "", ping, 20 * share, path=page))
+        measure("updates of 64 KiB to 1,000 sockets", partial(publish, server, 1_000, 5, b"x" * 65_000))
+        measure("updates of 1 KiB to 2,000 sockets", partial(publish, server, 2_000, 10, b"x" * KIB))
+        worst = f"{server.worst['cpu']:.1f} ms cpu, {server.worst['wall']:.1f} ms wall"
+        print(f"\n{server.sent} requests and messages; longest pause {worst}")
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["serve"]:
-        serve(sys.argv[2])
-    else:
-        main()
+    main()

@@ -17,24 +17,25 @@ and fastify new voters.
 from __future__ import annotations
 
 import http.client
+import itertools
 import json
 import os
 import random
 import socket
-import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import uvloop
 from audience import PREPARED_PER_SECOND, VOTERS, authorization
-from common import Address, pin_to_core, start_server
-from load import Measured, load
-from report import Row, bound, main, ratios
+from common import Address, Started, pin_to_core, start_server
+from load import load
+from report import Row, main
+from rounds import Case, laboratory, measure
 from servers import Memory
 
 FOLDER = Path(__file__).with_name("peers")
@@ -47,8 +48,8 @@ Prepare = Callable[[str, int, int], bytes]
 """Returns a request from a path, the number of the voter and a value."""
 
 
-def start_program(stack: ExitStack, *command: object) -> tuple[Address, int]:
-    """Run a server on core 0 until the stack closes; return its address and process id.
+def start_program(stack: ExitStack, *command: object, core: int | None = 0) -> Started:
+    """Run a server on one core until the stack closes.
 
     The word `PORT` in its command becomes a free port.
     """
@@ -62,7 +63,7 @@ def start_program(stack: ExitStack, *command: object) -> tuple[Address, int]:
         stderr=subprocess.DEVNULL,
         env=os.environ | {"NODE_ENV": "production"},
         cwd=FOLDER,
-        preexec_fn=lambda: pin_to_core(0),
+        preexec_fn=None if core is None else partial(pin_to_core, core),
     )
     stack.callback(process.wait, 20)
     stack.callback(process.kill)
@@ -70,22 +71,22 @@ def start_program(stack: ExitStack, *command: object) -> tuple[Address, int]:
     while True:
         try:
             socket.create_connection(address).close()
-            return address, process.pid
+            return Started(address, process.pid)
         except ConnectionRefusedError:
             assert process.poll() is None, f"{words} ended at once"
             assert time.monotonic() < deadline, f"{words} did not listen within 60 s"
             time.sleep(0.05)
 
 
-def start_node(stack: ExitStack, script: str, *args: object) -> tuple[Address, int]:
+def start_node(stack: ExitStack, script: str, *args: object) -> Started:
     """Run a script of the folder `peers` as `start_program` does."""
     assert (FOLDER / "node_modules").exists(), "`make bench-peers` installs the packages"
     return start_program(stack, "node", script, *args)
 
 
 @contextmanager
-def peer(name: str) -> Iterator[Address]:
-    """Run a peer with an empty file, if it has one."""
+def peer(name: str) -> Iterator[Started]:
+    """Run a peer with an empty file, if it has one, and check that it answers correctly."""
     modules = "node_modules"
     with ExitStack() as stack:
         if name == "fastify":
@@ -102,7 +103,9 @@ def peer(name: str) -> Iterator[Address]:
         else:
             options = ("--port", "PORT", "--disable-log-to-file", "--disable-admin-api")
             command = (f"{modules}/@mockoon/cli/bin/run.js", "start", "--data", "mockoon.json", *options)
-        yield start_node(stack, *map(str, command))[0]
+        started = start_node(stack, *map(str, command))
+        check(name, started.address)
+        yield started
 
 
 def to_service(path: str, user: int, value: int) -> bytes:
@@ -155,92 +158,41 @@ def check(name: str, address: Address) -> None:
         assert given == expected, f"{name} answered {given} instead of {expected}"
 
 
-class Peers:
-    """The servers of one run, and what was measured so far."""
-
-    def __init__(self, stack: ExitStack, seconds: float) -> None:
-        self._seconds = seconds
-        self._new = VOTERS
-        """The number of the next new voter."""
-        self._known = {each: prepared(each, f"{PATH}known", 0, VOTERS) for each in (to_service, to_peer)}
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        self._addresses = {name: stack.enter_context(peer(name)) for name in ("fastify", "prism", "mockoon")}
-        self._addresses["service"], _ = start_server(stack, "file", folder / "data.db")
-        self._addresses["echo"], _ = start_server(stack, "echo")
-        for name, address in self._addresses.items():
-            if name != "echo":
-                check(name, address)
-
-    def round(self) -> dict[str, Measured]:
-        """Measure all servers in turn, fastify twice."""
-        results = {name: self._known_voters(name) for name in ("fastify", "service", "prism", "mockoon")}
-        results["json-server"] = self._json_server()
-        results["fastify again"] = self._known_voters("fastify")
-        new = range(self._new, self._new + int(PREPARED_PER_SECOND * self._seconds))
-        self._new = new.stop
-        for name, prepare in (("service", to_service), ("fastify", to_peer)):
-            requests = iter(prepared(prepare, f"{PATH}new", new.start, len(new)))
-            results[f"{name}, new"] = self._measure(self._addresses[name], requests)
-        results["echo"] = self._known_voters("echo")
-        return results
-
-    def _known_voters(self, name: str) -> Measured:
-        return self._measure(self._addresses[name], self._known[to_service if name == "service" else to_peer])
-
-    def _json_server(self) -> Measured:
-        with peer("json-server") as address:
-            check("json-server", address)
-            requests = prepared(to_peer, "/votes", 0, VOTERS)
-            self._measure(address, requests, WARM_UP, status=201)
-            return self._measure(address, requests, status=201)
-
-    def _measure(
-        self, address: Address, requests: Iterable[bytes], seconds: float = 0, *, status: int = 200
-    ) -> Measured:
-        sending = load(*address, requests, seconds=seconds or self._seconds, status=status)
-        measured = uvloop.run(sending)
-        assert measured.failed == 0, f"{measured.failed} answers other than {status}"
-        return measured
+@asynccontextmanager
+async def json_server() -> AsyncIterator[list[Started]]:
+    """Run json-server with an empty file, and warm it up."""
+    with peer("json-server") as started:
+        await load([started.address], prepared(to_peer, "/votes", 0, VOTERS), seconds=WARM_UP, status=201)
+        yield [started]
 
 
 def rows(rounds: int, seconds: float) -> list[Row]:
     """Measure goal 12."""
-    pin_to_core(1)
-    results: dict[str, list[Measured]] = {}
-    with ExitStack() as stack:
-        peers = Peers(stack, seconds)
-        for number in range(rounds + 1):
-            for name, measured in peers.round().items():
-                if number:  # the first round is a warm-up
-                    results.setdefault(name, []).append(measured)
-    rates = {name: [each.per_second for each in measured] for name, measured in results.items()}
-    noise = ratios(rates["fastify again"], rates["fastify"])
-    goals = [
-        ("service", "json-server", 3.5, 5.0),
-        ("service", "prism", 4.0, 6.0),
-        ("service", "mockoon", 10.0, 14.0),
-        ("service", "fastify", 0.5, 0.65),
-        ("service, new", "fastify, new", 0.3, 0.45),
+    known = {each: prepared(each, f"{PATH}known", 0, VOTERS) for each in (to_service, to_peer)}
+    size, newcomers = int(PREPARED_PER_SECOND * seconds), itertools.count()
+    with laboratory() as (stack, folder):
+        service = start_server(stack, "file", folder / "data.db")
+        check("service", service.address)
+        fastify = stack.enter_context(peer("fastify"))
+        cases = {"fastify": Case([fastify], known[to_peer]), "service": Case([service], known[to_service])}
+        for name in ("prism", "mockoon"):
+            cases[name] = Case([stack.enter_context(peer(name))], known[to_peer])
+        cases["json-server"] = Case([], prepared(to_peer, "/votes", 0, VOTERS), json_server, status=201)
+        for name, server, prepare in (("service", service, to_service), ("fastify", fastify, to_peer)):
+
+            def new(prepare: Prepare = prepare) -> Iterator[bytes]:
+                return iter(prepared(prepare, f"{PATH}new", VOTERS + next(newcomers) * size, size))
+
+            cases[f"{name}, new"] = Case([server], new)
+        results = measure(stack, cases, rounds, seconds, again=["fastify"])
+    known_tokens, new_tokens = "POST vote, known tokens", "POST vote, new tokens and voters"
+    return [
+        results.rate_row("12", f"{known_tokens} / json-server", "service", "json-server", 3.5, 5.0),
+        results.rate_row("12", f"{known_tokens} / prism", "service", "prism", 4.0, 6.0),
+        results.rate_row("12", f"{known_tokens} / mockoon", "service", "mockoon", 10.0, 14.0),
+        results.rate_row("12", f"{known_tokens} / fastify", "service", "fastify", 0.5, 0.65),
+        results.rate_row("12", f"{new_tokens} / fastify", "service, new", "fastify, new", 0.3, 0.45),
     ]
-
-    def row(ours: str, theirs: str, must: float, stretch: float) -> Row:
-        figures = {}
-        for name in (ours, theirs):
-            figures[f"{name}: votes/s"] = statistics.median(rates[name])
-            figures[f"{name}: p99 ms"] = statistics.median(each.p99 * 1e3 for each in results[name])
-        kind, peer = ("new tokens and voters", "fastify") if "new" in ours else ("known tokens", theirs)
-        return Row(
-            "12",
-            f"POST vote, {kind} / {peer}",
-            ratios(rates[ours], rates[theirs]),
-            noise,
-            must,
-            stretch,
-            figures=figures,
-            warning=bound(rates["echo"], rates[ours], rates[theirs]),
-        )
-
-    return [row(*goal) for goal in goals]
 
 
 if __name__ == "__main__":

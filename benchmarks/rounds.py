@@ -1,14 +1,18 @@
-"""Measures several servers in turn, round by round, and makes rows of their rates and latencies."""
+"""Measures several servers in turn, round by round, and makes rows of their rates, latencies and processor time."""
 
 from __future__ import annotations
 
 import gc
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, nullcontext
+from pathlib import Path
 from typing import NamedTuple
 
-from common import Address
-from load import Measured, load_all
+import uvloop
+from common import Started, pin_to_core, processor_time, start_server
+from load import Measured, load
 from report import Row, bound, ratios
 
 ECHO = "echo"
@@ -19,16 +23,25 @@ AGAIN = " again"
 class Case(NamedTuple):
     """What is sent where in each round."""
 
-    addresses: Sequence[Address]
-    requests: Callable[[], Iterable[bytes]]
-    """Called before each measurement. A collection is sent repeatedly, an iterator once."""
+    servers: Sequence[Started]
+    requests: Iterable[bytes] | Callable[[], Iterable[bytes]]
+    """A function is called before each measurement. A collection is sent repeatedly, an iterator once."""
+    around: Callable[[], AbstractAsyncContextManager[Sequence[Started] | None]] = nullcontext
+    """Runs around each measurement; may yield servers of that round."""
+    status: int = 200
 
 
 class Results:
     """The measurements of all cases, by name, one per round."""
 
-    def __init__(self, measured: Mapping[str, Sequence[Measured]]) -> None:
-        self._measured = measured
+    def __init__(self, names: Iterable[str]) -> None:
+        self._measured: dict[str, list[Measured]] = {name: [] for name in names}
+        self._costs: dict[str, list[float]] = {name: [] for name in names}
+
+    def add(self, name: str, measured: Measured, used: float) -> None:
+        """Add a round in which the servers used so many seconds of processor time."""
+        self._measured[name].append(measured)
+        self._costs[name].append(used / measured.answered * 1e6)
 
     def rates(self, name: str) -> list[float]:
         """Return the responses per second of each round."""
@@ -38,10 +51,14 @@ class Results:
         """Return the 99th percentile of the latency in each round, in ms."""
         return [each.p99 * 1e3 for each in self._measured[name]]
 
+    def costs(self, name: str) -> list[float]:
+        """Return the microseconds of processor time of the servers for each response, in each round."""
+        return self._costs[name]
+
     def rate_row(
         self, goal: str, name: str, ours: str, reference: str, must: float | None, stretch: float | None
     ) -> Row:
-        """Compare rates. The reference of a round is the mean of its two measurements."""
+        """Compare rates. The reference of a round is the mean of its two measurements, if there are two."""
         return self._row(goal, name, ours, reference, must, stretch, self.rates, "per s")
 
     def tail_row(
@@ -49,6 +66,12 @@ class Results:
     ) -> Row:
         """Compare 99th percentiles of latencies, where less is better."""
         return self._row(goal, name, ours, reference, must, stretch, self.tails, "p99 ms")
+
+    def cost_row(
+        self, goal: str, name: str, ours: str, reference: str, must: float | None, stretch: float | None
+    ) -> Row:
+        """Compare processor time. Other processes on a loaded machine change it less than a rate."""
+        return self._row(goal, name, ours, reference, must, stretch, self.costs, "µs")
 
     def _row(
         self,
@@ -61,8 +84,12 @@ class Results:
         values: Callable[[str], list[float]],
         unit: str,
     ) -> Row:
-        first, second = values(reference), values(reference + AGAIN)
-        twice = [(a + b) / 2 for a, b in zip(first, second, strict=True)]
+        twice_measured = [each for each in self._measured if each.endswith(AGAIN)]
+        again = reference + AGAIN if reference + AGAIN in twice_measured else twice_measured[0]
+        first, second = values(again.removesuffix(AGAIN)), values(again)
+        twice = values(reference)
+        if again == reference + AGAIN:
+            twice = [(a + b) / 2 for a, b in zip(first, second, strict=True)]
         return Row(
             goal,
             name,
@@ -76,16 +103,42 @@ class Results:
         )
 
 
-async def interleave(cases: Mapping[str, Case], rounds: int, seconds: float) -> Results:
-    """Measure all cases in turn for `seconds` each, in `rounds` rounds after a warm-up. No request may fail."""
-    results: dict[str, list[Measured]] = {name: [] for name in cases}
+@contextmanager
+def laboratory(core: int | None = 1) -> Iterator[tuple[ExitStack, Path]]:
+    """Run the load on one core; yield what ends the servers, and a folder for their data."""
+    if core is not None:
+        pin_to_core(core)
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        yield stack, Path(folder)
+
+
+def measure(
+    stack: ExitStack, cases: Mapping[str, Case], rounds: int, seconds: float, *, again: Sequence[str]
+) -> Results:
+    """Measure all cases in turn for `seconds` each, the references twice, and the load generator.
+
+    A round that is not counted comes first. No request may fail.
+    """
+    echo = Case([start_server(stack, ECHO)], next(iter(cases.values())).requests)
+    every = {**cases, **{name + AGAIN: cases[name] for name in again}, ECHO: echo}
+    return uvloop.run(_interleave(every, rounds, seconds))
+
+
+async def _interleave(cases: Mapping[str, Case], rounds: int, seconds: float) -> Results:
+    results = Results(cases)
     gc.disable()  # so that the load generator never pauses
     for number in range(rounds + 1):
         for name, case in cases.items():
-            requests = case.requests()
+            requests = case.requests() if callable(case.requests) else case.requests
             gc.collect()
-            measured = await load_all(case.addresses, requests, seconds=seconds)
+            async with case.around() as started:
+                servers = started or case.servers
+                before = sum(processor_time(each.process) for each in servers)
+                addresses = [each.address for each in servers]
+                measured = await load(addresses, requests, seconds=seconds, status=case.status)
+                used = sum(processor_time(each.process) for each in servers) - before
             assert measured.failed == 0, f"{name}: {measured.failed} requests failed"
             if number:
-                results[name].append(measured)
-    return Results(results)
+                results.add(name, measured, used)
+    gc.enable()
+    return results

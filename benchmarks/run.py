@@ -41,7 +41,7 @@ SOURCES = [
     Source("peers", "rows", ("12",)),
     Source("endpoints", "rows", ("13",)),
     Source("instruments", "rows", ("14",)),
-    Source("cores", "rows", ("cores",)),
+    Source("nodes", "cores", ("cores",)),
 ]
 GOALS = list(dict.fromkeys(goal for source in SOURCES for goal in source.goals))
 """Those of docs/performance.md by number, and further measurements by name."""

@@ -9,6 +9,8 @@ file     the service, data in the file DATA
 redis    the service, data in the Redis at the URL DATA
 sockets  the same as memory
 sandbox  the service as a sandbox, data in memory, with a journal of DATA bytes; 0 is none
+production pauses  the service, data at the URL DATA, without rates; prints its pauses at each SIGUSR2
+sandbox pauses  the service as a sandbox, data in memory; prints its pauses at each SIGUSR2
 uninstrumented  the same as file, without metrics, request ids, rate limits and request timeouts
 echo     a protocol that answers anything with the same bytes: the limit of the load generator
 websockets  the `websockets` library's server, which sends each message to all clients with `broadcast()`
@@ -18,9 +20,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import math
 import signal
 import sys
+import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
@@ -61,6 +65,8 @@ LIMITS = Limits(
     ),
 )
 """Enforced, but never reached."""
+UNLIMITED = Limits(caller_rate=0, client_rate=0, anonymous=AnonymousLimits())
+"""Without rates of callers and addresses."""
 
 
 class Memory:
@@ -195,12 +201,48 @@ async def run_service(settings: Settings) -> None:
     await run.serve(settings, listener, started, SignalHandler(*HANGUPS))
 
 
+class Pauses:
+    """A timer that notes how long the loop did not run it; prints the longest pauses, in ms, at each SIGUSR2."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._wall, self._cpu = time.perf_counter_ns(), time.thread_time_ns()
+        self._longest = {"cpu": 0, "wall": 0, "gc": 0}
+        gc.callbacks.append(self._note_collection)
+        self._loop.add_signal_handler(signal.SIGUSR2, self._report)
+        self._beat()
+
+    def _beat(self) -> None:
+        wall, cpu = time.perf_counter_ns(), time.thread_time_ns()
+        self._longest["wall"] = max(self._longest["wall"], wall - self._wall - 1_000_000)
+        self._longest["cpu"] = max(self._longest["cpu"], cpu - self._cpu)
+        self._wall, self._cpu = wall, cpu
+        self._loop.call_later(0.001, self._beat)
+
+    def _note_collection(self, phase: str, _: object) -> None:
+        now = time.thread_time_ns()
+        if phase == "start":
+            self._collection = now
+        else:
+            self._longest["gc"] = max(self._longest["gc"], now - self._collection)
+
+    def _report(self) -> None:
+        print(json.dumps({name: ns / 1e6 for name, ns in self._longest.items()}), flush=True)
+        self._longest = dict.fromkeys(self._longest, 0)
+
+
+async def watched(serving: Coroutine[Any, Any, None]) -> None:
+    """Serve, and report pauses of the event loop."""
+    _ = Pauses()
+    await serving
+
+
 async def uninstrumented(data: str) -> None:
     """Serve without what only watches and limits. The service has no switch for metrics and request ids."""
     for method in ("answered", "replied", "refused", "storage"):
         setattr(Metrics, method, lambda *args, **kwargs: None)
     http_protocol.request_id = lambda headers: "off"
-    await service(data, Limits(caller_rate=0, client_rate=0, anonymous=AnonymousLimits(), request_timeout=0))
+    await service(data, replace(UNLIMITED, request_timeout=0))
 
 
 async def serve(name: str, data: str) -> None:
@@ -213,6 +255,8 @@ async def serve(name: str, data: str) -> None:
         "file": lambda: service(f"sqlite://{data}"),
         "redis": lambda: service(data),
         "sandbox": lambda: run_service(Settings(journal=int(data))),
+        "production pauses": lambda: watched(service(data, UNLIMITED)),
+        "sandbox pauses": lambda: watched(run_service(Settings())),
         "uninstrumented": lambda: uninstrumented(f"sqlite://{data}"),
         "echo": echo,
         "websockets": websockets,

@@ -8,17 +8,14 @@ time of the generator per request, which other processes on the machine hardly c
 from __future__ import annotations
 
 import gc
-import tempfile
 import time
-from contextlib import ExitStack
-from pathlib import Path
 
 import report
 import uvloop
 from audience import VOTERS, ballots
-from common import Address, pin_to_core, start_server
+from common import Address, start_server
 from report import HEADROOM, Row
-from rounds import ECHO
+from rounds import ECHO, laboratory
 
 from extcli.simulate.connection import Target, Work
 from extcli.simulate.pool import Pool
@@ -30,15 +27,11 @@ _FIRST_GUESS = 10_000
 
 def rows(rounds: int, seconds: float) -> list[Row]:
     """Compare the rates of `echo` and of the service."""
-    pin_to_core(1)
     requests = ballots()
     rates: dict[str, list[float]] = {ECHO: [], "file": []}
     costs: list[float] = []
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        addresses = {
-            ECHO: start_server(stack, ECHO)[0],
-            "file": start_server(stack, "file", Path(folder) / "data.db")[0],
-        }
+    with laboratory() as (stack, folder):
+        addresses = {name: start_server(stack, name, folder / "data.db").address for name in rates}
         for name, address in addresses.items():
             uvloop.run(_rate(address, requests, _WARM_UP))
             rates[name].append(uvloop.run(_rate(address, requests, int(_FIRST_GUESS * seconds)))[0])

@@ -9,23 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import uvloop
 from audience import ballots
-from codes import measure_during, peak_memory
-from common import CLIENT_ID, Address, argument, pin_to_core, processor_time
+from codes import report_step
+from common import CLIENT_ID, PROGRAM, Started, argument, processor_time, start_extcli
 from load import load
-
-PROGRAM = str(Path(sys.executable).with_name("extcli"))
+from rounds import laboratory
 
 
 def write_snapshot(path: Path, votes: int) -> None:
@@ -49,77 +43,39 @@ def write_snapshot(path: Path, votes: int) -> None:
         file.write("\n]}\n")
 
 
-def start_service(stack: ExitStack, data: str) -> tuple[Address, int]:
-    """Start a sandbox until the stack closes; return its address and process id."""
-    command = [PROGRAM, "serve", "--port", "0", "--data", data]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    stack.callback(process.wait, 60)
-    stack.callback(process.terminate)
-    assert process.stdout is not None
-    found = re.search(r"//(.*):(\d+)", process.stdout.readline())
-    assert found, "the service did not start"
-    return (found[1], int(found[2])), process.pid
-
-
-async def run(address: Address, *args: str) -> None:
+async def run(server: Started, *args: str) -> None:
     """Run `extcli snapshot` in another process, so that this one keeps measuring."""
-    environment = {**os.environ, "EXTCLI_URL": f"http://{address[0]}:{address[1]}"}
+    environment = {**os.environ, "EXTCLI_URL": server.url}
     process = await asyncio.create_subprocess_exec(
         PROGRAM, "snapshot", *args, stdout=asyncio.subprocess.DEVNULL, env=environment
     )
     assert await process.wait() == 0
 
 
-def resident(process: int) -> int:
-    """Return the memory of a process in bytes, and make it the peak from now on."""
-    Path(f"/proc/{process}/clear_refs").write_text("5")
-    return peak_memory(process)
-
-
 async def measure(data: str, folder: Path, source: Path) -> None:
-    votes = ballots()
+    votes, saved = ballots(), str(folder / "saved.json")
     with ExitStack() as stack:
-        address, process = start_service(stack, data)
-        before = await load(*address, votes, connections=8, seconds=3)
+        server = start_extcli(stack, "--data", data, stderr=subprocess.DEVNULL)
+        before = await load([server.address], votes, connections=8, seconds=3)
         print(f"{'in memory' if data == 'sqlite://' else 'in a file'}: votes before: p99 {before.p99 * 1e3:.1f} ms")
-
-        async def report(name: str, work: Callable[[], Awaitable[Any]]) -> None:
-            idle, used = resident(process), processor_time(process)
-            elapsed, pause, measured, _ = await measure_during(address, votes, work)
-            used = processor_time(process) - used
-            p99 = max(each.p99 for each in measured)
-            print(
-                f"  {name:12} {elapsed:7.2f} s   cpu with votes {used:6.2f} s   "
-                f"+{(peak_memory(process) - idle) / 2**20:4.0f} MiB   "
-                f"votes p99 {p99 * 1e3:5.1f} ms ({p99 / before.p99:.1f} x)   pause {pause * 1e3:5.1f} ms   "
-                f"failed {sum(each.failed for each in measured)}"
-            )
-
-        async def report_alone(name: str, *args: str) -> None:
-            idle, used, started = resident(process), processor_time(process), time.perf_counter()
-            await run(address, *args)
-            elapsed, used = time.perf_counter() - started, processor_time(process) - used
-            grown = (peak_memory(process) - idle) / 2**20
-            print(f"  {name:12} {elapsed:7.2f} s   cpu {used:6.2f} s   +{grown:4.0f} MiB")
-
-        saved = str(folder / "saved.json")
-        await report_alone("load, alone", "load", str(source))
-        await report_alone("save, alone", "save", saved)
-        await report("save", lambda: run(address, "save", saved))
-        await report("load", lambda: run(address, "load", str(source)))
+        for name, path in (("load", str(source)), ("save", saved)):
+            used, started = processor_time(server.process), time.perf_counter()
+            await run(server, name, path)
+            elapsed, used = time.perf_counter() - started, processor_time(server.process) - used
+            print(f"{name + ', alone':20} {elapsed:7.2f} s   cpu {used:6.2f} s")
+        await report_step("save", server, votes, lambda: run(server, "save", saved))
+        await report_step("load", server, votes, lambda: run(server, "load", str(source)))
 
 
 async def main() -> None:
     votes = int(argument(1, 1_000_000))
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with laboratory() as (_, folder):
         source = folder / "source.json"
         write_snapshot(source, votes)
         print(f"a poll of {votes:,} votes, {source.stat().st_size / 1e6:.0f} MB")
-        await measure(f"sqlite://{folder}/data.db", folder, source)
-        await measure("sqlite://", folder, source)
+        for data in (f"sqlite://{folder}/data.db", "sqlite://"):
+            await measure(data, folder, source)
 
 
 if __name__ == "__main__":
-    pin_to_core(1)
     uvloop.run(main())

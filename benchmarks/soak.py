@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import http.client
 import json
+import math
 import os
 import re
 import select
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,7 +27,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from common import CLIENT_ID, Address, argument
+from common import CLIENT_ID, argument, start_extcli
 from crowd import Socket
 from soak_load import CHANNELS, POLLS, USERS, Load, channel_of, token
 from soak_plot import draw
@@ -64,15 +64,7 @@ class Service:
 
     def __init__(self, stack: ExitStack, folder: Path) -> None:
         self.data = folder / "soak.db"
-        command = ["from extcli.main import main; main()", "serve", "--port", "0", "--data", f"sqlite://{self.data}"]
-        process = subprocess.Popen([sys.executable, "-c", *command], stdout=subprocess.PIPE, text=True)
-        stack.callback(process.wait, 20)
-        stack.callback(process.terminate)
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        match = re.fullmatch(r"listening on http://([\d.]+):(\d+)\n", line)
-        assert match, f"extcli serve did not start: {line}"
-        self.address: Address = (match[1], int(match[2]))
+        self.address = start_extcli(stack, "--data", f"sqlite://{self.data}").address
         self.games: list[Socket] = []
         self.namespaces: list[str] = []
 
@@ -224,7 +216,7 @@ def main() -> int:
         service = Service(stack, Path(stack.enter_context(tempfile.TemporaryDirectory())))
         load = Load(service.address)
         stack.callback(load.close)
-        load.start(0, 5.0, 1e9)
+        load.start(0, 5.0, math.inf)
         rate = load.wait().answered / 5 / 2
         began = time.monotonic()
         while len(samples) < 4 or time.monotonic() - began < minutes * 60:

@@ -14,26 +14,21 @@ import resource
 import signal
 import time
 from contextlib import ExitStack, closing
-from pathlib import Path
 
-import jwt
-from common import Address, argument, pin_to_core, processor_time, start_server
+from audience import authorization
+from common import CLIENT_ID, Address, argument, memory, pin_to_core, processor_time, start_server
 from crowd import Crowd, Socket
 from report import spread
-from servers import CLIENT_ID, SECRET
 
 REQUESTING, REQUESTS = 100, 20
 """Sockets that send requests at the same time, and requests of each in a round."""
 
 
-def resident_memory(process: int) -> int:
+def settled_memory(process: int) -> int:
     """Collect the garbage of a process; return its resident memory in bytes."""
     os.kill(process, signal.SIGUSR1)
     time.sleep(1)
-    for line in Path(f"/proc/{process}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) * 1024
-    raise AssertionError("no VmRSS")
+    return memory(process)
 
 
 def socket_request(action: str, target: str = "", **data: object) -> bytes:
@@ -43,10 +38,8 @@ def socket_request(action: str, target: str = "", **data: object) -> bytes:
 
 def post(address: Address, path: str, role: str, body: object, user: str = "1") -> dict[str, object]:
     """Send a REST request for channel 1; return the response."""
-    claims = {"role": role, "user_id": user, "channel_id": "1", "exp": int(time.time()) + 3_600}
-    headers = {"Authorization": f"{CLIENT_ID} {jwt.encode(claims, SECRET)}"}
     with closing(http.client.HTTPConnection(*address)) as connection:
-        connection.request("POST", f"/v1/e/{path}", json.dumps(body), headers)
+        connection.request("POST", f"/v1/e/{path}", json.dumps(body), {"Authorization": authorization(user, role)})
         response = connection.getresponse()
         assert response.status == 200, response.status
         return dict(json.loads(response.read()))
@@ -87,9 +80,9 @@ def measure(address: Address, process: int, size: int, rounds: int) -> None:
     requests = [authentication(address)]
     with closing(Crowd(address, 200, requests)):
         pass  # warm-up: the first sockets load modules
-    before = resident_memory(process)
+    before = settled_memory(process)
     crowd = Crowd(address, size, requests)
-    per_socket = (resident_memory(process) - before) / size / 1024
+    per_socket = (settled_memory(process) - before) / size / 1024
     print(f"{size:,} sockets: {crowd.opened_per_second:.0f} authenticated per second, {per_socket:.1f} KiB each")
     for each in crowd.sockets:
         each.send(socket_request("subscribe", "poll", topic_id="poll"))

@@ -1,7 +1,8 @@
 """Start-up time and idle memory: `python benchmarks/startup.py [--rounds N] [--cpu] [--commands]`.
 
 Three ratios: `extcli --help` to an import of typer, and the first answer and the memory of `extcli serve` to those of
-an empty Litestar application. `--commands` also times other commands. `--cpu` compares processor time, not elapsed
+an empty Litestar application. `--commands` also times other commands, and the
+start of a command of `extcli exec`. `--cpu` compares processor time, not elapsed
 time: on a busy machine it varies less. All runs of a round are interleaved, and each reference runs twice: its ratio to
 itself is the noise.
 """
@@ -19,13 +20,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
+from common import PROGRAM, processor_time
 from report import Row, ratios, show, spread
 
-PROGRAM = str(Path(sys.executable).with_name("extcli"))
 EMPTY_APPLICATION = """
 import sys
 import uvicorn
@@ -130,6 +130,20 @@ def first_answer(port: int, process: subprocess.Popen[bytes]) -> bytes:
     raise AssertionError("the server ended before its first answer")
 
 
+def execute(environment: dict[str, str]) -> Cost:
+    """Run a command with `extcli exec`, and measure until it starts."""
+    started = time.perf_counter()
+    command = [PROGRAM, "exec", "--quiet", "--", "sh", "-c", "echo started; read end"]
+    process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"started\n"
+    cost = Cost(time.perf_counter() - started, processor_time(process.pid))
+    process.stdin.close()
+    assert process.wait() == 1, "read at the end of the input exits 1"
+    return cost
+
+
 def measure(cases: dict[str, Callable[[], Cost]], rounds: int, read: Callable[[Cost], float]) -> dict[str, list[float]]:
     """Measure all cases once per round, after a round that is not counted."""
     found: dict[str, list[float]] = {}
@@ -188,6 +202,7 @@ def measure_all(rounds: int, *, cpu: bool = False, commands: bool = False) -> di
             "empty again": empty,
         }
         if commands:
+            cases["exec"] = lambda: execute(environment)
             cases["libraries"] = lambda: run([*python, LIBRARIES], environment)
             for name, command in COMMANDS.items():
                 cases[name] = lambda command=command: run([PROGRAM, *command], environment)  # type: ignore[misc]
@@ -209,6 +224,9 @@ def main() -> None:
     args = parser.parse_args()
     found = measure_all(args.rounds, cpu=args.cpu, commands=args.commands)
     show(goal_rows(found))
+    if args.commands:
+        share = spread(ratios(found["exec"], found["serve"]))
+        print(f"{'extcli exec -- COMMAND':38} {share} of the first answer of serve")
     for name in COMMANDS if args.commands else ():
         print(f"{name:38} {spread(ratios(found[name], found['libraries']))} of {LIBRARIES!r}")
 

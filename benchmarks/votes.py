@@ -10,21 +10,19 @@ import asyncio
 import os
 import random
 import signal
-import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack
+from functools import partial
 from itertools import count
 from operator import length_hint
-from pathlib import Path
 
 import report
 import uvloop
 from audience import PREPARED_PER_SECOND, Newcomers, ballots, headers, voter_of
-from common import pin_to_core, start_server
+from common import start_server
 from large_poll import read_log, rows_of
 from load import load
 from report import Row
-from rounds import AGAIN, ECHO, Case, Results, interleave
+from rounds import Case, laboratory, measure
 
 CACHED_TOKENS = 65_536
 """Tokens that the service keeps as verified."""
@@ -33,7 +31,11 @@ KILLS = 5
 
 def known_voters(rounds: int, seconds: float) -> list[Row]:
     """Votes of 1,000 users whose tokens the service has seen before."""
-    results = uvloop.run(_known_voters(rounds, seconds))
+    requests, references = ballots(), ["plain", "bare", "memory"]
+    with laboratory() as (stack, folder):
+        names = [*references, "file"]
+        cases = {name: Case([start_server(stack, name, folder / "data.db")], requests) for name in names}
+        results = measure(stack, cases, rounds, seconds, again=references)
     vote = "POST vote, known tokens"
     return [
         results.rate_row("1b", f"{vote} / plain route", "file", "plain", 3.0, 4.0),
@@ -43,20 +45,20 @@ def known_voters(rounds: int, seconds: float) -> list[Row]:
     ]
 
 
-async def _known_voters(rounds: int, seconds: float) -> Results:
-    pin_to_core(1)
-    requests = ballots()
-    names = ["plain", "bare", "memory", "file"]
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        started = {name: start_server(stack, name, Path(folder) / "data.db")[0] for name in [*names, ECHO]}
-        again = {name + AGAIN: started[name] for name in ("plain", "bare", "memory")}
-        cases = {name: Case([address], lambda: requests) for name, address in {**started, **again}.items()}
-        return await interleave(cases, rounds, seconds)
-
-
 def new_voters(rounds: int, seconds: float) -> list[Row]:
     """Votes of users who come once: each request has a new token and a new voter, each round a new poll."""
-    results = uvloop.run(_new_voters(rounds, seconds))
+    newcomers, polls = Newcomers(), count()
+
+    def requests() -> Iterator[bytes]:
+        return newcomers.round(seconds, f"poll-{next(polls)}")
+
+    with laboratory() as (stack, folder):
+        names = {"plain": "plain", "file": "file", "many seen": "file"}
+        started = {name: start_server(stack, server, folder / f"{name}.db") for name, server in names.items()}
+        seen = load([started["many seen"].address], iter(newcomers.ballots(CACHED_TOKENS)), seconds=300)
+        assert not uvloop.run(seen).failed, "votes were refused"
+        cases = {name: Case([server], requests) for name, server in started.items()}
+        results = measure(stack, cases, rounds, seconds, again=["plain"])
     vote = "POST vote, new tokens"
     return [
         results.rate_row("1", f"{vote} / plain route", "file", "plain", 2.0, 3.0),
@@ -64,22 +66,6 @@ def new_voters(rounds: int, seconds: float) -> list[Row]:
         results.tail_row("4", f"p99 of {vote} / plain route", "file", "plain", 1.0, 0.6),
         results.tail_row("4", f"p99 of {vote}, more than 65,536 seen / plain", "many seen", "plain", 1.0, 0.6),
     ]
-
-
-async def _new_voters(rounds: int, seconds: float) -> Results:
-    pin_to_core(1)
-    newcomers, polls = Newcomers(), count()
-
-    def requests() -> Iterator[bytes]:
-        return newcomers.round(seconds, f"poll-{next(polls)}")
-
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        names = {"plain": "plain", "file": "file", "many seen": "file", ECHO: ECHO}
-        started = {name: start_server(stack, server, Path(folder) / f"{name}.db")[0] for name, server in names.items()}
-        seen = await load(*started["many seen"], iter(newcomers.ballots(CACHED_TOKENS)), seconds=300)
-        assert seen.failed == 0, f"{seen.failed} votes were refused"
-        cases = {name: Case([address], requests) for name, address in started.items()}
-        return await interleave({**cases, "plain" + AGAIN: cases["plain"]}, rounds, seconds)
 
 
 def losses(rounds: int, seconds: float) -> list[Row]:
@@ -92,23 +78,21 @@ def losses(rounds: int, seconds: float) -> list[Row]:
 
 async def _losses() -> tuple[set[str], set[str]]:
     """Return the voters whose votes were acknowledged, and those in the log."""
-    pin_to_core(1)
     newcomers, generator = Newcomers(), random.Random(7)
     acknowledged: set[str] = set()
     (backend,) = headers("backend", users=1)
-    with tempfile.TemporaryDirectory() as folder:
+    with laboratory() as (stack, folder):
         for _ in range(KILLS):
-            with ExitStack() as stack:
-                address, process = start_server(stack, "file", Path(folder) / "data.db")
-                ballots = newcomers.ballots(PREPARED_PER_SECOND)
-                unsent = iter(ballots)
-                asyncio.get_running_loop().call_later(generator.uniform(0.3, 1.0), os.kill, process, signal.SIGKILL)
-                measured = await load(*address, unsent, seconds=60)
-                sent = ballots[: len(ballots) - length_hint(unsent)]
-                acknowledged |= {voter_of(each) for each in set(sent).difference(measured.unanswered)}
-        with ExitStack() as stack:
-            address, _ = start_server(stack, "file", Path(folder) / "data.db")
-            _, log = await read_log(*address, backend, poll="poll")
+            server = start_server(stack, "file", folder / "data.db")
+            ballots = newcomers.ballots(PREPARED_PER_SECOND)
+            unsent = iter(ballots)
+            kill = partial(os.kill, server.process, signal.SIGKILL)
+            asyncio.get_running_loop().call_later(generator.uniform(0.3, 1.0), kill)
+            measured = await load([server.address], unsent, seconds=60)
+            sent = ballots[: len(ballots) - length_hint(unsent)]
+            acknowledged |= {voter_of(each) for each in set(sent).difference(measured.unanswered)}
+        server = start_server(stack, "file", folder / "data.db")
+        _, log = await read_log(server.address, backend, poll="poll")
     return acknowledged, {str(row["identifier"]) for row in rows_of(log)}
 
 

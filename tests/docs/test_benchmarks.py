@@ -155,7 +155,7 @@ async def test_a_closed_connection_leaves_its_request_unanswered(load: Any):
     server = await asyncio.start_server(answer_once, "127.0.0.1", 0)
     requests = [load.request("GET", f"/{number}", "") for number in range(3)]
     async with server:
-        measured = await load.load(*server.sockets[0].getsockname(), iter(requests), connections=1, seconds=60)
+        measured = await load.load([server.sockets[0].getsockname()], iter(requests), connections=1, seconds=60)
 
     assert (1, 1, [requests[1]]) == (measured.answered, measured.failed, measured.unanswered)
 
@@ -170,7 +170,7 @@ async def test_a_round_ends_when_its_requests_are_used_up(load: Any):
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     requests = iter([load.request("GET", "/", "")] * 7)
     async with server:
-        measured = await load.load(*server.sockets[0].getsockname(), requests, connections=2, seconds=60)
+        measured = await load.load([server.sockets[0].getsockname()], requests, connections=2, seconds=60)
 
     assert (7, 7) == (measured.answered, measured.failed)
 

@@ -48,9 +48,9 @@ def benchmark() -> Iterator[ModuleType]:
 
 @pytest.fixture(scope="module")
 def production(benchmark: Any) -> Iterator[LiveServer]:
-    extension = Extension(benchmark.CLIENT_ID, secrets=(benchmark.SECRET,))
+    client_id, secret = benchmark.hostile.CLIENT_ID, benchmark.hostile.SECRET
     limits = Limits(caller_rate=0, client_rate=0, anonymous=AnonymousLimits())
-    settings = Settings(environment=PRODUCTION, extensions={benchmark.CLIENT_ID: extension}, limits=limits)
+    settings = Settings(environment=PRODUCTION, extensions={client_id: Extension(client_id, secrets=(secret,))}, limits=limits)
     with live_server(settings) as live:
         yield live
 
