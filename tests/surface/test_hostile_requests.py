@@ -50,7 +50,9 @@ def benchmark() -> Iterator[ModuleType]:
 def production(benchmark: Any) -> Iterator[LiveServer]:
     client_id, secret = benchmark.hostile.CLIENT_ID, benchmark.hostile.SECRET
     limits = Limits(caller_rate=0, client_rate=0, anonymous=AnonymousLimits())
-    settings = Settings(environment=PRODUCTION, extensions={client_id: Extension(client_id, secrets=(secret,))}, limits=limits)
+    settings = Settings(
+        environment=PRODUCTION, extensions={client_id: Extension(client_id, secrets=(secret,))}, limits=limits
+    )
     with live_server(settings) as live:
         yield live
 
