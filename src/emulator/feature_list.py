@@ -39,6 +39,7 @@ from emulator.features.votes import actions as votes_actions
 from emulator.features.votes import http as votes_http
 from emulator.http.endpoint import Endpoint, Offer
 from emulator.kind_list import KINDS
+from emulator.namespaces import http as namespaces_http
 from emulator.realtime.action import Action, Feed
 
 
@@ -97,6 +98,7 @@ FEATURES: Final = (
     Feature(lambda service: service.parity, parity_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service.explanations, explanations_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service.snapshots, snapshots_http.endpoints, is_offered=_has_control),
+    Feature(lambda service: service.namespaces, namespaces_http.endpoints, is_offered=_has_control),
     Feature(lambda service: service, dashboard_http.endpoints, is_offered=_has_control),
     Feature(lambda service: None, sdk_scripts_http.endpoints, is_offered=_has_control),
 )

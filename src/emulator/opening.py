@@ -76,7 +76,7 @@ async def open_app(
         service.namespaces = namespaces
         namespaces.start()
         try:
-            yield Namespaces(namespaces, gate, gate.creates), service
+            yield Namespaces(namespaces, gate.creates), service
         finally:
             await namespaces.close()
 

@@ -13,7 +13,7 @@ from emulator.http.endpoint import Audience
 from extcli.errors import ExitCode
 from support.operations import FILES, ROWS
 
-UNDECLARED = {"GET /_ns", "POST /_ns", "POST /_ns/NAME", "DELETE /_ns/NAME", "socket unsubscribe state"}
+UNDECLARED = {"socket unsubscribe state"}
 """Operations that belong to no feature."""
 FOR_PROGRAMS = {Audience.MONITORING, Audience.PUBLIC}
 """Audiences that need no command of their own: `extcli api` is enough."""
@@ -22,7 +22,11 @@ FOR_PROGRAMS = {Audience.MONITORING, Audience.PUBLIC}
 def endpoints() -> dict[str, Audience]:
     """Each declared endpoint, and who it is for. Aliases are not declared, and pages are not for programs."""
     declared = [endpoint for feature in FEATURES for endpoint in feature.endpoints]
-    return {f"{each.method} {each.path}": each.audience for each in declared if each.audience is not Audience.PAGE}
+    return {
+        f"{each.method} {each.path.replace('{name}', 'NAME')}": each.audience
+        for each in declared
+        if each.audience is not Audience.PAGE
+    }
 
 
 def actions() -> list[list[str]]:

@@ -163,7 +163,7 @@ def test_the_body_may_name_the_namespace_and_its_source(spaces: Namespaces, path
         ("/b", {"drop": "c"}, "drop: 'c' is not the name in the path, 'b'"),
         ("", {"name": "a.b"}, "namespace: must be"),
         ("", ["b"], "Invalid body"),
-        ("", "x" * 5_000, "limit is 4096"),
+        ("", "x" * 70_000, "limit is 65536"),
     ],
 )
 def test_a_body_that_cannot_be_meant_is_refused_and_creates_nothing(spaces: Namespaces, path, body, named: str):

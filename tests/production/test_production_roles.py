@@ -166,7 +166,7 @@ def test_an_invalid_token_is_refused_where_a_client_id_suffices(row: Row, strict
     compare(row, {name: invalid.status for name, invalid in CREDENTIALS.items()} | accepted, actual)
 
 
-@each([row for row in OPEN_ROWS if row.name.startswith("/_emulator") or "authtoken" in row.name])
+@each([row for row in OPEN_ROWS if row.name.startswith("/_") or "authtoken" in row.name])
 def test_monitoring_is_public_and_sandbox_endpoints_are_404(row: Row, strict: LiveServer, anonymous: Client):
     status = 200 if row.name.rpartition("/")[2] in ("live", "ready", "metrics") else 404
     tokens = {"no token": {}, "valid": authorization("admin")} | {"garbage": CREDENTIALS["garbage"].headers("admin")}

@@ -173,6 +173,10 @@ PUT    /_emulator/snapshot      {"snapshot": 1}
 POST   /_emulator/call          {"path": "/v1/e/user_info", "client_id": "my-extension"}
 GET    /_emulator/sdk.js
 GET    /_emulator/platform-helper.js
+GET    /_ns
+POST   /_ns                     {"name": "red"}
+POST   /_ns/NAME                {}
+DELETE /_ns/NAME
 """
 """Endpoints without a credential: `authtoken`, `pin` (Authentication 3), monitoring and control (operations)."""
 
@@ -198,8 +202,8 @@ class Row(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The path without the query."""
-        return self.name.partition("?")[0]
+        """The path without the query, as it is declared."""
+        return self.name.partition("?")[0].replace("NAME", "{name}")
 
     @property
     def success(self) -> int:

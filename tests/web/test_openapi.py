@@ -122,6 +122,10 @@ CALLS: dict[tuple[str, str], str] = {
     ("POST", "/_emulator/call"): '{"path": "/v1/e/user_info", "client_id": "my-extension"}',
     ("GET", "/_emulator/sdk.js"): "",
     ("GET", "/_emulator/platform-helper.js"): "",
+    ("GET", "/_ns"): "",
+    ("POST", "/_ns"): '{"name": "red"}',
+    ("POST", "/_ns/{name}"): '{"from": ""}',
+    ("DELETE", "/_ns/{name}"): "",
     **{
         (method, f"/v1/e/{store}"): body
         for store in ("extension_state", "channel_state", "viewer_state", "extension_viewer_state",
@@ -188,7 +192,7 @@ def test_every_operation_has_a_unique_id_and_a_summary(document: dict[str, Any])
 
 
 def test_every_operation_is_under_the_api_or_the_control_api(document: dict[str, Any]):
-    assert all(path.startswith(("/v1/e/", "/_emulator/")) for path in document["paths"])
+    assert all(path.startswith(("/v1/e/", "/_emulator/", "/_ns")) for path in document["paths"])
 
 
 def test_every_answer_matches_the_document(
@@ -219,7 +223,7 @@ def deviations(document: dict[str, Any], client: Client, url: str, method: str, 
         body = body.replace("PIN", client.post("link/pin").json()["pin"])
     if '"TOKEN"' in body:
         body = body.replace("TOKEN", validated_pin_token(url.removesuffix(path)))
-    answer = client.request(method, f"{url}{QUERIES.get(path, '')}", content=body)
+    answer = client.request(method, f"{url.replace('{name}', 'blue')}{QUERIES.get(path, '')}", content=body)
     content_type = answer.headers["content-type"].split(";")[0]
     if str(answer.status_code) != success or content_type not in documented:
         return [f"{answer.status_code} {content_type}"]

@@ -198,8 +198,8 @@ class Dispatcher:
             caller, recording = await self.identify(caller, writes=endpoint.method != "GET")
         try:
             query, chunks = query_of(request.query), request.chunks(limit)
-            if endpoint.audience is Audience.PAGE:
-                query = {**query, **request.scope["path_params"]}
+            if request.parts:
+                query = {**query, **request.parts}
             if "channel_id" in query and caller is not None and not caller.spans_channels:
                 self.hints.other_channel(caller, query["channel_id"])
             call = Call(caller, query, body, peer, client_id, access.check_registered, chunks, headers)

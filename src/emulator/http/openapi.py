@@ -4,6 +4,7 @@ that shows it, under a strict CSP."""
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from pathlib import Path
@@ -49,6 +50,9 @@ _ERRORS: Final = {
 }
 
 
+_PARTS: Final = re.compile(r"\{(\w+)\}")
+
+
 class ErrorEntry(msgspec.Struct):
     """One entry of `errors`."""
 
@@ -77,9 +81,11 @@ def _operation(endpoint: Endpoint[Any]) -> dict[str, Any]:
         "description": "\n\n".join(note for note in notes if note),
         "tags": [endpoint.path.removeprefix(SERVICE) if endpoint.path.startswith(SERVICE) else "emulator"],
         "parameters": [
-            {"name": each.name, "in": "query", "required": False, "description": each.meaning,
+            *({"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+              for name in _PARTS.findall(endpoint.path)),
+            *({"name": each.name, "in": "query", "required": False, "description": each.meaning,
              "schema": {"type": each.kind}}
-            for each in endpoint.query
+              for each in endpoint.query),
         ],
         "responses": _responses(endpoint),
         "security": _SECURITY.get(endpoint.audience, []),

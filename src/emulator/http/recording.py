@@ -10,7 +10,15 @@ from emulator.http.endpoint import Endpoint
 from emulator.http.request import Request
 from emulator.http.response import Reply
 from emulator.journal import HIDDEN, MAX_BODY, REQUEST, Entry, Journal
-from emulator.observability.masking import EVERYTHING, masked, masked_caller, masked_refusal, masked_target, masked_text
+from emulator.observability.masking import (
+    EVERYTHING,
+    masked,
+    masked_caller,
+    masked_path,
+    masked_refusal,
+    masked_target,
+    masked_text,
+)
 from emulator.observability.request_context import PRODUCTION, RequestContext
 from emulator.observability.unrouted import unrouted_entry
 
@@ -29,14 +37,18 @@ def request_entry(
     context, secrets, query, body = request.context, endpoint.secrets, request.query, request.raw
     answer = reply.body if isinstance(reply.body, bytes) else b""
     id, detail = context.id, failure.detail if failure else ""
+    title, path = endpoint.title, endpoint.path
+    if request.parts:
+        path = masked_path(request.scope["path"])
+        title = f"{endpoint.method} {path}"
     return Entry(
         REQUEST,
         0,
         0,
         masked_text(id) if len(id) > _OWN_ID else id,
         masked_caller(context.caller),
-        endpoint.title,
-        masked_target(endpoint.path, query, endpoint.shown) if query else endpoint.path,
+        title,
+        masked_target(path, query, endpoint.shown) if query else path,
         reply.status,
         seconds,
         _HIDDEN if request.size and EVERYTHING in secrets else masked(body, secrets),

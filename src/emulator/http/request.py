@@ -34,6 +34,11 @@ class WholeRequest:
         return len(self.raw)
 
     @property
+    def parts(self) -> Mapping[str, str]:
+        """The parts of the path that its endpoint declares in braces, by name."""
+        return {}
+
+    @property
     def scope(self) -> HTTPScope:
         """The ASGI scope, which such a request does not have."""
         raise TypeError("only a request from an ASGI server has a scope")
@@ -59,6 +64,7 @@ class AsgiRequest:
         self.query = scope["query_string"]
         self.peer: str = client[0] if client else ""
         self.scope = scope
+        self.parts: Mapping[str, str] = scope.get("path_params") or {}
         self.raw = b""
         """The whole body, once it is read; empty if the endpoint streams it."""
         length = self.headers.get(b"content-length", b"")

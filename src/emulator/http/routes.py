@@ -28,8 +28,9 @@ from emulator.wire.url import SERVICE
 
 _log = logging.getLogger("emulator")
 
-_PAGES: Final = ("/", "/_emulator")
-"""Pages of the sandbox that are not below `/_emulator/`."""
+_OWN: Final = ("/", "/_emulator", "/_ns")
+"""Paths of the sandbox that are below none of the following."""
+_BELOW: Final = (SERVICE, "/_emulator/", "/_ns/")
 
 
 class _Routes(Litestar):
@@ -105,7 +106,7 @@ def _as_service_error(request: Request[Any, Any, Any], error: Exception) -> Serv
         _log.error("unexpected failure in %s %s", request.method, path[:100], exc_info=error)
         return internal_error()
     dispatcher: Dispatcher = request.scope["state"][DISPATCHER]
-    hidden = (path in _PAGES or path.startswith((SERVICE, "/_emulator/"))) and not dispatcher.knows(path)
+    hidden = (path in _OWN or path.startswith(_BELOW)) and not dispatcher.knows(path)
     if error.status_code == 404 or (error.status_code == 405 and hidden):
         hint = "" if path.startswith((SERVICE, "/schema/")) else f"the endpoints are under {SERVICE}"
         if near := dispatcher.nearest(path):

@@ -87,7 +87,7 @@ class Details(Struct):
     sockets: int
 
 
-class Listing(Struct):
+class NamespaceList(Struct):
     """The namespaces in use, by name; `default` is absent."""
 
     namespaces: list[str]
@@ -132,14 +132,14 @@ class Registry:
         if name not in used and (near := nearest(name, used)):
             hint(f"{name} is a new namespace; did you mean {near}?")
 
-    async def listing(self, most: int | None = None) -> Listing:
+    async def listing(self, most: int | None = None) -> NamespaceList:
         """List the namespaces, without `default`: all, or those that were used last. This opens none."""
         details = []
         for number, name in enumerate(await self.latest(most)):
             if number % _STEP == _STEP - 1:
                 await asyncio.sleep(0)  # SQLite answers without a pause, and each namespace takes a tenth of a ms
             details.append(await self._details(name))
-        return Listing([each.name for each in details], details)
+        return NamespaceList([each.name for each in details], details)
 
     async def _details(self, name: str) -> Details:
         tenant, now = self._tenants.get(name), monotonic()
