@@ -71,7 +71,7 @@ async def test_a_half_copy_is_no_damage_before_while_and_after_it_is_deleted(ope
     assert counts == described(str(file)).environments
     async with open(namespace="main") as engine:
         # The steps of `tidy`, with a look at the file after each.
-        while await engine._group_commit.write(engine._purge._collect_some):
+        while await engine._group_commit.write(engine.purge._collect_some):
             assert [] == verify_file(str(file)).findings
         assert records == await dumped(engine)
     assert counts == described(str(file)).environments

@@ -6,16 +6,15 @@ connections of its own, to the node that has the namespace.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Final, Self
 
 from redis.exceptions import ResponseError
 
-from emulator.engines.base import Ballots, Catalog, Documents, Expired, Logs, Relay
+from emulator.engines.base import Ballots, Catalog, Documents, Logs, Relay
 from emulator.engines.engine import UPGRADES, Engine, Upgrades
 from emulator.engines.pools import Pools, Rosters
-from emulator.engines.records import Record
 from emulator.engines.redis.ballots import RedisBallots
 from emulator.engines.redis.catalog import RedisCatalog
 from emulator.engines.redis.documents import RedisDocuments
@@ -58,9 +57,10 @@ class RedisEngine:
         self.location = location_of(url)
         nodes = Nodes(pool, key)
         self._pipeline = Pipeline(nodes, key)
-        self._dump = Dump(self._pipeline, nodes)
-        self._load = Load(self._pipeline)
-        self._purge = Purge(self._pipeline, nodes, key)
+        self.dump = Dump(self._pipeline, nodes)
+        self.load = Load(self._pipeline)
+        self.purge = Purge(self._pipeline, nodes, key)
+        self.tidy, self.reset = self.purge.tidy, self.purge.reset
         self.documents: Documents = RedisDocuments(self._pipeline)
         self.ballots: Ballots = RedisBallots(self._pipeline)
         self.logs: Logs = RedisLogs(self._pipeline)
@@ -106,21 +106,6 @@ class RedisEngine:
             return None
         return int(seconds) * 1_000 + int(microseconds) // 1_000
 
-    async def purge(self, *, now: int) -> list[Expired]:
-        return await self._purge(now)
-
-    async def tidy(self) -> None:
-        await self._purge.tidy()
-
-    async def reset(self) -> None:
-        await self._purge.reset()
-
-    def dump(self, *, now: int) -> AsyncIterator[Sequence[Record]]:
-        return self._dump(now)
-
-    async def load(self, pages: AsyncIterator[Sequence[Record]], *, replace: bool) -> None:
-        await self._load(pages, replace=replace)
-
     async def copy(self, source: Engine, *, now: int) -> None:
         raise EngineError("Redis cannot copy a namespace while others write to it")
 
@@ -138,8 +123,8 @@ class RedisEngine:
 
     async def drop(self) -> None:
         # The number of the generation stays: a node that still writes to an old one must not fill a new namespace.
-        await self._purge.reset()
-        await self._purge.tidy()
+        await self.reset()
+        await self.tidy()
 
     async def _inspect(self) -> None:
         """Check that the server is usable, and collect warnings about its configuration."""

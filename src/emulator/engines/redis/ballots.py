@@ -153,24 +153,6 @@ def parse_counts(flat: Sequence[bytes]) -> Counts:
     return tuple((flat[at][16:].decode(), -int(flat[at + 1])) for at in range(0, len(flat), 2))
 
 
-class Readings:
-    def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
-
-    async def entries(self, key: Key, now: int, since: int, limit: int | None) -> AsyncIterator[Sequence[Entry]]:
-        reading = uuid.uuid4().bytes
-        name, is_all = (channel_last_prefix(key), b"1") if key.channel is None else (channel_last(key), b"0")
-        bound, *ids = await self._pipeline.run(ENTRIES, b"begin", reading, now_arg(now), is_all, name)
-        try:
-            sources = [_Reading(self._pipeline, id, reading, since, bound) for id in ids]
-            async for page in merged([source.fetch for source in sources], limit):
-                yield page
-        finally:
-            if ids:
-                with suppress(EngineError):  # not awaited, because the reading may have been cancelled
-                    self._pipeline.enqueue(ENTRIES, [b"finish", reading, *ids])
-
-
 class _Reading:
     """Reads the entries of one ballot with numbers below a bound, oldest first."""
 
@@ -200,7 +182,6 @@ _MAX_KNOWN = 256
 class RedisBallots:
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
-        self._readings = Readings(pipeline)
         self._batches: dict[bytes, CastBatch] = {}
         self._known: BoundedCache[bytes, KnownCounts] = BoundedCache(_MAX_KNOWN)
 
@@ -242,15 +223,25 @@ class RedisBallots:
             counts = parse_counts(rows)
         return Tally(counts, None if choice is None else choice.decode())
 
-    def entries(
+    async def entries(
         self, key: Key, *, now: int, since: int = 0, limit: int | None = None
     ) -> AsyncIterator[Sequence[Entry]]:
-        return self._readings.entries(key, now, since, limit)
+        reading = uuid.uuid4().bytes
+        name, is_all = (channel_last_prefix(key), b"1") if key.channel is None else (channel_last(key), b"0")
+        bound, *ids = await self._pipeline.run(ENTRIES, b"begin", reading, now_arg(now), is_all, name)
+        try:
+            sources = [_Reading(self._pipeline, id, reading, since, bound) for id in ids]
+            async for page in merged([source.fetch for source in sources], limit):
+                yield page
+        finally:
+            if ids:
+                with suppress(EngineError):  # not awaited, because the reading may have been cancelled
+                    self._pipeline.enqueue(ENTRIES, [b"finish", reading, *ids])
 
     def notes(
         self, key: Key, *, now: int, separator: bytes, since: int = 0, limit: int | None = None
     ) -> AsyncIterator[bytes | Sequence[Entry]]:
-        return self._readings.entries(key, now, since, limit)
+        return self.entries(key, now=now, since=since, limit=limit)
 
     async def drop(self, key: Key, *, now: int) -> list[Key]:
         if key.channel is None:

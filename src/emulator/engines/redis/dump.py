@@ -13,26 +13,9 @@ from typing import Any, Final
 
 import msgspec
 
+from emulator.engines import records as types
 from emulator.engines.base import Entry, Key, Terms
-from emulator.engines.records import (
-    ITEMS_PER_RECORD,
-    RANK,
-    TYPES,
-    BallotRecord,
-    ChoiceRecord,
-    DocumentRecord,
-    EntryRecord,
-    HandedRecord,
-    ItemRecord,
-    ListItemsRecord,
-    ListRecord,
-    MemberRecord,
-    PoolRecord,
-    Record,
-    RosterRecord,
-    SpentRecord,
-    digest_of,
-)
+from emulator.engines.records import ITEMS_PER_RECORD, RANK, TYPES, Record, digest_of
 from emulator.engines.redis.keys import (
     escaped,
     parse_channel_last,
@@ -96,7 +79,7 @@ class Dump:
         self._pipeline = pipeline
         self._nodes = nodes
 
-    async def __call__(self, now: int) -> AsyncIterator[Sequence[Record]]:
+    async def __call__(self, *, now: int) -> AsyncIterator[Sequence[Record]]:
         sorted_records = SortedRecords()
         try:
             await _Collecting(self._pipeline, self._nodes, now, sorted_records.add).run()
@@ -123,7 +106,7 @@ class _Collecting:
         self._ballots: dict[bytes, tuple[Key, bytes]] = {}
         self._logs: dict[bytes, Key] = {}
         self._lists: dict[bytes, Key] = {}
-        self._pools: dict[Key, dict[bytes, PoolRecord]] = {}
+        self._pools: dict[Key, dict[bytes, types.PoolRecord]] = {}
         """By id, which ascends."""
         self._rosters: dict[bytes, tuple[Key, bytes]] = {}
 
@@ -174,7 +157,7 @@ class _Collecting:
 
     def _document(self, name: bytes, ends: bytes, value: bytes) -> Row:
         key = parse_user_last(name)
-        return key, DocumentRecord(key, parse_expiry(ends), value)
+        return key, types.DocumentRecord(key, parse_expiry(ends), value)
 
     def _ballot(
         self, name: bytes, ends: bytes, id: bytes, definition: bytes | None, opens: bytes, closes: bytes, *others: bytes
@@ -183,42 +166,42 @@ class _Collecting:
         self._ballots[name] = key, id
         disabled, known, *limits = map(int, others)
         terms = Terms(int(opens), parse_expiry(closes), bool(disabled), bool(known), *limits)
-        return key, BallotRecord(key, parse_expiry(ends), definition, terms)
+        return key, types.BallotRecord(key, parse_expiry(ends), definition, terms)
 
     def _log(self, name: bytes, *_: bytes) -> None:
         self._logs[name] = parse_channel_last(name)
 
     def _list(self, name: bytes, ends: bytes) -> Row:
         self._lists[name] = key = parse_user_last(name)
-        return key, ListRecord(key, parse_expiry(ends))
+        return key, types.ListRecord(key, parse_expiry(ends))
 
     def _pool(self, name: bytes, ends: bytes, id: bytes, source: bytes, note: bytes) -> Row:
         key = parse_user_last(name)
-        record = PoolRecord(key, 0, parse_expiry(ends), parse_user_last(source), note)
+        record = types.PoolRecord(key, 0, parse_expiry(ends), parse_user_last(source), note)
         self._pools.setdefault(key, {})[id] = record
         return self._list(source, ends)
 
     def _dropped_pool(self, name: bytes, ends: bytes, id: bytes) -> None:
         key = parse_user_last(name)
-        self._pools.setdefault(key, {})[id] = PoolRecord(key, 0, parse_expiry(ends), None, b"")
+        self._pools.setdefault(key, {})[id] = types.PoolRecord(key, 0, parse_expiry(ends), None, b"")
 
     def _roster(self, name: bytes, ends: bytes, id: bytes) -> Row:
         key = parse_name_last(name)
         self._rosters[name] = key, id
-        return key, RosterRecord(key, parse_expiry(ends))
+        return key, types.RosterRecord(key, parse_expiry(ends))
 
     async def _read_ballot(self, key: Key, id: bytes) -> None:
         group = (key.kind, key.owner, key.name, key.user)
 
         def choices(flat: Sequence[bytes]) -> None:
             pairs = zip(flat[::2], flat[1::2], strict=True)
-            self._add([((*group, int(since)), ChoiceRecord(key, choice.decode())) for choice, since in pairs])
+            self._add([((*group, int(since)), types.ChoiceRecord(key, choice.decode())) for choice, since in pairs])
 
         def entries(rows: Sequence[Sequence[Any]]) -> None:
             found: list[Row] = []
             for voter, number, choice, times, at, note, whole in rows:
                 entry = Entry(voter.decode(), choice.decode(), int(times), int(at), note)
-                found.append(((*group, int(number)), EntryRecord(key, entry, bool(whole))))
+                found.append(((*group, int(number)), types.EntryRecord(key, entry, bool(whole))))
             self._add(found)
 
         await self._scan(choices, b"scan", b"HSCAN", b"m:" + id + b":c")
@@ -232,7 +215,7 @@ class _Collecting:
                 [
                     (
                         (*group, int(place[16:32])),
-                        ItemRecord(key, int(place[:16]), parse_expiry(place[32:]), value),
+                        types.ItemRecord(key, int(place[:16]), parse_expiry(place[32:]), value),
                     )
                     for place, value in rows
                     if self._is_alive(place[32:])
@@ -248,18 +231,18 @@ class _Collecting:
             texts = [item.decode() for item in items]
             self._add(
                 [
-                    ((*key, start + at), ListItemsRecord(key, tuple(texts[at : at + ITEMS_PER_RECORD])))
+                    ((*key, start + at), types.ListItemsRecord(key, tuple(texts[at : at + ITEMS_PER_RECORD])))
                     for at in range(0, len(texts), ITEMS_PER_RECORD)
                 ]
             )
 
-    async def _read_handed(self, pool: PoolRecord, id: bytes) -> None:
+    async def _read_handed(self, pool: types.PoolRecord, id: bytes) -> None:
         def handed(flat: Sequence[bytes]) -> None:
             found: list[Row] = []
             for field, item in zip(flat[::2], flat[1::2], strict=True):
                 if not field.startswith(b"c"):  # the number of items of a user
                     nth, _, user = field.partition(b":")
-                    record = HandedRecord(pool.key, pool.number, user.decode(), item.decode())
+                    record = types.HandedRecord(pool.key, pool.number, user.decode(), item.decode())
                     found.append(((*pool.key, pool.number, record.user, int(nth)), record))
             self._add(found)
 
@@ -269,7 +252,7 @@ class _Collecting:
         group = (key.kind, key.owner, key.channel, key.user, key.name)
 
         def members(found: Sequence[bytes]) -> None:
-            self._add([((*group, member.decode()), MemberRecord(key, member.decode())) for member in found])
+            self._add([((*group, member.decode()), types.MemberRecord(key, member.decode())) for member in found])
 
         await self._scan(members, b"scan", b"SSCAN", b"rm:" + id)
 
@@ -285,7 +268,7 @@ class _Collecting:
 
     def _add_spent(self, key: Key, group: tuple[object, ...], is_digest: bool, items: Sequence[bytes]) -> None:
         digests = [item.decode() if is_digest else digest_of(item.decode()).hex() for item in items]
-        self._add([((*group, digest), SpentRecord(key, digest)) for digest in digests])
+        self._add([((*group, digest), types.SpentRecord(key, digest)) for digest in digests])
 
     async def _names(self, pattern: bytes) -> set[bytes]:
         """Return the Redis keys that match a pattern."""

@@ -10,24 +10,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
+from emulator.engines import records as types
 from emulator.engines.base import Key
-from emulator.engines.records import (
-    BallotRecord,
-    ChoiceRecord,
-    DocumentRecord,
-    EntryRecord,
-    HandedRecord,
-    ItemRecord,
-    ListItemsRecord,
-    ListRecord,
-    MemberRecord,
-    PoolRecord,
-    Record,
-    RosterRecord,
-    SpentRecord,
-    checked,
-    digest_of,
-)
+from emulator.engines.records import Record, checked, digest_of
 from emulator.engines.redis.keys import channel_last, expiry_arg, name_last, name_last_prefix, user_last
 from emulator.engines.redis.pipeline import LOAD, Pipeline
 from emulator.errors import EngineError
@@ -38,12 +23,12 @@ _LIST_PAGE: Final = 500
 _PRESENT: Final = b""
 """In place of a generation: the present one."""
 _CLEARED: Final[dict[type[Record], tuple[bytes, Callable[[Key], bytes]]]] = {
-    DocumentRecord: (b"d", user_last),
-    BallotRecord: (b"b", channel_last),
-    ItemRecord: (b"l", channel_last),
-    ListRecord: (b"s", user_last),
-    PoolRecord: (b"p", user_last),
-    RosterRecord: (b"r", name_last),
+    types.DocumentRecord: (b"d", user_last),
+    types.BallotRecord: (b"b", channel_last),
+    types.ItemRecord: (b"l", channel_last),
+    types.ListRecord: (b"s", user_last),
+    types.PoolRecord: (b"p", user_last),
+    types.RosterRecord: (b"r", name_last),
 }
 """The letter and the name of what a record replaces."""
 
@@ -111,40 +96,40 @@ class _Writing:
 
     def _args(self, record: Record) -> tuple[bytes, ...]:
         match record:
-            case DocumentRecord(key, expires_at, value):
+            case types.DocumentRecord(key, expires_at, value):
                 return b"d", user_last(key), expiry_arg(expires_at), value
-            case BallotRecord(key, expires_at, definition, terms):
+            case types.BallotRecord(key, expires_at, definition, terms):
                 self._ballots.append(name := channel_last(key))
                 times = (expiry_arg(terms.opens_at), expiry_arg(terms.closes_at))
                 text = b"" if definition is None else b"=" + definition
                 return b"b", name, expiry_arg(expires_at), text, *times, *(b"%d" % number for number in terms[2:])
-            case ChoiceRecord(key, choice):
+            case types.ChoiceRecord(key, choice):
                 return b"c", channel_last(key), choice.encode()
-            case EntryRecord(key, (voter, choice, times, at, note), whole):
+            case types.EntryRecord(key, (voter, choice, times, at, note), whole):
                 texts = (voter.encode(), choice.encode())
                 return b"e", channel_last(key), *texts, b"%d" % times, expiry_arg(at), note, b"%d" % whole
-            case ItemRecord(key, at, expires_at, value):
+            case types.ItemRecord(key, at, expires_at, value):
                 return b"i", channel_last(key), expiry_arg(at), expiry_arg(expires_at), value
             case _:
                 return self._args_of_rewards(record)
 
     def _args_of_rewards(self, record: Any) -> tuple[bytes, ...]:
         match record:
-            case ListRecord(key, expires_at):
+            case types.ListRecord(key, expires_at):
                 return b"s", user_last(key), expiry_arg(expires_at)
-            case ListItemsRecord(key, items):
+            case types.ListItemsRecord(key, items):
                 return b"t", user_last(key), "\0".join(items).encode()
-            case PoolRecord(key, _, expires_at, source, note):
+            case types.PoolRecord(key, _, expires_at, source, note):
                 if source is not None:
                     self._lists.append((user_last(source), name_last_prefix(key)))
                 return b"p", user_last(key), expiry_arg(expires_at), user_last(source) if source else b"", note
-            case HandedRecord(key, number, user, item):
+            case types.HandedRecord(key, number, user, item):
                 return b"h", user_last(key), b"%d" % number, user.encode(), item.encode()
-            case SpentRecord(key, digest):
+            case types.SpentRecord(key, digest):
                 return b"x", name_last_prefix(key), digest.encode()
-            case RosterRecord(key, expires_at):
+            case types.RosterRecord(key, expires_at):
                 return b"r", name_last(key), expiry_arg(expires_at)
-            case MemberRecord(key, member):
+            case types.MemberRecord(key, member):
                 return b"m", name_last(key), member.encode()
             case _:
                 raise TypeError(f"not a record: {type(record).__name__}")

@@ -17,7 +17,7 @@ class Purge:
         self._nodes = nodes
         self._namespace = namespace
 
-    async def __call__(self, now: int) -> list[Expired]:
+    async def __call__(self, *, now: int) -> list[Expired]:
         expired: list[Expired] = []
         newest: dict[Key, int] = {}
         handled = True

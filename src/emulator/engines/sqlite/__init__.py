@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
-from functools import partial
 from typing import Self
 
-from emulator.engines.base import Ballots, Catalog, Documents, Expired, Logs, Relay
+from emulator.engines.base import Ballots, Catalog, Documents, Logs, Relay
 from emulator.engines.engine import UPGRADES, Engine, Upgrades
 from emulator.engines.pools import Pools, Rosters
-from emulator.engines.records import Record
 from emulator.engines.sqlite.ballot_cache import BallotCache
 from emulator.engines.sqlite.ballots import SqliteBallots
 from emulator.engines.sqlite.catalog import SqliteCatalog
@@ -19,7 +17,6 @@ from emulator.engines.sqlite.database import Database
 from emulator.engines.sqlite.documents import SqliteDocuments
 from emulator.engines.sqlite.dump import Dump
 from emulator.engines.sqlite.files.locks import service_lock
-from emulator.engines.sqlite.group_commit import WriteCache
 from emulator.engines.sqlite.load import Load
 from emulator.engines.sqlite.logs import SqliteLogs
 from emulator.engines.sqlite.namespace_ids import HIDDEN, NamespaceIds, size_of
@@ -46,26 +43,24 @@ class SqliteEngine:
         self.survives_restart = self.is_shared = path is not None
         self._group_commit = database.group_commit
         self._namespace = NamespaceIds(self._group_commit, database.numbers, namespace)
-        self._ballot_cache = BallotCache(self._group_commit, self._namespace)
-        lists = Lists(self._group_commit, self._namespace)
-        spent = SpentItems(self._group_commit, self._namespace)
-        self._pool_cache = PoolCache(self._group_commit, self._namespace, lists, spent)
-        documents = SqliteDocuments(self._group_commit, self._namespace)
+        ballot_cache = BallotCache(self._namespace)
+        lists, spent = Lists(self._namespace), SpentItems(self._namespace)
+        pool_cache = PoolCache(self._namespace, lists, spent)
+        documents = SqliteDocuments(self._namespace)
         self.documents: Documents = documents
-        self.ballots: Ballots = SqliteBallots(self._group_commit, self._namespace, self._ballot_cache)
-        self.logs: Logs = SqliteLogs(self._group_commit, self._namespace)
-        pools = SqlitePools(self._group_commit, self._namespace, lists, self._pool_cache, spent)
+        self.ballots: Ballots = SqliteBallots(self._namespace, ballot_cache)
+        self.logs: Logs = SqliteLogs(self._namespace)
+        pools = SqlitePools(self._namespace, lists, pool_cache, spent)
         self.pools: Pools = pools
-        self.rosters: Rosters = SqliteRosters(self._group_commit, self._namespace)
-        self.catalog: Catalog = SqliteCatalog(self._group_commit, self._namespace, self._ballot_cache)
-        self._relay = SqliteRelay(database.messages, self._group_commit, self._namespace, namespace)
+        self.rosters: Rosters = SqliteRosters(self._namespace)
+        self.catalog: Catalog = SqliteCatalog(self._namespace, ballot_cache)
+        self._relay = SqliteRelay(database.messages, self._namespace, namespace)
         self.relay: Relay = self._relay
-        self._purge = Purge(self._group_commit, self._namespace, self._ballot_cache, self._pool_cache, documents)
-        self._dump = Dump(self._group_commit, self._namespace)
-        caches: Sequence[WriteCache] = (self._ballot_cache, self._pool_cache, pools, documents, self._namespace)
-        self._caches = caches
-        self._forget = partial(_forget, caches)
-        self._load = Load(self._group_commit, self._namespace, self._forget, database.checkpoints.catch_up)
+        self._namespace.caches = (ballot_cache, pool_cache, pools, documents, self._namespace)
+        self.purge = Purge(self._namespace, ballot_cache, pool_cache, documents)
+        self.tidy = self.purge.tidy
+        self.dump = Dump(self._namespace)
+        self.load = Load(self._namespace, database.checkpoints.catch_up)
 
     @property
     def is_open(self) -> bool:
@@ -79,7 +74,7 @@ class SqliteEngine:
             await stack.enter_async_context(self._database.namespace(self._name))
             stack.callback(self._leave)
             self._namespace.is_open = True
-            self._group_commit.add_caches(self._caches)
+            self._group_commit.add_caches(self._namespace.caches)
             with self._group_commit.corruption.opening():
                 await self._group_commit.write(self._namespace.register, is_alone=self._database.is_alone)
             self._relay.open()
@@ -93,7 +88,7 @@ class SqliteEngine:
     def _leave(self) -> None:
         """Complete the operations that are pending; later ones fail."""
         self._relay.close()
-        self._group_commit.remove_caches(self._caches)
+        self._group_commit.remove_caches(self._namespace.caches)
         self._namespace.is_open = False
 
     async def check(self) -> None:
@@ -107,20 +102,8 @@ class SqliteEngine:
     async def time(self) -> int | None:
         return None  # this machine keeps the data
 
-    async def purge(self, *, now: int) -> list[Expired]:
-        return await self._purge(now)
-
-    async def tidy(self) -> None:
-        await self._purge.tidy()
-
     async def reset(self) -> None:
-        await self._group_commit.write(self._reset)
-
-    def dump(self, *, now: int) -> AsyncIterator[Sequence[Record]]:
-        return self._dump(now)
-
-    async def load(self, pages: AsyncIterator[Sequence[Record]], *, replace: bool) -> None:
-        await self._load(pages, replace=replace)
+        await self._group_commit.write(self._namespace.reset)
 
     async def copy(self, source: Engine, *, now: int) -> None:
         if isinstance(source, SqliteEngine) and self._path is None and not self._namespace.has_aside():
@@ -132,10 +115,10 @@ class SqliteEngine:
             await self.load(source.dump(now=now), replace=True)
 
     async def set_aside(self) -> None:
-        await self._group_commit.write(self._set_aside)
+        await self._group_commit.write(self._namespace.set_aside)
 
     async def take_back(self) -> None:
-        await self._group_commit.write(self._take_back)
+        await self._group_commit.write(self._namespace.take_back)
 
     async def drop_aside(self) -> None:
         await self._group_commit.write(self._namespace.drop_aside)
@@ -144,33 +127,7 @@ class SqliteEngine:
         return await self._group_commit.read(self._namespace.size)
 
     async def drop(self) -> None:
-        await self._group_commit.write(self._drop)
-
-    def _reset(self) -> None:
-        self._forget()
-        self._namespace.reset()
-
-    def _set_aside(self) -> None:
-        self._forget()
-        self._namespace.set_aside()
-
-    def _take_back(self) -> None:
-        self._namespace.check_aside()
-        self._forget()
-        self._namespace.take_back()
-
-    def _drop(self) -> None:
-        self._forget()
-        self._namespace.drop()
-
-
-def _forget(caches: Sequence[WriteCache]) -> None:
-    """Prepare the replacement of what the database holds, inside a write. What the group has accepted is written
-    first, so that it goes the way of the rest."""
-    for cache in caches:
-        cache.flush()
-    for cache in caches:
-        cache.forget_read()
+        await self._group_commit.write(self._namespace.drop)
 
 
 _NAMES = f"SELECT namespace FROM spaces WHERE instr(namespace, '{HIDDEN}') = 0 ORDER BY namespace"

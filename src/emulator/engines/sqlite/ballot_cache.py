@@ -12,7 +12,6 @@ from typing import Final
 
 from emulator.bounded_cache import BoundedCache
 from emulator.engines.base import Key, Terms
-from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds, Tables
 from emulator.engines.sqlite.table_list import BALLOTS, MARKS, TALLIES, TERMS
 
@@ -69,8 +68,8 @@ class VoterFilter:
 class Marks(Tables):
     """The rows that voters have now. A query on the table sees all of them only after `flush`."""
 
-    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds) -> None:
-        super().__init__(group_commit, namespace)
+    def __init__(self, namespace: NamespaceIds) -> None:
+        super().__init__(namespace)
         self._unsaved: dict[tuple[int, str, int], Mark] = {}
         self._held: BoundedCache[tuple[int, str], tuple[Row, ...]] = BoundedCache(MAX_HELD)
         self._filter = VoterFilter()
@@ -197,9 +196,9 @@ class CachedBallot:
 
 
 class BallotCache(Tables):
-    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds) -> None:
-        super().__init__(group_commit, namespace)
-        self.marks = Marks(group_commit, namespace)
+    def __init__(self, namespace: NamespaceIds) -> None:
+        super().__init__(namespace)
+        self.marks = Marks(namespace)
         self._ballots: BoundedCache[Key, CachedBallot] = BoundedCache(MAX_BALLOTS)
         self._changed: dict[CachedBallot, None] = {}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from emulator.engines.base import (
@@ -14,7 +14,6 @@ from emulator.engines.base import (
     UNKNOWN_VOTER,
     Cast,
     CastRequest,
-    Entry,
     Key,
     ListedBallot,
     Tally,
@@ -22,7 +21,6 @@ from emulator.engines.base import (
 )
 from emulator.engines.sqlite.ballot_cache import BallotCache, CachedBallot, Row
 from emulator.engines.sqlite.entries import Readings
-from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.namespace_ids import BY_KEY_ALL_CHANNELS, KEY_COLUMNS, LISTED_ORDER, NamespaceIds, Tables
 
 _TOP = "SELECT choice, count FROM tallies WHERE ballot = ? ORDER BY count DESC, since LIMIT ?"
@@ -48,11 +46,12 @@ _DEFAULT = Terms()
 
 
 class SqliteBallots(Tables):
-    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds, ballot_cache: BallotCache) -> None:
-        super().__init__(group_commit, namespace)
+    def __init__(self, namespace: NamespaceIds, ballot_cache: BallotCache) -> None:
+        super().__init__(namespace)
         self._ballot_cache = ballot_cache
         self._marks = ballot_cache.marks
-        self._readings = Readings(group_commit, namespace, ballot_cache)
+        self._readings = Readings(namespace, ballot_cache)
+        self.entries, self.notes = self._readings.entries, self._readings.notes
 
     async def define(self, key: Key, definition: bytes, terms: Terms, *, now: int, expires_at: int) -> None:
         await self._group_commit.write(self._define, key, definition, terms, now, expires_at)
@@ -72,16 +71,6 @@ class SqliteBallots(Tables):
     async def tally(self, key: Key, *, now: int, voter: str | None = None, top: int | None = None) -> Tally:
         work = self._tally if key.channel is not None else self._tally_all_channels
         return await self._group_commit.read(work, key, now, voter, top)
-
-    def entries(
-        self, key: Key, *, now: int, since: int = 0, limit: int | None = None
-    ) -> AsyncIterator[Sequence[Entry]]:
-        return self._readings.entries(key, now, since, limit)
-
-    def notes(
-        self, key: Key, *, now: int, separator: bytes, since: int = 0, limit: int | None = None
-    ) -> AsyncIterator[bytes | Sequence[Entry]]:
-        return self._readings.notes(key, now, since, limit, separator)
 
     async def drop(self, key: Key, *, now: int) -> list[Key]:
         return await self._group_commit.write(self._drop, key, now)

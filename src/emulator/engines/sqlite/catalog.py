@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from emulator.engines.base import NEVER, Expired, Key, Thing
 from emulator.engines.sqlite.ballot_cache import BallotCache
-from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.merge import PAGE
 from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, MATCHING, NamespaceIds, Tables
 
@@ -67,8 +66,8 @@ _Coming = tuple[list[Expired], _Position | None]
 
 
 class SqliteCatalog(Tables):
-    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds, ballot_cache: BallotCache) -> None:
-        super().__init__(group_commit, namespace)
+    def __init__(self, namespace: NamespaceIds, ballot_cache: BallotCache) -> None:
+        super().__init__(namespace)
         self._ballot_cache = ballot_cache
 
     async def count(self, kinds: Sequence[str], *, now: int, most: int) -> dict[str, int]:

@@ -9,13 +9,15 @@ import shutil
 import sqlite3
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import TypeVar
 
 from emulator.engines.engine import UPGRADES, Upgrades
 from emulator.engines.sqlite.schema import BeingRaised, UnusableDatabase, prepare, set_options
 from emulator.errors import EngineError
 
+Result = TypeVar("Result")
 # Another writer in this process is done after one pass of the event loop; one in another process may take about 5 s.
 PAUSES = (0.0, 0.0, 0.0, 0.001, 0.002, 0.005, 0.01, *(0.02 for _ in range(250)))
 
@@ -57,6 +59,21 @@ async def connect(
             if pause is None:
                 raise EngineError(f"cannot open {path}: locked by another process") from error
         await asyncio.sleep(pause)
+
+
+async def finished_in_thread(work: Callable[[], Result], interrupt: Callable[[], None] = lambda: None) -> Result:
+    """Run `work` in a thread. If this is cancelled, call `interrupt` and wait for the thread before that takes effect.
+
+    So a connection that the thread uses can be closed afterwards.
+    """
+    running = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        interrupt()
+        with suppress(sqlite3.Error, EngineError):
+            await running
+        raise
 
 
 def _connect_once(path: str | None, check_same_thread: bool, upgrades: Upgrades) -> sqlite3.Connection:

@@ -10,9 +10,10 @@ import logging
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 
 from emulator.engines.engine import Upgrades
-from emulator.engines.sqlite.connection import connect
+from emulator.engines.sqlite.connection import connect, finished_in_thread
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.namespace_ids import Numbers
 from emulator.engines.sqlite.relay import Messages
@@ -83,23 +84,12 @@ class Checkpoints:
 
     async def _rescue(self, connection: sqlite3.Connection) -> None:
         async with self._copying:
-            rescuing = asyncio.ensure_future(asyncio.to_thread(self._group_commit.corruption.rescue_with, connection))
-            try:
-                await asyncio.shield(rescuing)
-            except asyncio.CancelledError:
-                await rescuing
-                raise
+            await finished_in_thread(partial(self._group_commit.corruption.rescue_with, connection))
 
     async def _copy(self, connection: sqlite3.Connection) -> sqlite3.Error | None:
         """Copy the log in a thread; return the error, if there was one."""
         async with self._copying:
-            # Shielded, so that the thread is done with the connection before it is closed.
-            copying = asyncio.ensure_future(asyncio.to_thread(_copy_log, connection))
-            try:
-                return await asyncio.shield(copying)
-            except asyncio.CancelledError:
-                await copying
-                raise
+            return await finished_in_thread(partial(_copy_log, connection))
 
 
 def _copy_log(connection: sqlite3.Connection) -> sqlite3.Error | None:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from emulator.bounded_cache import BoundedCache
 from emulator.engines.base import NEVER, Change, Key
-from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds, Tables
 from emulator.engines.sqlite.table_list import DOCUMENTS, KEYED
 
@@ -30,8 +29,8 @@ _ABSENT = (b"", 0)
 
 
 class SqliteDocuments(Tables):
-    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds) -> None:
-        super().__init__(group_commit, namespace)
+    def __init__(self, namespace: NamespaceIds) -> None:
+        super().__init__(namespace)
         self._peeked: BoundedCache[Key, tuple[bytes, int]] = BoundedCache(_MAX_PEEKED)
         """Value and expiry of documents that were peeked at or kept. Cleared when another process writes."""
         self._kept: dict[str, list[tuple[object, ...]]] = {_KEEP: [], _KEEP_IF_ABSENT: []}

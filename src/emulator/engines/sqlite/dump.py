@@ -6,34 +6,17 @@ SQLite keeps on disk: that is one step, some hundred ms for a million votes.
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from itertools import islice
 from typing import Any, Final
 
+from emulator.engines import records as types
 from emulator.engines.base import Entry, Key, Terms
-from emulator.engines.records import (
-    ITEMS_PER_RECORD,
-    BallotRecord,
-    ChoiceRecord,
-    DocumentRecord,
-    EntryRecord,
-    HandedRecord,
-    ItemRecord,
-    ListItemsRecord,
-    ListRecord,
-    MemberRecord,
-    PoolRecord,
-    Record,
-    RosterRecord,
-    SpentRecord,
-)
-from emulator.engines.sqlite.connection import connect, engine_errors
-from emulator.engines.sqlite.group_commit import GroupCommit
-from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, NamespaceIds, Tables
-from emulator.errors import EngineError
+from emulator.engines.records import ITEMS_PER_RECORD, Record
+from emulator.engines.sqlite.connection import connect, engine_errors, finished_in_thread
+from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, Tables
 
 PAGE: Final = 100
 """Records between two returns to the event loop."""
@@ -92,13 +75,11 @@ _MEMBERS = f"""
 
 
 class Dump(Tables):
-    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds) -> None:
-        super().__init__(group_commit, namespace)
-
-    async def __call__(self, now: int) -> AsyncIterator[Sequence[Record]]:
+    async def __call__(self, *, now: int) -> AsyncIterator[Sequence[Record]]:
         async with self._frozen() as (connection, space):
             records = _Reading(connection, space, now).records()
-            while page := await _in_thread(connection, records):
+            # SQLite may sort a million rows first, so the event loop must not wait for a page.
+            while page := await finished_in_thread(lambda: list(islice(records, PAGE)), connection.interrupt):
                 yield page
 
     @asynccontextmanager
@@ -125,18 +106,6 @@ class Dump(Tables):
             connection.close()
 
 
-async def _in_thread(connection: sqlite3.Connection, records: Iterator[Record]) -> list[Record]:
-    """Return the next page. SQLite may sort a million rows first, so the event loop must not wait for it."""
-    page = asyncio.ensure_future(asyncio.to_thread(lambda: list(islice(records, PAGE))))
-    try:
-        return await asyncio.shield(page)
-    except asyncio.CancelledError:
-        connection.interrupt()  # the thread must be done before the connection is closed
-        with suppress(sqlite3.Error, EngineError):
-            await page
-        raise
-
-
 class _Reading:
     """Reads all records of one namespace from one connection."""
 
@@ -145,38 +114,38 @@ class _Reading:
         self._params = {"space": space, "now": now}
 
     def records(self) -> Iterator[Record]:
-        yield from self._keyed(DocumentRecord, _DOCUMENTS)
+        yield from self._keyed(types.DocumentRecord, _DOCUMENTS)
         for row in self._rows(_BALLOTS):
             opens_at, closes_at, disabled, known_voters_only, *limits = row[7:]
             terms = Terms(opens_at, closes_at, bool(disabled), bool(known_voters_only), *limits)
-            yield BallotRecord(Key(*row[:5]), row[5], row[6], terms)
+            yield types.BallotRecord(Key(*row[:5]), row[5], row[6], terms)
         for key, choice in self._grouped(_GROUPS_OF_BALLOTS, _CHOICES):
-            yield ChoiceRecord(key, choice)
+            yield types.ChoiceRecord(key, choice)
         for key, voter, choice, times, at, note, whole in self._grouped(_GROUPS_OF_BALLOTS, _ENTRIES):
-            yield EntryRecord(key, Entry(voter, choice, times, at, note), bool(whole))
+            yield types.EntryRecord(key, Entry(voter, choice, times, at, note), bool(whole))
         for key, at, expires_at, value in self._grouped(_GROUPS_OF_LOGS, _ITEMS):
-            yield ItemRecord(key, at, expires_at, value)
+            yield types.ItemRecord(key, at, expires_at, value)
         yield from self._pools()
-        yield from self._keyed(RosterRecord, _ROSTERS)
+        yield from self._keyed(types.RosterRecord, _ROSTERS)
         for (root,) in self._execute(_ROOTS, self._params).fetchall():
-            yield from self._keyed(MemberRecord, _MEMBERS, root=root)
+            yield from self._keyed(types.MemberRecord, _MEMBERS, root=root)
 
     def _pools(self) -> Iterator[Record]:
-        yield from self._keyed(ListRecord, _LISTS)
+        yield from self._keyed(types.ListRecord, _LISTS)
         for *key, id, position in self._execute(_POSITIONS, self._params).fetchall():
             for items in self._items(id, position):
-                yield ListItemsRecord(Key(*key), items)
+                yield types.ListItemsRecord(Key(*key), items)
         ids = []
         number, last = 0, None
         for row in self._rows(_POOLS):
             key_, expires_at, closed, note, id, source = Key(*row[:5]), *row[5:9], row[9:]
             number, last = (number + 1 if key_ == last else 1), key_
             ids.append((key_, number, id))
-            yield PoolRecord(key_, number, expires_at, None if closed else Key(*source), b"" if closed else note)
+            yield types.PoolRecord(key_, number, expires_at, None if closed else Key(*source), b"" if closed else note)
         for key_, number, id in ids:
             for user, item in self._execute(_HANDED, (id,)):
-                yield HandedRecord(key_, number, user, item)
-        yield from self._keyed(SpentRecord, _SPENT)
+                yield types.HandedRecord(key_, number, user, item)
+        yield from self._keyed(types.SpentRecord, _SPENT)
 
     def _items(self, id: int, position: int) -> Iterator[tuple[str, ...]]:
         """The items of a list from this position on, in as many as one record holds."""

@@ -16,7 +16,6 @@ from typing import Any
 from emulator.engines.base import NEVER, Entry, Key
 from emulator.engines.sqlite.ballot_cache import BallotCache
 from emulator.engines.sqlite.connection import engine_errors
-from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.merge import PAGE, Row, merged
 from emulator.engines.sqlite.namespace_ids import BY_KEY, BY_KEY_ALL_CHANNELS, NamespaceIds, Tables
 
@@ -141,20 +140,22 @@ class Reading:
 
 
 class Readings(Tables):
-    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds, ballot_cache: BallotCache) -> None:
-        super().__init__(group_commit, namespace)
+    def __init__(self, namespace: NamespaceIds, ballot_cache: BallotCache) -> None:
+        super().__init__(namespace)
         self._ballot_cache = ballot_cache
         self.active: dict[int, list[Reading]] = {}
         """The readings in memory, by ballot."""
 
-    async def entries(self, key: Key, now: int, since: int, limit: int | None) -> AsyncIterator[Sequence[Entry]]:
+    async def entries(
+        self, key: Key, *, now: int, since: int = 0, limit: int | None = None
+    ) -> AsyncIterator[Sequence[Entry]]:
         await self._group_commit.wait_for_commit()
         async with self._begin(key, now, since) as readings:
             async for rows in merged(readings, NEVER if limit is None else limit):
                 yield _entries(rows)
 
     async def notes(
-        self, key: Key, now: int, since: int, limit: int | None, separator: bytes
+        self, key: Key, *, now: int, separator: bytes, since: int = 0, limit: int | None = None
     ) -> AsyncIterator[bytes | Sequence[Entry]]:
         await self._group_commit.wait_for_commit()
         left, unjoined = NEVER if limit is None else limit, 1

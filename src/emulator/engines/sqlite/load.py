@@ -18,7 +18,6 @@ from emulator.engines.base import NEVER, Key
 from emulator.engines.records import Record, checked
 from emulator.engines.sqlite import table_list as tables
 from emulator.engines.sqlite.ballot_cache import ADD_COUNT
-from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds, Tables
 from emulator.engines.sqlite.pool_cache import SPEND, USE_LIST, SpentItems, packed
 from emulator.engines.sqlite.pools import ADD_MEMBER, ROOT_OF_ROSTERS
@@ -83,8 +82,8 @@ def _writes(record_type: type[Record], statement: str) -> Callable[[_RowsOf], _R
 class RecordRows:
     """Writes checked records in the order of a dump. `finish`, called until it returns False, completes them."""
 
-    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds, space: int) -> None:
-        self._group_commit = group_commit
+    def __init__(self, namespace: NamespaceIds, space: int) -> None:
+        self._connection = namespace.group_commit.connection
         self._next_number = namespace.next_number
         self._space = space
         self._ballots: dict[Key, int] = {}
@@ -104,7 +103,7 @@ class RecordRows:
         """The statements that complete what has contents. Each takes values, which are here by id, and then the id."""
         self._last_handed: tuple[int, str, int] = (0, "", 0)
         """Pool, user, and how many items the user has."""
-        self._spent = SpentItems(group_commit, namespace)
+        self._spent = SpentItems(namespace)
 
     def write(self, records: Sequence[Record]) -> None:
         for kind, some in groupby(records, type):
@@ -125,7 +124,7 @@ class RecordRows:
         return False
 
     def _execute_all(self, statement: str, rows: Sequence[_Row]) -> None:
-        self._group_commit.connection.executemany(statement, rows)
+        self._connection.executemany(statement, rows)
 
     def _write_counts(self, most: int) -> None:
         """Write counts. A choice without a `ChoiceRecord` comes after all others."""
@@ -220,7 +219,7 @@ class RecordRows:
             id, shared = self._next_number(), key._replace(name="")
             if shared not in self._roots:
                 params = (self._space, key.kind, key.owner, key.user, key.channel)
-                row = self._group_commit.connection.execute(ROOT_OF_ROSTERS, params).fetchone()
+                row = self._connection.execute(ROOT_OF_ROSTERS, params).fetchone()
                 self._roots[shared] = row[0] if row else id
             self._rosters[key] = id, self._roots[shared]
             yield *self._rosters[key], *self._keyed(key), expires_at
@@ -239,17 +238,9 @@ _COPIED = 100
 
 
 class Load(Tables):
-    def __init__(
-        self,
-        group_commit: GroupCommit,
-        namespace: NamespaceIds,
-        forget_namespace: Callable[[], None],
-        copy_log: Callable[[], Awaitable[None]],
-    ) -> None:
-        super().__init__(group_commit, namespace)
+    def __init__(self, namespace: NamespaceIds, copy_log: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(namespace)
         self._copy_log = copy_log
-        self._forget_namespace = forget_namespace
-        """Writes what the group has accepted for the namespace, and drops every cache of its data."""
 
     async def __call__(self, pages: AsyncIterator[Sequence[Record]], *, replace: bool) -> None:
         if replace:
@@ -260,7 +251,7 @@ class Load(Tables):
 
     async def _replace(self, pages: AsyncIterator[Sequence[Record]]) -> None:
         space = await self._group_commit.write(self._namespace.begin_hidden)
-        rows = RecordRows(self._group_commit, self._namespace, space)
+        rows = RecordRows(self._namespace, space)
         steps = 0
         try:
             async for page in checked(pages):
@@ -271,21 +262,16 @@ class Load(Tables):
                         await self._copy_log()
             while await self._group_commit.write(rows.finish, STEP):
                 pass
-            await self._group_commit.write(self._switch, space)
+            await self._group_commit.write(self._namespace.show_hidden, space)
         except BaseException:
             with suppress(EngineError):  # the next opening alone removes it too
                 await self._group_commit.write(self._namespace.drop_hidden, space)
             raise
 
-    def _switch(self, space: int) -> None:
-        self._namespace.check_hidden(space)  # an error after the first row would roll back the writes of others
-        self._forget_namespace()
-        self._namespace.show_hidden(space)
-
     def _merge(self, records: Sequence[Record]) -> None:
-        self._forget_namespace()
+        self._namespace.drop_cached()
         clear(self._group_commit.connection, self._namespace.id, records)
-        rows = RecordRows(self._group_commit, self._namespace, self._namespace.id)
+        rows = RecordRows(self._namespace, self._namespace.id)
         rows.write(records)
         while rows.finish(STEP):
             pass

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from emulator.engines.base import Key
-from emulator.engines.sqlite.group_commit import GroupCommit
+from emulator.engines.sqlite.group_commit import GroupCommit, WriteCache
 from emulator.engines.sqlite.table_list import LISTS, THINGS
 from emulator.errors import EngineError
 
@@ -78,7 +78,9 @@ class NamespaceIds:
     """One namespace. While it is closed, operations on it raise `EngineError`."""
 
     def __init__(self, group_commit: GroupCommit, numbers: Numbers, namespace: str) -> None:
-        self._group_commit = group_commit
+        self.group_commit = self._group_commit = group_commit
+        self.caches: Sequence[WriteCache] = (self,)
+        """What keeps data of this namespace in memory."""
         self.next_number: Callable[[], int] = numbers.take
         """Returns a number greater than all before; only inside a write."""
         self.upper_bound: Callable[[], int] = numbers.upper_bound
@@ -150,27 +152,27 @@ class NamespaceIds:
 
     def reset(self) -> None:
         """Give the namespace a new id, so that it is empty. `tidy` deletes the rows of the old id."""
+        self.drop_cached()
         self._bury(self._namespace)
         self._store(self.next_number())
         self._id = None
 
     def set_aside(self) -> None:
         """Give the namespace a new id, so that it is empty, and keep the old one for `take_back`."""
+        self.drop_cached()
         self._bury(self._aside)
         self._rename(self._namespace, self._aside)
         self._store(self.next_number())
         self._id = None
 
     def take_back(self) -> None:
-        """Give the namespace the id that `set_aside` kept."""
+        """Give the namespace the id that `set_aside` kept. Raises `EngineError` if nothing is set aside."""
+        if not self.has_aside():
+            raise EngineError("nothing is set aside; another process may have opened the namespace")
+        self.drop_cached()
         self._bury(self._namespace)
         self._rename(self._aside, self._namespace)
         self._id = None
-
-    def check_aside(self) -> None:
-        """Raise `EngineError` if nothing is set aside."""
-        if not self.has_aside():
-            raise EngineError("nothing is set aside; another process may have opened the namespace")
 
     def has_aside(self) -> bool:
         return self._stored(self._aside) is not None
@@ -181,6 +183,7 @@ class NamespaceIds:
 
     def drop(self) -> None:
         """Remove the namespace. `tidy` deletes its rows."""
+        self.drop_cached()
         self._bury(self._namespace)
         self._bury(self._aside)
         self._id = None
@@ -192,16 +195,17 @@ class NamespaceIds:
         return id
 
     def show_hidden(self, id: int) -> None:
-        """Give the namespace the id that `begin_hidden` returned, instead of its own. `tidy` deletes the old rows."""
+        """Give the namespace the id that `begin_hidden` returned, instead of its own. `tidy` deletes the old rows.
+
+        Raises `EngineError` if another load or opening of the namespace has removed what `begin_hidden` began.
+        """
+        if self._stored(self._hidden) != id:  # now: an error after the first row would roll back the writes of others
+            raise EngineError("another process opened or loaded the same namespace meanwhile; nothing was replaced")
+        self.drop_cached()
         self._bury(self._namespace)
         self._group_commit.connection.execute("DELETE FROM spaces WHERE namespace = ?", (self._hidden,))
         self._store(id)
         self._id = None
-
-    def check_hidden(self, id: int) -> None:
-        """Raise `EngineError` if another load or opening of the namespace has removed what `begin_hidden` began."""
-        if self._stored(self._hidden) != id:
-            raise EngineError("another process opened or loaded the same namespace meanwhile; nothing was replaced")
 
     def drop_hidden(self, id: int) -> None:
         """Remove what was written under the id that `begin_hidden` returned."""
@@ -236,6 +240,16 @@ class NamespaceIds:
         self._group_commit.connection.execute(
             f"INSERT INTO fallen (space, {KEY_COLUMNS}, at) VALUES (?, ?, ?, ?, ?, ?, ?)", (self.id, *key, at)
         )
+
+    def drop_cached(self) -> None:
+        """Prepare the replacement of what the database holds, inside a write.
+
+        What the group has accepted is written first, so that it goes the way of the rest.
+        """
+        for cache in self.caches:
+            cache.flush()
+        for cache in self.caches:
+            cache.forget_read()
 
     def flush(self) -> None: ...
 
@@ -277,6 +291,6 @@ def size_of(connection: sqlite3.Connection, space: int) -> int:
 class Tables:
     """Base of the classes that read and write the tables of one namespace."""
 
-    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds) -> None:
-        self._group_commit = group_commit
+    def __init__(self, namespace: NamespaceIds) -> None:
+        self._group_commit = namespace.group_commit
         self._namespace = namespace

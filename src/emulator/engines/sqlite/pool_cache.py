@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from emulator.engines.base import Key
 from emulator.engines.records import digest_of
-from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.namespace_ids import BY_KEY, KEY_COLUMNS, NamespaceIds, Tables
 from emulator.engines.sqlite.table_list import CHUNKS, FAMILIES, LISTS, POOLS, SPENT
 
@@ -140,8 +139,8 @@ class CachedPool:
 
 
 class PoolCache(Tables):
-    def __init__(self, group_commit: GroupCommit, namespace: NamespaceIds, lists: Lists, spent: SpentItems) -> None:
-        super().__init__(group_commit, namespace)
+    def __init__(self, namespace: NamespaceIds, lists: Lists, spent: SpentItems) -> None:
+        super().__init__(namespace)
         self._lists = lists
         self._spent = spent
         self._pools: dict[Key, CachedPool] = {}

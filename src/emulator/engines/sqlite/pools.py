@@ -12,7 +12,6 @@ from enum import Enum
 
 from emulator.engines.base import Key
 from emulator.engines.pools import Assignment, Count, Drawn, Holding, Limit, Stock
-from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.namespace_ids import BY_KEY, KEY_COLUMNS, NamespaceIds, Tables
 from emulator.engines.sqlite.pool_cache import ROOT_OF_POOLS, CachedPool, ListRow, Lists, PoolCache, SpentItems, packed
 from emulator.engines.sqlite.table_list import HANDED, MEMBERS, ROSTERS
@@ -42,15 +41,8 @@ class _Pending(Enum):
 
 
 class SqlitePools(Tables):
-    def __init__(
-        self,
-        group_commit: GroupCommit,
-        namespace: NamespaceIds,
-        lists: Lists,
-        pool_cache: PoolCache,
-        spent: SpentItems,
-    ) -> None:
-        super().__init__(group_commit, namespace)
+    def __init__(self, namespace: NamespaceIds, lists: Lists, pool_cache: PoolCache, spent: SpentItems) -> None:
+        super().__init__(namespace)
         self._lists = lists
         self._pool_cache = pool_cache
         self._spent = spent

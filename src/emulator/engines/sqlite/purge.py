@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from emulator.engines.base import Expired, Key
 from emulator.engines.sqlite.ballot_cache import BallotCache
 from emulator.engines.sqlite.documents import SqliteDocuments
-from emulator.engines.sqlite.group_commit import GroupCommit
-from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, NamespaceIds
+from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, NamespaceIds, Tables
 from emulator.engines.sqlite.pool_cache import PoolCache
 from emulator.engines.sqlite.table_list import (
     BALLOTS,
@@ -72,15 +70,14 @@ _ROWS_OF_NAMESPACE: Final = [
 ]
 
 
-@dataclass(eq=False)
-class Purge:
-    _group_commit: GroupCommit
-    _namespace: NamespaceIds
-    _ballot_cache: BallotCache
-    _pool_cache: PoolCache
-    _documents: SqliteDocuments
+class Purge(Tables):
+    def __init__(
+        self, namespace: NamespaceIds, ballot_cache: BallotCache, pool_cache: PoolCache, documents: SqliteDocuments
+    ) -> None:
+        super().__init__(namespace)
+        self._ballot_cache, self._pool_cache, self._documents = ballot_cache, pool_cache, documents
 
-    async def __call__(self, now: int) -> list[Expired]:
+    async def __call__(self, *, now: int) -> list[Expired]:
         # Each write waits for its commit, and so returns to the event loop.
         expired: list[Expired] = []
         for table in _EXPIRING:

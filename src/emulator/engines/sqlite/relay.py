@@ -113,10 +113,10 @@ class Messages:
 class SqliteRelay:
     """The relay of one namespace."""
 
-    def __init__(self, messages: Messages, group_commit: GroupCommit, namespace: NamespaceIds, name: str) -> None:
+    def __init__(self, messages: Messages, namespace: NamespaceIds, name: str) -> None:
         self.is_local = messages.is_local
         self._messages = messages
-        self._group_commit = group_commit
+        self._group_commit = namespace.group_commit
         self._namespace = namespace
         self._name = name
         self._listeners: list[Deliver] = []
