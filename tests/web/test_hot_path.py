@@ -22,8 +22,9 @@ from litestar.types import Receive, Scope, Send
 
 from emulator.clock import Clock
 from emulator.http.front import HOT
+from emulator.http.front import Answer as HotAnswer
 from emulator.http.middleware import Middleware
-from emulator.http.request import WholeRequest
+from emulator.http.request import Request as OneRequest
 from emulator.http.response import Reply
 from support.examples import examples
 from support.service import CLIENT_ID, SECRET, Client, LiveServer, live_server
@@ -283,10 +284,10 @@ class Unsendable(Middleware):
     def hot_path(self) -> Unsendable:
         return self
 
-    def serves(self, method: bytes, path: bytes) -> bool:
-        return path == b"/v1/e/vote"
+    def find(self, method: bytes, path: bytes) -> HotAnswer | None:
+        return self._answer if path == b"/v1/e/vote" else None
 
-    async def answer(self, method: bytes, path: bytes, request: WholeRequest) -> Reply:
+    async def _answer(self, request: OneRequest) -> Reply:
         return Reply(999, b"{}", cors=False)
 
 

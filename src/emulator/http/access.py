@@ -84,12 +84,11 @@ class Access:
             case Audience.PUBLIC:
                 self.parity.check_endpoint(endpoint.method, endpoint.path)
                 self.rate_limits.check_address(request.peer)
-            case Audience.CONTROL:
+            case Audience.CONTROL | Audience.PAGE:
                 note(ENDPOINT)
-                self.control_gate(request.scope)
-            case Audience.PAGE:
-                note(ENDPOINT)
-                self.page_gate(request.scope)
+                assert request.scope is not None, "such an endpoint is not hot"
+                gate = self.control_gate if endpoint.audience is Audience.CONTROL else self.page_gate
+                gate(request.scope)
 
 
 def authorization_of(headers: Mapping[bytes, bytes]) -> str | None:

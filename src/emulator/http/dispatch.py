@@ -23,12 +23,11 @@ from emulator.http.faulty_requests import FaultyRequests
 from emulator.http.forms import json_of
 from emulator.http.held import HeldRequests
 from emulator.http.recording import request_entry
-from emulator.http.request import AsgiRequest, Request
+from emulator.http.request import Request, request_of
 from emulator.http.response import Reply, error_page, error_reply, in_one_chunk, reply_of, with_first_chunk
 from emulator.http.uploads import Uploads
 from emulator.journal import Journal
 from emulator.observability.recorder import Recorder, answerable
-from emulator.observability.request_context import context_of
 from emulator.parity.service import Parity
 from emulator.wire.url import query_of
 
@@ -108,7 +107,7 @@ class Dispatcher:
         return reply
 
     async def _perform(self, bound: Bound, scope: HTTPScope, receive: Receive) -> Reply:
-        request = AsgiRequest(scope, receive, context_of(scope))
+        request = request_of(scope, receive)
         if bound.endpoint.held:
             return await self._held(bound, request, receive)
         if REQUESTS in self.faults.kinds and bound.endpoint.allows_any_origin:
@@ -143,7 +142,7 @@ class Dispatcher:
         if context.production:
             self.parity.settle(context, endpoint.title, reply.status, is_counted=endpoint.allows_any_origin)
         if self.journal.is_on and endpoint.is_recorded:
-            if failure is not None and isinstance(request, AsgiRequest) and not endpoint.streamed:
+            if failure is not None and request.is_unread and not endpoint.streamed:
                 await request.read_arrived()
             self.journal.add(request_entry(endpoint, request, reply, seconds, failure))
         del failure  # its traceback refers to this frame: a circle, which only a collection of garbage would free

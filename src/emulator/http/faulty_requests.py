@@ -17,7 +17,7 @@ from emulator.faults import DELAY, REQUEST, RESET, STALL, TRUNCATE, FaultError, 
 from emulator.http.access import Access, authorization_of, bare_client_id
 from emulator.http.endpoint import Bound, Endpoint
 from emulator.http.held import client_left
-from emulator.http.request import AsgiRequest, Request
+from emulator.http.request import Request
 from emulator.http.response import Reply, close_chunks, error_reply
 from emulator.wire.url import query_of
 
@@ -38,7 +38,7 @@ class FaultyRequests:
     """Counts and records an answer that no endpoint gave."""
     _limits: Limits
 
-    async def perform(self, bound: Bound, request: AsgiRequest, receive: Receive) -> Reply:
+    async def perform(self, bound: Bound, request: Request, receive: Receive) -> Reply:
         """Return the answer to a request. Without one, close the connection; the reply is not sent."""
         started = monotonic()
         hit = self._faults.choose(await self._subject(bound, request))
@@ -64,7 +64,7 @@ class FaultyRequests:
             return Reply(_NO_RESPONSE, b"", cors=False)
         return reply
 
-    async def _subject(self, bound: Bound, request: AsgiRequest) -> Subject:
+    async def _subject(self, bound: Bound, request: Request) -> Subject:
         """Return what is known of a request. Authenticate it only if a fault has a condition on the caller."""
         endpoint = bound.endpoint
         subject = Subject(REQUEST, endpoint.method, endpoint.path)
@@ -92,15 +92,16 @@ async def _stall(hit: Hit, receive: Receive) -> None:
         leaving.cancel()
 
 
-def _hang_up(request: AsgiRequest, *, resets: bool = False) -> None:
+def _hang_up(request: Request, *, resets: bool = False) -> None:
     """Close the connection, and drop what else is sent in answer to the request."""
-    cycle: Any = request.scope["state"][CYCLE]()
+    scope: Any = request.scope
+    cycle: Any = scope["state"][CYCLE]()
     cycle.disconnected = True  # the server marks only the last of pipelined requests
     cycle.message_event.set()
     cycle.transport.reset() if resets else cycle.transport.close()
 
 
-def _truncated(reply: Reply, size: int, request: AsgiRequest) -> Reply:
+def _truncated(reply: Reply, size: int, request: Request) -> Reply:
     """Return a reply with the head of the whole, and the first bytes of its body; then the connection closes."""
     body, more = reply.body, reply.more
     if isinstance(body, bytes):
@@ -108,7 +109,7 @@ def _truncated(reply: Reply, size: int, request: AsgiRequest) -> Reply:
     return Reply(reply.status, _beginning(body, size, request), reply.cors, reply.content_type, more)
 
 
-async def _beginning(body: bytes | AsyncIterator[bytes], size: int, request: AsgiRequest) -> AsyncIterator[bytes]:
+async def _beginning(body: bytes | AsyncIterator[bytes], size: int, request: Request) -> AsyncIterator[bytes]:
     if isinstance(body, bytes):
         yield body[:size]
     else:

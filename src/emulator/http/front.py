@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from functools import partial
 from typing import Any, Final, Protocol
 
 from litestar import Litestar
@@ -15,7 +16,7 @@ from emulator.faults import REQUEST
 from emulator.http.dispatch import DISPATCHER, STREAM, Dispatcher
 from emulator.http.recording import record_unrouted
 from emulator.http.refusals import header_not_allowed, wrong_method
-from emulator.http.request import WholeRequest
+from emulator.http.request import Request
 from emulator.http.response import ALLOWED_HEADERS, Reply, close_chunks, error_reply
 from emulator.journal import Entry
 from emulator.observability.recorder import Recorder
@@ -40,17 +41,18 @@ _PREFLIGHT: Final = ((b"access-control-max-age", b"7200"),)
 """Browsers cache a preflight for two hours at most. Uncached, each vote from a page would cost two requests."""
 
 
+Answer = Callable[[Request], Coroutine[Any, Any, Reply]]
+"""Answers a request; every error becomes a reply."""
+
+
 class HotPath(Protocol):
     """Answers hot endpoints for requests that have arrived whole."""
 
     max_body: int
     """The size of the largest body, in bytes."""
 
-    def serves(self, method: bytes, path: bytes) -> bool:
-        """Whether a hot endpoint has this method and path, which is as on the wire."""
-
-    def answer(self, method: bytes, path: bytes, request: WholeRequest) -> Coroutine[Any, Any, Reply]:
-        """Answer a request of a hot endpoint; every error becomes a reply."""
+    def find(self, method: bytes, path: bytes) -> Answer | None:
+        """Return what answers the requests of a hot endpoint, if one has this method and path, as on the wire."""
 
 
 class _HotEndpoints:
@@ -59,18 +61,18 @@ class _HotEndpoints:
     def __init__(self, dispatcher: Dispatcher, hot: frozenset[tuple[str, str]]) -> None:
         self.max_body = dispatcher.limits.body
         self._dispatcher = dispatcher
-        self._endpoints = {(method.encode(), path.encode()): dispatcher.bound(method, path) for method, path in hot}
-        self._served: Collection[tuple[bytes, bytes]] = self._endpoints
+        self._endpoints = {
+            (method.encode(), path.encode()): partial(dispatcher.answer, dispatcher.bound(method, path))
+            for method, path in hot
+        }
+        self._served: Mapping[tuple[bytes, bytes], Answer] = self._endpoints
 
-    def serves(self, method: bytes, path: bytes) -> bool:
-        return (method, path) in self._served
+    def find(self, method: bytes, path: bytes) -> Answer | None:
+        return self._served.get((method, path))
 
     def check_faults(self) -> None:
         """Serve nothing while a fault may act on requests: only requests over ASGI meet faults."""
-        self._served = () if REQUEST in self._dispatcher.faults.kinds else self._endpoints
-
-    def answer(self, method: bytes, path: bytes, request: WholeRequest) -> Coroutine[Any, Any, Reply]:
-        return self._dispatcher.answer(self._endpoints[method, path], request)
+        self._served = {} if REQUEST in self._dispatcher.faults.kinds else self._endpoints
 
 
 class Running(Protocol):

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from emulator.http.front import HotPath
-from emulator.http.request import WholeRequest
+from emulator.http.front import Answer
+from emulator.http.request import Request
 from emulator.http.response import Reply
 from emulator.observability.request_context import HINT, PRODUCTION, REQUEST_ID, current
 
@@ -34,7 +34,7 @@ class Exchange:
     """A request on the hot path and its response. uvicorn sees it as its own request-response cycle."""
 
     __slots__ = (
-        "_connection", "_hot_path", "_name", "_steps",
+        "_answer", "_connection", "_steps",
         "disconnected", "keep_alive", "request", "response_complete", "scope",
     )  # fmt: skip
 
@@ -45,15 +45,12 @@ class Exchange:
     def __init__(
         self,
         connection: HttpToolsProtocol,
-        hot_path: HotPath,
-        method: bytes,
-        path: bytes,
-        request: WholeRequest,
+        answer: Answer,
+        request: Request,
         scope: object,
     ) -> None:
         self._connection = connection
-        self._hot_path = hot_path
-        self._name = method, path
+        self._answer = answer
         self.request = request
         self.scope = scope
         self.keep_alive = True
@@ -63,7 +60,8 @@ class Exchange:
 
     def begin(self) -> None:
         """Run the handler, now that the body is complete."""
-        self._steps = self._hot_path.answer(*self._name, self.request)
+        self.request.size = len(self.request.raw)
+        self._steps = self._answer(self.request)
         self._step()
 
     def _step(self, _: object = None) -> None:

@@ -16,7 +16,7 @@ from emulator.http.faulty_requests import CYCLE
 from emulator.http.front import HotPath
 from emulator.http.hot_path import Exchange, is_plain
 from emulator.http.refusals import duplicate_header, head_too_large, invalid_request, request_timeout, too_many_headers
-from emulator.http.request import WholeRequest
+from emulator.http.request import Request
 from emulator.observability.logs import LONGEST_PATH, log_request
 from emulator.observability.request_context import (
     REQUEST_ID,
@@ -128,7 +128,7 @@ class Protocol(HttpToolsProtocol):
         path, _, query = self.url.partition(b"?")
         if (
             hot_path is None
-            or not hot_path.serves(method, path)
+            or (answer := hot_path.find(method, path)) is None
             or not is_plain(headers, query, hot_path.max_body)
             or not self.parser.should_keep_alive()  # never true of HTTP/1.0 without the header
             or (b"connection" in headers and self.parser.get_http_version() != "1.1")
@@ -137,7 +137,7 @@ class Protocol(HttpToolsProtocol):
         ):
             return None
         peer = self.client[0] if self.client else ""
-        return Exchange(self, hot_path, method, path, WholeRequest(context, headers, query, peer, b""), self.scope)
+        return Exchange(self, answer, Request(context, headers, query, peer), self.scope)
 
     def on_chunk_header(self) -> None:
         """Expect a chunk or, after the last, trailers, which must not change the headers."""

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from emulator.http.dispatch import Dispatcher
 from emulator.http.refusals import no_path
-from emulator.http.request import WholeRequest
+from emulator.http.request import Request
 from emulator.http.response import JSON, close_chunks
 from emulator.observability.request_context import bound_to, inner_context
 from emulator.parity.rules import UNJUDGED
@@ -49,7 +49,7 @@ async def answer_inside(
     if not dispatcher.serves(method, path):
         raise no_path(path=f"{method[:10]} {path[:100]}")
     context = inner_context(UNJUDGED)
-    request = WholeRequest(context, {b"authorization": authorization.encode()}, query, peer, body)
+    request = Request(context, {b"authorization": authorization.encode()}, query, peer, body, len(body))
     with bound_to(context):
         reply = await dispatcher.answer(dispatcher.bound(method, path), request)
         if isinstance(reply.body, bytes):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Protocol
 
 from litestar.types import Receive, Scope, Send
@@ -12,8 +13,8 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from emulator.clock import monotonic
 from emulator.config.settings import Limits
 from emulator.errors import ServiceError
-from emulator.http.front import HotPath
-from emulator.http.request import WholeRequest
+from emulator.http.front import Answer, HotPath
+from emulator.http.request import Request
 from emulator.http.response import Reply
 from emulator.journal import Entry
 from emulator.observability.logs import LONGEST_PATH, log_request
@@ -135,10 +136,13 @@ class _ForwardedHotPath:
         self._inner = inner
         self._forward = forward
         self.max_body = inner.max_body
-        self.serves = inner.serves
 
-    async def answer(self, method: bytes, path: bytes, request: WholeRequest) -> Reply:
+    def find(self, method: bytes, path: bytes) -> Answer | None:
+        answer = self._inner.find(method, path)
+        return None if answer is None else partial(self._answer, answer)
+
+    async def _answer(self, answer: Answer, request: Request) -> Reply:
         scope: dict[str, Any] = {"type": "http", "client": (request.peer, 0), "headers": list(request.headers.items())}
         await self._forward(scope)
         request.peer = scope["client"][0]
-        return await self._inner.answer(method, path, request)
+        return await answer(request)

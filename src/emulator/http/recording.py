@@ -39,7 +39,7 @@ def request_entry(
     id, detail = context.id, failure.detail if failure else ""
     title, path = endpoint.title, endpoint.path
     if request.parts:
-        path = masked_path(request.scope["path"])
+        path = masked_path(endpoint.path.format(**request.parts))
         title = f"{endpoint.method} {path}"
     return Entry(
         REQUEST,

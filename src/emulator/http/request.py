@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final
 
 from litestar.types import HTTPScope, Receive
 
 from emulator.http.refusals import body_cut_off, body_too_large
-from emulator.observability.request_context import RequestContext
+from emulator.observability.request_context import RequestContext, context_of
 
 _SOON: Final = 0.2
 """Seconds that a refusal may be late in the sandbox, so that the journal has the body."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class WholeRequest:
-    """A request whose body has arrived."""
+class Request:
+    """One request. Its body has arrived whole, or is read when it is needed."""
 
     context: RequestContext
     headers: Mapping[bytes, bytes]
@@ -26,58 +26,27 @@ class WholeRequest:
     query: bytes
     peer: str
     """The client's IP address; empty if unknown."""
-    raw: bytes
-
-    @property
-    def size(self) -> int:
-        """Bytes of the body."""
-        return len(self.raw)
-
-    @property
-    def parts(self) -> Mapping[str, str]:
-        """The parts of the path that its endpoint declares in braces, by name."""
-        return {}
-
-    @property
-    def scope(self) -> HTTPScope:
-        """The ASGI scope, which such a request does not have."""
-        raise TypeError("only a request from an ASGI server has a scope")
-
-    async def body(self, limit: int) -> bytes:
-        """Return the whole body; raises `TooLarge` above `limit` bytes (ruling W8)."""
-        if len(self.raw) > limit:
-            raise body_too_large(size=len(self.raw), limit=limit)
-        return self.raw
-
-    async def chunks(self, limit: int) -> AsyncIterator[bytes]:
-        """Yield the body, with the same limit."""
-        yield await self.body(limit)
-
-
-class AsgiRequest:
-    """A request from an ASGI server, which reads the body when it is needed."""
-
-    def __init__(self, scope: HTTPScope, receive: Receive, context: RequestContext) -> None:
-        client: Any = scope.get("client")
-        self.context = context
-        self.headers: Mapping[bytes, bytes] = context.headers or dict(scope["headers"])
-        self.query = scope["query_string"]
-        self.peer: str = client[0] if client else ""
-        self.scope = scope
-        self.parts: Mapping[str, str] = scope.get("path_params") or {}
-        self.raw = b""
-        """The whole body, once it is read; empty if the endpoint streams it."""
-        length = self.headers.get(b"content-length", b"")
-        self.size = int(length) if length.isdigit() else 0
-        """Bytes of the body: as declared, or as read."""
-        self._is_unread = True
-        self._receive = receive
+    raw: bytes = b""
+    """The whole body, once it is read; empty if the endpoint streams it."""
+    size: int = 0
+    """Bytes of the body: as declared, or as read."""
+    _: KW_ONLY
+    parts: Mapping[str, str] | None = None
+    """The parts of the path that its endpoint declares in braces, by name; `None` or empty without any."""
+    receive: Receive | None = None
+    """Receives the body from an ASGI server; `None` if it has arrived."""
+    is_unread: bool = False
+    """Whether nothing of the body has been received."""
+    scope: HTTPScope | None = None
+    """The ASGI scope, for the gates of the control API and of pages; `None` if no ASGI server is involved."""
 
     async def body(self, limit: int) -> bytes:
         """Return the whole body; raises `TooLarge` as soon as it is known to exceed `limit` bytes (ruling W8)."""
-        self._check_content_length(limit)
-        self._is_unread = False
-        message: Any = await self._receive()
+        if self.receive is None:
+            if len(self.raw) > limit:
+                raise body_too_large(size=len(self.raw), limit=limit)
+            return self.raw
+        message = await self._begin(limit)
         if not message.get("more_body", True) and len(message["body"]) <= limit:  # the common case
             self.raw = message["body"]
             self.size = len(self.raw)
@@ -87,26 +56,34 @@ class AsgiRequest:
 
     async def chunks(self, limit: int) -> AsyncIterator[bytes]:
         """Yield the body in chunks, with the same limit; raises `BadRequest` if the client leaves."""
-        self._check_content_length(limit)
-        self._is_unread = False
-        async for chunk in self._chunks(await self._receive(), limit):
+        if self.receive is None:
+            yield await self.body(limit)
+            return
+        async for chunk in self._chunks(await self._begin(limit), limit):
             yield chunk
 
     async def read_arrived(self) -> None:
         """Set `raw` to the part of an unread body that arrives soon. Clients often send it in a packet of its own."""
-        if not self._is_unread or not self.size or b"expect" in self.headers:
+        if self.receive is None or not self.is_unread or not self.size or b"expect" in self.headers:
             return
-        step = asyncio.ensure_future(self._receive())
+        step = asyncio.ensure_future(self.receive())
         await asyncio.wait([step], timeout=_SOON)
         if step.done():
             message: Any = step.result()
             self.raw = message.get("body", b"")
         step.cancel()
 
-    def _check_content_length(self, limit: int) -> None:
+    async def _begin(self, limit: int) -> Any:
+        """Receive the first message of the body, unless the body is declared as too long."""
         length = self.headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > limit:
             raise body_too_large(size=int(length), limit=limit)
+        self.is_unread = False
+        return await self._receive()
+
+    async def _receive(self) -> Any:
+        assert self.receive is not None, "the body has arrived"
+        return await self.receive()
 
     async def _chunks(self, message: Any, limit: int) -> AsyncIterator[bytes]:
         size = 0
@@ -124,4 +101,19 @@ class AsgiRequest:
             message = await self._receive()
 
 
-Request = WholeRequest | AsgiRequest
+def request_of(scope: HTTPScope, receive: Receive) -> Request:
+    """Return the request of an ASGI server."""
+    context, client = context_of(scope), scope.get("client")
+    headers = context.headers or dict(scope["headers"])
+    length = headers.get(b"content-length", b"")
+    return Request(
+        context,
+        headers,
+        scope["query_string"],
+        client[0] if client else "",
+        size=int(length) if length.isdigit() else 0,
+        parts=scope.get("path_params"),
+        receive=receive,
+        is_unread=True,
+        scope=scope,
+    )
