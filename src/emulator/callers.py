@@ -4,31 +4,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Sequence, Set
-from enum import StrEnum
 from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct
 
+from emulator.contract.names import GLOBAL as GLOBAL
+from emulator.contract.names import Role as Role
 from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError
 from emulator.refusals import OF_ROLES, Facts, refusal
 
 _log = logging.getLogger("emulator")
 
 
-class Role(StrEnum):
-    """The role in a token. Any other role counts as viewer."""
-
-    VIEWER = "viewer"
-    BROADCASTER = "broadcaster"
-    ADMIN = "admin"
-    BACKEND = "backend"
-
-
 ANYONE = frozenset(Role)
 CHANNEL_WRITERS = frozenset({Role.BROADCASTER, Role.ADMIN, Role.BACKEND})
 EXTENSION_WRITERS = frozenset({Role.ADMIN, Role.BACKEND})
 
-GLOBAL: Final = "global-"
 """The beginning of the ids of polls and rankings that all channels share (ruling A4)."""
 
 

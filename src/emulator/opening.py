@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import cache, partial
@@ -15,6 +16,7 @@ from emulator.auth.signing_key import SigningKey
 from emulator.clock import Clock
 from emulator.config.extensions import Extensions
 from emulator.config.settings import NAMESPACE_IDLE, Settings
+from emulator.contract.names import NAME
 from emulator.control.gate.gate import ControlGate
 from emulator.control.operation.metrics import Metrics
 from emulator.control.operation.service import RESET, Control
@@ -28,7 +30,7 @@ from emulator.http.front import HOT, Front
 from emulator.http.routes import build_routes
 from emulator.http.uploads import Uploads
 from emulator.journal import JournalBudget
-from emulator.namespaces.registry import NAME, Registry, Storage
+from emulator.namespaces.registry import Registry, Storage
 from emulator.namespaces.routing import Namespaces
 from emulator.observability.request_context import DEFAULT_NAMESPACE
 
@@ -146,7 +148,7 @@ async def _names(settings: Settings, medium: Medium) -> list[str]:
         return []
     start = _name(settings, "")
     found = [name.removeprefix(start) for name in await medium.namespaces() if name.startswith(start)]
-    return [name for name in found if NAME.fullmatch(name)]  # others are copies of a reset that can be undone
+    return [name for name in found if re.fullmatch(NAME, name)]  # others are copies of a reset that can be undone
 
 
 async def _size(settings: Settings, medium: Medium, namespace: str) -> int:

@@ -6,12 +6,6 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any, Final, Protocol
 
-MARK = "x-emulator-mark"
-"""The header by which an emulator in sandbox is known."""
-HINT = "x-emulator-hint"
-"""The header in which an emulator says what the caller probably meant."""
-CODE = "x-emulator-code"
-"""The header in which an emulator in sandbox names a refusal, such as `votes.poll_closed`."""
 LOG = "the service's log has details"
 
 _HTML = "an HTML page"

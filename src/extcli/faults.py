@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Any, Final, Protocol
 
+from emulator.contract.faults import CLOSE_CODES, KINDS, LONGEST_TEXT, MAX_FAULTS, RANGES
+from emulator.contract.names import NAME, NAME_RULE, Role
 from extcli import bounded_json
 from extcli.errors import Refused, UsageError
 from extcli.output import times
@@ -23,7 +22,7 @@ EFFECTS: Final = ("status", "delay", "drop", "reset", "truncate", "stall", "clos
 _BROADCASTS: Final = ("lose", "double", "reorder")
 _PARAMETERS: Final = {"status": "status", "truncate": "bytes", "close": "code"}
 """The members that hold the value of an effect."""
-_CONDITIONS: Final = ("role", "channel", "user", "client_id", "event")
+_CONDITIONS: Final = KINDS["broadcast"].conditions
 _UNCHANGED: Final = ("id", *_CONDITIONS, "retry_after", "times", "share", "seed")
 _OPTIONS: Final = {"bytes": "truncate", "code": "close", "lasts": "for", "delay_max": "delay"}
 _MEMBER: Final = re.compile(r"faults\[(\d+)\]\.(\w+)")
@@ -60,31 +59,24 @@ def problems(options: Mapping[str, Any], named: Named) -> Iterator[tuple[str, st
 
 def _not_allowed(effect: str, options: Mapping[str, Any], named: Named) -> Iterator[tuple[str, str]]:
     """Yield the effect, the conditions and the close code that what the fault matches cannot have."""
-    kind = _allowed()["matches"][_kind_of(options.get("match", "BROADCAST"))]
-    if effect not in kind["effects"]:
-        yield effect, f"does not act on {kind['name']}; use {_listed(kind['effects'], named)}"
+    kind = KINDS[_kind_of(options.get("match", "BROADCAST"))]
+    if effect not in kind.effects:
+        yield effect, f"does not act on {kind.name}; use {_listed(kind.effects, named)}"
     for name in _CONDITIONS:
-        if name in options and name not in kind["conditions"]:
-            only = ", ".join(map(named, kind["conditions"]))
-            yield name, f"must be absent: {kind['name']} have only the conditions {only}"
-    ranges = _allowed()["close_codes"]
-    if effect == "close" and not any(low <= options["close"] <= high for low, high in ranges):
-        allowed = ", ".join(f"{low} to {high}" for low, high in ranges)
+        if name in options and name not in kind.conditions:
+            only = ", ".join(map(named, kind.conditions))
+            yield name, f"must be absent: {kind.name} have only the conditions {only}"
+    if effect == "close" and not any(low <= options["close"] <= high for low, high in CLOSE_CODES):
+        allowed = ", ".join(f"{low} to {high}" for low, high in CLOSE_CODES)
         yield "close", f"{options['close']} may not be sent; use {allowed}"
 
 
 def _kind_of(match: str) -> str:
-    """Return what a match is about, as a key of `matches`; the service checks the rest of it."""
+    """Return what a match is about, as a key of `KINDS`; the service checks the rest of it."""
     words = match.split()
     if words[:1] == ["SOCKET"]:
         return "connect" if words[1:] == ["connect"] else "message"
     return "broadcast" if words[:1] == ["BROADCAST"] else "request"
-
-
-@cache
-def _allowed() -> Any:
-    """Return what each kind of match can have, which the service's package ships as data."""
-    return json.loads((files("emulator") / "control" / "faults" / "allowed.json").read_text("utf-8"))
 
 
 def members(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,13 +121,6 @@ def delays(text: str) -> dict[str, int]:
 def _listed(names: Sequence[str], named: Named) -> str:
     *others, last = map(named, names)
     return f"{', '.join(others)} or {last}"
-
-
-_MOST = 100
-_LONGEST_TEXT = 256
-_LONGEST_WAIT = 86_400
-_LARGEST_BODY = 1 << 30
-_MOST_TIMES = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -196,38 +181,36 @@ def report_repeated_ids(faults: list[dict[str, Any]], report: Report) -> None:
             report(("faults", at, "id"), f"faults[{first[fault['id']]}] has the same id")
 
 
-_TEXT = Text(_LONGEST_TEXT)
+_TEXT = Text(LONGEST_TEXT)
 _EFFECT = Only()
 FAULT = Table(
     {
-        "id": Field(
-            Text(pattern=r"[A-Za-z0-9_-]{1,64}", rule="1 to 64 letters, digits, '-' and '_'"), "the fault's id"
-        ),
+        "id": Field(Text(pattern=NAME, rule=NAME_RULE), "the fault's id"),
         "match": Field(_TEXT, "what it acts on: a method and a path, SOCKET with action and target, or BROADCAST"),
         "event": Field(_TEXT, "only broadcasts of this event"),
-        "role": Field(OneOf(("viewer", "broadcaster", "admin", "backend")), "only callers with this role"),
+        "role": Field(OneOf(tuple(Role)), "only callers with this role"),
         "user": Field(_TEXT, "only this user"),
         "client_id": Field(_TEXT, "only this client id"),
         "channel": Field(_TEXT, "only this channel"),
-        "status": Field(Whole(400, 599), "effect: answer with this status"),
-        "retry_after": Field(Whole(0, _LONGEST_WAIT), "with status: seconds for the header Retry-After"),
+        "status": Field(Whole(*RANGES["status"]), "effect: answer with this status"),
+        "retry_after": Field(Whole(*RANGES["retry_after"]), "with status: seconds for the header Retry-After"),
         "delay": Field(Duration(is_range=True), "effect: answer later"),
         "drop": Field(_EFFECT, "effect: close the connection without an answer"),
         "reset": Field(_EFFECT, "effect: reset the connection"),
-        "truncate": Field(Whole(0, _LARGEST_BODY), "effect: cut the answer's body after this many bytes"),
+        "truncate": Field(Whole(*RANGES["bytes"]), "effect: cut the answer's body after this many bytes"),
         "stall": Field(_EFFECT, "effect: never answer"),
         "close": Field(Whole(1000, 4999), "effect: close the socket with this code"),
         "lose": Field(_EFFECT, "effect: do not deliver the broadcast"),
         "double": Field(_EFFECT, "effect: deliver the broadcast twice"),
         "reorder": Field(_EFFECT, "effect: deliver the broadcast after the next one"),
-        "times": Field(Whole(1, _MOST_TIMES), "end after this many hits"),
+        "times": Field(Whole(*RANGES["times"]), "end after this many hits"),
         "share": Field(Share(), "hit only this share, at random"),
-        "seed": Field(Whole(-(1 << 63), (1 << 63) - 1), "another choice of share and delay; 0 by default"),
+        "seed": Field(Whole(*RANGES["seed"]), "another choice of share and delay; 0 by default"),
         "for": Field(Duration(), "only for this long, by the service's clock"),
     },
     _rule,
 )
-FAULTS = ListOf(FAULT, "faults", _MOST)
+FAULTS = ListOf(FAULT, "faults", MAX_FAULTS)
 DOCUMENT = Table({"faults": Field(FAULTS, "the faults", required=True)}, _ids_rule)
 """A file of faults."""
 

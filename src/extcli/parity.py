@@ -5,33 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from emulator.contract.parity import DIFFER, REFUSE, RULES, UNKNOWN
 from extcli.errors import UsageError
 
-RULES: Final[Mapping[str, str]] = {
-    "endpoint": "production does not have this endpoint",
-    "registration": "the client id is not in the extensions file",
-    "signature": "no secret of the extension signed the token",
-    "secret": "the base64 text of the secret signed the token: decode the secret first",
-    "stage": "the token is for the sandbox: sign it with the extension's secret",
-    "exp": "the token has no exp in seconds",
-    "claims": "the token is for another extension, or a claim is malformed",
-    "caller-rate": "the caller sends more requests per second than production takes",
-    "client-rate": "the client id sends more requests per second than --client-rate",
-    "role": "the role may do this in the sandbox only",
-    "receipt": "the receipt of a purchase is not signed, has expired or is another user's",
-    "pin-guesses": "too many PINs were requested, or typed wrong",
-    "pin-channel": "the PIN is bound to no channel",
-    "lifetime": "a store expired that production would still have",
-}
-"""The rules in the order in which production applies them, and what each means."""
-UNKNOWN: Final = "unknown"
-"""Selects the verdicts that production may refuse: the secret, which decides that, is not known to the service."""
 COUNTED_ONCE: Final = "stage"
 """The rule that is unknown for all tokens of a sandbox without --extensions: the first request alone counts."""
 EXCEPT: Final = "!"
 """Before the name of a rule: leaves it out."""
 GROUPS: Final = {"rate": ("caller-rate", "client-rate")}
-_DID: Final = {"refuse": "would refuse", UNKNOWN: "may refuse", "differ": "would differ"}
+_DID: Final = {REFUSE: "would refuse", UNKNOWN: "may refuse", DIFFER: "would differ"}
 
 Seen = Mapping[str, Any]
 """A rule, its verdict, how often it was given, and examples, as `GET /_emulator/parity` returns them."""
@@ -90,4 +72,5 @@ def _rules_of(names: Iterable[str]) -> set[str]:
 def _meaning(seen: Seen) -> str:
     if seen["verdict"] == UNKNOWN:
         return "the service knows no secret: start it with --extensions"
-    return RULES.get(seen["rule"], "a rule that this version of extcli does not know")
+    rule = RULES.get(seen["rule"])
+    return rule.meaning if rule else "a rule that this version of extcli does not know"

@@ -9,7 +9,8 @@ import string
 import pytest
 
 from emulator.config.settings import Settings
-from extcli.commands.data.broadcast import MAX_MESSAGE, size_of
+from emulator.contract.limits import MAX_MESSAGE_BYTES
+from extcli.commands.data.broadcast import size_of
 from support.program import http_response
 from support.service import CHANNEL, CLIENT_ID, live_server
 from support.socket_client import SocketClient
@@ -209,14 +210,18 @@ def test_viewers_may_not_broadcast(send):
 
 @pytest.mark.parametrize(
     ("text", "sent", "exit_code"),
-    [("x" * (MAX_MESSAGE - 2), "plain", 0), ("x" * (MAX_MESSAGE - 1), "compressed", 0), (noise(9_000), "refused", 7)],
+    [
+        ("x" * (MAX_MESSAGE_BYTES - 2), "plain", 0),
+        ("x" * (MAX_MESSAGE_BYTES - 1), "compressed", 0),
+        (noise(9_000), "refused", 7),
+    ],
     ids=["plain", "compressed", "refused"],
 )
 def test_size_reports_how_a_message_would_be_sent_without_sending(extcli, text, sent, exit_code):
     result = extcli("broadcast", "size", "-", "-o", "json", "--url", "http://127.0.0.1:1", input=json.dumps(text))
 
     assert (exit_code, sent) == (result.exit_code, result.json["sent"])
-    assert (len(text) + 2, MAX_MESSAGE) == (result.json["bytes"], result.json["limit"])
+    assert (len(text) + 2, MAX_MESSAGE_BYTES) == (result.json["bytes"], result.json["limit"])
 
 
 def test_size_counts_compact_json_in_utf_8(extcli):

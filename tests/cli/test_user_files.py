@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from extcli.reading import user_files
+from emulator.contract import user_files
 from support.program import SECRET_BASE64
 
 LONG_KEY = f"{'.'.join('a' * 20_000)} = 1\n"

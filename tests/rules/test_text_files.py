@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from emulator.config.extensions import read_extensions
+from emulator.contract import user_files
 from emulator.process.http_server import is_taken
 from extcli import clock
-from extcli.reading import user_files
 
 
 @pytest.mark.parametrize("begin", [b"", b"\xef\xbb\xbf"])

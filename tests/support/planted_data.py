@@ -83,7 +83,7 @@ def a_viewer_may_patch_the_channel_state(patch: Patch) -> None:
 @planted("S4.size-of-a-store")
 def a_store_has_at_most_65_535_bytes(patch: Patch) -> None:
     encode = stores.encode_document
-    patch.setitem(encode.__kwdefaults__, "max_bytes", stores.MAX_BYTES - 1, read_by=encode)
+    patch.setitem(encode.__kwdefaults__, "max_bytes", stores.MAX_STORE_BYTES - 1, read_by=encode)
 
 
 @planted("S2.merge-patch", "S2.stores-of-the-extension")
@@ -112,7 +112,7 @@ def viewer_state_is_shared_by_all_viewers(patch: Patch) -> None:
 
 @planted("S5.size-of-a-json-store")
 def a_json_store_of_2_049_bytes_is_accepted(patch: Patch) -> None:
-    patch.setattr(json_stores, "JSON_STORE_MAX_BYTES", stores.JSON_STORE_MAX_BYTES + 1)
+    patch.setattr(json_stores, "MAX_JSON_STORE_BYTES", stores.MAX_JSON_STORE_BYTES + 1)
 
 
 @planted(

@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from emulator.contract import user_files
 from emulator.errors import ConfigurationError
-from extcli.reading import user_files
 
 
 @dataclass(frozen=True)

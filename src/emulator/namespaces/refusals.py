@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from emulator.contract.names import NAME_RULE
 from emulator.errors import BadRequest, Conflict, NotFound, TooManyRequests
 from emulator.refusals import Facts, refusal
 
@@ -56,11 +57,10 @@ def too_many(*, limit: int) -> Facts:
     "Invalid namespace",
     _RULE,
     "The name of the namespace has the wrong form",
-    "Name it with 1 to 64 letters, digits, '-' and '_'.",
+    f"Name it with {NAME_RULE}.",
 )
 def invalid_name(*, name: str) -> Facts:
-    needed = "1 to 64 letters, digits, '-' and '_'"
-    return Facts(f"namespace: must be {needed}", f"the name {name[:64]!r}", needed)
+    return Facts(f"namespace: must be {NAME_RULE}", f"the name {name[:64]!r}", NAME_RULE)
 
 
 @refusal(NotFound, "Not Found", _RULE, "The path names no namespace", "Put a name into the path: /_ns/NAME/v1/e/…")

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from emulator.clock import monotonic
+from emulator.contract.names import NAME
 from emulator.errors import Conflict, EngineError
 from emulator.hints import hint, nearest
 from emulator.http.front import Front
@@ -27,7 +28,6 @@ from emulator.observability.request_context import DEFAULT_NAMESPACE as DEFAULT
 from emulator.observability.request_context import detached, in_namespace
 from emulator.refusals import stopping
 
-NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _STEP: Final = 25
 """Namespaces that a listing counts before other requests run."""
 _LOOKED_AT: Final = 200
@@ -387,7 +387,7 @@ def checked(name: str) -> str:
     """Return a valid name of a namespace. Raises `NotFound` for an empty one, and `BadRequest` for an invalid one."""
     if not name:
         raise refusals.no_name()
-    if not NAME.fullmatch(name):
+    if not re.fullmatch(NAME, name):
         raise refusals.invalid_name(name=name)
     return name
 

@@ -12,16 +12,13 @@ from itertools import count
 from typing import Any, Final
 
 from emulator.callers import Caller
+from emulator.contract import names
 from emulator.errors import ServiceError
 from emulator.journal import is_probe
 
 REQUEST_ID: Final = b"x-request-id"
-MARK: Final = b"x-emulator-mark"
-PRODUCTION: Final = b"x-emulator-production"
-FAULT: Final = b"x-emulator-fault"
-HINT: Final = b"x-emulator-hint"
-CODE: Final = b"x-emulator-code"
-"""The header with the code of a declared refusal, such as `votes.poll_closed`. Only the sandbox sends it."""
+MARK, PRODUCTION, FAULT = names.MARK.encode(), names.PRODUCTION.encode(), names.FAULT.encode()
+HINT, CODE = names.HINT.encode(), names.CODE.encode()
 DEFAULT_NAMESPACE: Final = "default"
 """The namespace of the plain paths."""
 _VALID_ID: Final = re.compile(rb"[A-Za-z0-9._:+/=@-]{1,64}")

@@ -8,30 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-REFUSE: Final = "refuse"
-"""Production answers with an error."""
-UNKNOWN: Final = "unknown"
-"""Production may answer with an error: what decides that is not known here."""
-DIFFER: Final = "differ"
-"""Production answers something else, or stores something else."""
+from emulator.contract.parity import DIFFER, REFUSE, RULES, UNKNOWN
 
-ANSWERS: Final[Mapping[str, int]] = {
-    "endpoint": 404,
-    "registration": 401,
-    "signature": 401,
-    "secret": 401,
-    "stage": 403,
-    "exp": 401,
-    "claims": 401,
-    "caller-rate": 429,
-    "client-rate": 429,
-    "role": 403,
-    "receipt": 400,
-    "pin-guesses": 429,
-    "pin-channel": 400,
-    "lifetime": 200,
-}
-"""The rules in the order in which production applies them, each with the status of production's answer."""
+ANSWERS: Final[Mapping[str, int]] = {name: rule.status for name, rule in RULES.items()}
+"""The status of production's answer by rule, in the order in which production applies them."""
 
 
 def _verdict(verdict: str, rule: str) -> str:

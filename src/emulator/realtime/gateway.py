@@ -13,6 +13,7 @@ from emulator.changes import Change
 from emulator.clock import Clock
 from emulator.config.environment import AnonymousLimits
 from emulator.config.settings import Limits
+from emulator.contract.limits import MAX_CLIENT_ID_LENGTH
 from emulator.engines.base import Key
 from emulator.errors import TooManyRequests
 from emulator.faults import CONNECT, Faults
@@ -37,7 +38,6 @@ _NO_CLIENT_ID: Final = ("", "ws")
 _SLASHES: Final = re.compile("//+")
 _PUSHER_PATH: Final = re.compile(r"/+app/+[^/]+/?")
 _PATH: Final = re.compile(r"/?([^/]*/){0,4}(?P<last>[^/]*)")
-_MAX_CLIENT_ID_LENGTH: Final = 100
 _PING_BATCH: Final = 250
 
 
@@ -150,6 +150,6 @@ def client_id_of(path: str) -> str:
     first = path.strip("/").partition("/")[0]
     if match is None or first in ("v1", "schema", "_emulator", "app", "_ns"):
         raise no_socket_path(path=path[:100])
-    if len(match["last"]) > _MAX_CLIENT_ID_LENGTH:
-        raise client_id_too_long(limit=_MAX_CLIENT_ID_LENGTH)
+    if len(match["last"]) > MAX_CLIENT_ID_LENGTH:
+        raise client_id_too_long(limit=MAX_CLIENT_ID_LENGTH)
     return "" if path.strip("/") in _NO_CLIENT_ID else match["last"]

@@ -14,6 +14,7 @@ from ipaddress import ip_address
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
+from emulator.contract.names import TOKEN
 from extcli import __version__, bounded_json, clock
 from extcli.api import bodies
 from extcli.api.bodies import Decoder
@@ -146,7 +147,7 @@ class Http:
         """
         fields = headers(body, authorization) | dict(extra or {})
         if self._control_token and path.startswith(_CONTROL):
-            fields.setdefault("x-emulator-token", self._control_token)
+            fields.setdefault(TOKEN, self._control_token)
         with explained(self.url):
             if is_probe:
                 fields["x-request-id"] = probe_id()

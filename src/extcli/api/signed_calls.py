@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from emulator.contract.names import CODE, HINT, MARK
 from extcli import bounded_json
 from extcli.api import bodies
 from extcli.api.call import CONTROL, Call
@@ -16,10 +17,7 @@ from extcli.api.retry import RATE_LIMITED, retry_after
 from extcli.api.token_sources import Credentials
 from extcli.config.resolver import Resolver
 from extcli.errors import (
-    CODE,
     FORBIDDEN,
-    HINT,
-    MARK,
     CliError,
     ErrorAnswer,
     Refused,

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from emulator.contract.names import HINT, MARK
 from extcli import bounded_json, clock
 from extcli.api import tokens
 from extcli.api.call import CONTROL, SERVICE, Call, encoded
@@ -14,7 +15,7 @@ from extcli.config import secret_lookup, settings
 from extcli.config.profiles import Profile
 from extcli.config.resolver import Resolver
 from extcli.config.settings import DEFAULT_CHANNEL, SECRET_FILE, Identity
-from extcli.errors import HINT, MARK, ErrorAnswer, Refused, ServerError, UnexpectedAnswer, UsageError, is_from_service
+from extcli.errors import ErrorAnswer, Refused, ServerError, UnexpectedAnswer, UsageError, is_from_service
 
 _LARGEST_REQUEST = 48 * 1024
 _TOKEN = re.compile("[!-~]*")

@@ -24,6 +24,7 @@ from websockets.frames import Close
 from websockets.sync.client import connect
 from websockets.uri import parse_uri
 
+from emulator.contract.names import MARK
 from extcli import __version__, clock
 from extcli.api import envelope
 from extcli.api.envelope import Message
@@ -69,7 +70,7 @@ class WebSocketClient:
             ).__enter__()
             self._refuse_redirect()
         answer = self._socket.response
-        is_sandbox = answer is not None and "X-Emulator-Mark" in answer.headers
+        is_sandbox = answer is not None and MARK in answer.headers
         self._handshake_id = answer.headers.get("X-Request-Id", "") if answer is not None and is_sandbox else ""
         trace(f"< 101 Switching Protocols, {(clock.elapsed() - started) * 1000:.1f} ms")
 

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any, BinaryIO
 
+from emulator.contract import user_files
 from extcli import bounded_json
 from extcli.errors import UsageError
-from extcli.reading import user_files
 
 
 def read_bytes(source: str) -> bytes:

@@ -15,9 +15,9 @@ from itertools import chain
 from pathlib import PurePath
 from typing import IO, Any
 
+from emulator.contract import user_files
 from extcli import bounded_json
 from extcli.errors import CliError, UsageError
-from extcli.reading import user_files
 from extcli.reading.streams import parseable
 
 _CHUNK = 1 << 18

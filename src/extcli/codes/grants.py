@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from emulator.contract.limits import MAX_USER_LENGTH
 from extcli.api.call import encoded
 from extcli.codes import streamed_body
 from extcli.codes.entries import Entries
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from extcli.api.http import Answer
     from extcli.session import Session
 
-_MAX_ID = 256
 _LIMIT = re.compile(r"(?:([0-9]{1,9})=)?([0-9]{1,9})")
 _SECONDS_BELOW = 100_000_000_000
 
@@ -60,7 +60,7 @@ def body_of(users: Sequence[str], granted: dict[str, Any]) -> bytes:
     """Return the body that marks these users. Raises `InvalidEntries`."""
     errors = ValidationErrors()
     for position, user in enumerate(users, 1):
-        if fault := fault_in(user, "an id", _MAX_ID):
+        if fault := fault_in(user, "an id", MAX_USER_LENGTH):
             errors.add(f"user {position}", fault)
     errors.raise_any()
     return encoded({"users": users, **granted})
@@ -74,7 +74,7 @@ def mark_all(session: Session, service: Service, users: Entries, granted: dict[s
         for batch in users:
             done(users.consumed)
             for number, user in zip(batch.numbers, batch.items, strict=True):
-                if fault := fault_in(user, "an id", _MAX_ID):
+                if fault := fault_in(user, "an id", MAX_USER_LENGTH):
                     errors.add(users.place(number), fault)
             count += len(batch.items)
             if batch.items and not errors.count:

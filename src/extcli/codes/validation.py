@@ -10,6 +10,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from emulator.contract.limits import MAX_CODE_LENGTH, MAX_CODES, MAX_SET_NAME_LENGTH, MAX_SETS
 from extcli.codes.entries import Batch, Entries, FileFormat, Unreadable
 from extcli.codes.streamed_body import json_items
 from extcli.errors import UsageError
@@ -17,8 +18,6 @@ from extcli.output import progress
 from extcli.output.printer import Output
 from extcli.output.sanitize import visible
 
-MAX_SETS = 10
-_MAX_NAME = 256
 _EXAMPLE = '--set "Hat"=hats.txt, or --set "Hat"=- for standard input'
 
 
@@ -83,8 +82,10 @@ def _parsed(specs: Sequence[str]) -> list[tuple[str, str]]:
         name, equals, file = spec.partition("=")
         if not equals or not file:
             raise UsageError(f"--set {spec!r} is not NAME=FILE", fix=_EXAMPLE)
-        if not name or len(name) > _MAX_NAME or not name.isprintable():
-            raise UsageError(f"invalid set name {visible(name)!r}", fix=f"use 1 to {_MAX_NAME} printable characters")
+        if not name or len(name) > MAX_SET_NAME_LENGTH or not name.isprintable():
+            raise UsageError(
+                f"invalid set name {visible(name)!r}", fix=f"use 1 to {MAX_SET_NAME_LENGTH} printable characters"
+            )
         if name in pairs:
             raise UsageError(f"two sets are named {name!r}", fix="give each set its own name")
         pairs[name] = file
@@ -204,8 +205,6 @@ def _repeated_hashes(
                 seen[at] = 1
 
 
-_MAX_CODES = 999_999
-_MAX_CODE = 63
 _NAMED = 20
 
 
@@ -292,7 +291,7 @@ def validate(sets: Sequence[CodeSet], output: Output) -> ValidationErrors:
 
 def _take(code_set: CodeSet, batch: Batch, errors: ValidationErrors, duplicates: Duplicates) -> bool:
     """Validate a batch of a set. Returns false once the set has too many codes."""
-    space = _MAX_CODES - code_set.count
+    space = MAX_CODES - code_set.count
     items = batch.items[:space] if len(batch.items) > space else batch.items
     code_set.count += len(items)
     if not _all_valid(items):
@@ -302,7 +301,7 @@ def _take(code_set: CodeSet, batch: Batch, errors: ValidationErrors, duplicates:
         code_set.longest = max(code_set.longest, max(map(len, items)))
         code_set.encoded_size += len(json_items(items))
     if len(batch.items) > space:
-        errors.add(code_set.entries.place(batch.numbers[space]), f"exceeds the limit of {_MAX_CODES:,} codes per set")
+        errors.add(code_set.entries.place(batch.numbers[space]), f"exceeds the limit of {MAX_CODES:,} codes per set")
         return False
     return True
 
@@ -310,7 +309,9 @@ def _take(code_set: CodeSet, batch: Batch, errors: ValidationErrors, duplicates:
 def _all_valid(items: Sequence[Any]) -> bool:
     """Check a batch at once, which is much faster than one by one."""
     try:
-        return all(map(str.isprintable, items)) and "" not in items and max(map(len, items), default=0) <= _MAX_CODE
+        return (
+            all(map(str.isprintable, items)) and "" not in items and max(map(len, items), default=0) <= MAX_CODE_LENGTH
+        )
     except TypeError:
         return False  # one of them is `Unreadable`
 
@@ -319,7 +320,7 @@ def _valid(code_set: CodeSet, numbers: Sequence[int], items: Sequence[Any], erro
     """Return the valid codes, and add the errors of the others."""
     valid = []
     for number, item in zip(numbers, items, strict=False):
-        if fault := fault_in(item, "a code", _MAX_CODE):
+        if fault := fault_in(item, "a code", MAX_CODE_LENGTH):
             errors.add(code_set.entries.place(number), fault)
         else:
             valid.append(item)

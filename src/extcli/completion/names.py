@@ -14,10 +14,10 @@ from contextlib import suppress
 from threading import Thread
 from typing import Any, NamedTuple
 
+from emulator.contract import user_files
 from extcli import bounded_json
 from extcli.api import local_http
 from extcli.config.light import DEFAULT_CLIENT_ID, DEFAULT_URL, by_precedence, profiles_file
-from extcli.reading import user_files
 
 SECONDS = 0.12
 """How long the service may take. With the start of Python, the answer then comes within 200 ms."""

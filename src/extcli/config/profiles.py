@@ -9,6 +9,7 @@ from os.path import exists
 from pathlib import Path
 from typing import Any
 
+from emulator.contract import user_files
 from extcli.config.settings import (
     CONTROL_TOKEN_FILE,
     FILE_KEYS,
@@ -21,7 +22,6 @@ from extcli.config.settings import (
 )
 from extcli.config.urls import may_be_one_service, same_address, socket_of
 from extcli.errors import UsageError
-from extcli.reading import user_files
 
 _NEVER = {"secret": SECRET_FILE.key, "token": TOKEN_FILE.key, "control_token": CONTROL_TOKEN_FILE.key}
 """Keys that the file must not hold, and the key that names a file for them."""

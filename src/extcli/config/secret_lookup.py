@@ -15,12 +15,12 @@ from pathlib import Path
 from shlex import quote
 from stat import S_IRGRP, S_IROTH, S_ISREG
 
+from emulator.contract import user_files
 from extcli.config import settings
 from extcli.config.resolver import Found, Resolver, Source
 from extcli.config.settings import CONTROL_TOKEN_FILE, SECRET_FILE, Setting, header_word
 from extcli.errors import UsageError
 from extcli.output.printer import write_stderr
-from extcli.reading import user_files
 
 
 def find_token(resolver: Resolver, to: str | None = None) -> Found[str | Path] | None:

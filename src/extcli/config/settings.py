@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from emulator.contract.names import Role
 from extcli.config.flags import Flags
 from extcli.config.light import DEFAULT_CLIENT_ID as DEFAULT_CLIENT_ID
 from extcli.config.light import DEFAULT_URL as DEFAULT_URL
@@ -16,7 +17,7 @@ from extcli.errors import UsageError, shortened
 from extcli.output import times
 from extcli.output.format import Format
 
-ROLES = ("viewer", "broadcaster", "backend", "admin")
+ROLES = tuple(map(str, Role))
 DEFAULT_CHANNEL = "1001"
 DEFAULT_USER = "U1"
 DEFAULT_PIN_PATH = "link/pin"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as Xml
 
+from emulator.contract import user_files
 from extcli import bounded_json
 from extcli.atomic_file import cannot_be_written, replace
 from extcli.conform.calls import Exchange
@@ -24,7 +25,6 @@ from extcli.output.columns import table_of
 from extcli.output.printer import View
 from extcli.output.sanitize import field, visible
 from extcli.output.views import stacked
-from extcli.reading import user_files
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -8,13 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from emulator.contract.names import Role
 from extcli import clock
 from extcli.api import tokens
 from extcli.api.call import SERVICE, encoded
 from extcli.api.http import Http
 from extcli.reading.shapes import document_of
 
-ROLES = ("viewer", "broadcaster", "admin", "backend")
+ROLES = tuple(map(str, Role))
 Probe = Callable[[Any], None]
 """Takes a `Deployment`, and raises `Differs` if the rule is not kept there."""
 

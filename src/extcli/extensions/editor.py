@@ -13,10 +13,11 @@ from typing import Any
 
 import tomlkit
 
+from emulator.contract import user_files
+from emulator.contract.limits import MIN_SECRET_BYTES
 from extcli import atomic_file, toml_edit
 from extcli.errors import UsageError
-from extcli.extensions.registry import LISTS, NOT_BEFORE, SECRET_BYTES, SECRETS, read_text, tables_of, text_of
-from extcli.reading import user_files
+from extcli.extensions.registry import LISTS, NOT_BEFORE, SECRETS, read_text, tables_of, text_of
 
 _HEADING = "# The extensions that `extcli serve --extensions` registers. `extcli extension` edits this file.\n"
 
@@ -129,7 +130,7 @@ def _add_secret(
     path: Path, client_id: str, table: Any, *, inline: bool, dropped: list[Dropped] | None = None
 ) -> Written:
     """Put a new secret first in its list, so that the service tries it first."""
-    secret = base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+    secret = base64.b64encode(secrets.token_bytes(MIN_SECRET_BYTES)).decode()
     file = None if inline else _write_secret(path, client_id, secret)
     key, value = ("secret_files", file.name) if file else ("secrets", secret)
     if key in table and "\n" in table[key].as_string():

@@ -14,11 +14,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from emulator.contract import user_files
+from emulator.contract.limits import MIN_SECRET_BYTES
 from extcli.errors import UsageError
-from extcli.reading import user_files
 
-SECRET_BYTES = 32
-"""The least length of a secret for HS256 (RFC 7518, section 3.2)."""
 LISTS = ("secrets", "secret_files")
 SECRETS = (*LISTS, "secret_env")
 """The keys for secrets, in the order in which the service tries them."""
@@ -145,4 +144,4 @@ def _state(where: str, text: str) -> str:
         raise UsageError(f"{where} is not base64") from None
     if not secret:
         raise UsageError(f"{where} is empty")
-    return "ok" if len(secret) >= SECRET_BYTES else "short"
+    return "ok" if len(secret) >= MIN_SECRET_BYTES else "short"

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
+from emulator.contract.names import HINT
 from extcli import bounded_json
-from extcli.errors import HINT, CliError, UnexpectedAnswer
+from extcli.errors import CliError, UnexpectedAnswer
 from extcli.output.format import Format, silence, writable
 from extcli.output.sanitize import compact, printable
 from extcli.reading import shapes, streams

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from emulator.contract.parity import UNKNOWN
 from extcli import bounded_json
 from extcli.api import local_http
 from extcli.errors import CliError, ExitCode, UsageError
 from extcli.output.printer import write_stderr
 from extcli.output.sanitize import visible
-from extcli.parity import COUNTED_ONCE, SHAPE, UNKNOWN, Selection, lines_of
+from extcli.parity import COUNTED_ONCE, SHAPE, Selection, lines_of
 from extcli.reading.shapes import problem_of
 
 _TAIL = 1 << 14

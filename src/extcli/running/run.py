@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from emulator.contract.limits import MIN_SECRET_BYTES
 from extcli.config.settings import DEFAULT_CLIENT_ID, SERVICE_SETTINGS
 from extcli.config.urls import reachable, socket_of
 from extcli.errors import CliError, ExitCode, UsageError, shortened
@@ -22,8 +23,6 @@ from extcli.running.supervisor import Supervisor
 
 if TYPE_CHECKING:
     from extcli.running.failure_report import FailOn
-
-_SECRET_BYTES = 32
 
 
 class Place:
@@ -52,7 +51,7 @@ class Place:
 
         Raises `UsageError`.
         """
-        text = secret or b64encode(os.urandom(_SECRET_BYTES)).decode()
+        text = secret or b64encode(os.urandom(MIN_SECRET_BYTES)).decode()
         try:
             descriptor = os.open(f"{self.directory}/secret", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with open(descriptor, "w") as file:

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from emulator.contract import user_files
+from emulator.contract.limits import MAX_CODE_LENGTH, MAX_CODES
 from extcli import atomic_file, bounded_json
 from extcli.codes.entries import Entries
 from extcli.codes.validation import fault_in
 from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID
 from extcli.errors import Refused, UnexpectedAnswer, UsageError
 from extcli.faults import in_options, members
-from extcli.reading import user_files
 from extcli.reading.shapes import SHAPE_ERRORS, document_of
 from extcli.seeds.schema import SEED, VERSION
 from extcli.tables import positions
@@ -68,8 +69,6 @@ def problem_of_replacing(file: Path) -> str:
     return "" if is_token else f"{file} exists and holds no token, so it is not replaced; delete it first"
 
 
-_MAX_CODE = 63
-_MAX_CODES = 999_999
 _MAX_FAULTS = 20
 """Errors reported for one set."""
 
@@ -87,7 +86,7 @@ def read_codes(document: Mapping[str, Any], folder: Place, report: Report) -> No
         client_id = code_set.get("client_id", document["client_id"])
         faults = 0
         for at, place, code in _codes(code_set, folder, ("codes", number), report):
-            fault = fault_in(code, "a code", _MAX_CODE)
+            fault = fault_in(code, "a code", MAX_CODE_LENGTH)
             if not fault and (first := seen.setdefault((client_id, code), place)) != place:
                 fault = f"is the same code as {first}"
             if fault and (faults := faults + 1) <= _MAX_FAULTS:
@@ -115,8 +114,8 @@ def _codes(code_set: dict[str, Any], folder: Place, at: positions.Path, report: 
     except UsageError as error:
         report(at, "; ".join(filter(None, (error.what, error.why))).replace("--column", "column"))
         return
-    if not 1 <= len(found) <= _MAX_CODES:
-        report(at, f"{argument} has {len(found)} codes; must be 1 to {_MAX_CODES}")
+    if not 1 <= len(found) <= MAX_CODES:
+        report(at, f"{argument} has {len(found)} codes; must be 1 to {MAX_CODES}")
         return
     code_set["codes"] = [code for _, _, code in found]
     yield from found

@@ -6,6 +6,25 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from emulator.contract.limits import (
+    HIGHEST,
+    LOWEST,
+    MAX_CLIENT_ID_LENGTH,
+    MAX_CODE_LENGTH,
+    MAX_CODES,
+    MAX_DISTINCT_OPTIONS,
+    MAX_ID_LENGTH,
+    MAX_JSON_STORE_BYTES,
+    MAX_OPTION_BYTES,
+    MAX_OPTIONS,
+    MAX_PROMPT_BYTES,
+    MAX_SET_NAME_LENGTH,
+    MAX_SETS,
+    MAX_STORE_BYTES,
+    MAX_USER_DATA_BYTES,
+    MAX_VOTES,
+)
+from emulator.contract.names import GLOBAL, POLL_ID, POLL_ID_RULE, VIEWER_STORES
 from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID
 from extcli.faults import FAULTS, report_repeated_ids
 from extcli.tables.kinds import (
@@ -28,7 +47,6 @@ from extcli.tables.kinds import (
 from extcli.tables.positions import Path
 
 VERSION = 1
-VIEWER_STORES = ("viewer_state", "extension_viewer_state")
 STORES = (
     "extension_state",
     "channel_state",
@@ -37,18 +55,14 @@ STORES = (
     "extension_config",
     "channel_config",
 )
-MAX_SETS = 10
-_MAX_CODES = 999_999
 _MANY = 100_000
-GLOBAL = "global-"
 
-_CLIENT_ID = Text(pattern=r"[!#-~]{1,100}", rule="a client id: 1 to 100 printable ASCII characters without spaces")
-_CHANNEL = Text(64)
-_ID = Text(64)
-_POLL_ID = Text(
-    pattern=r"(?!global-$)[A-Za-z0-9$_-]{1,64}",
-    rule="1 to 64 letters, digits, '$', '-' and '_', and not just 'global-'",
+_CLIENT_ID = Text(
+    pattern=rf"[!#-~]{{1,{MAX_CLIENT_ID_LENGTH}}}",
+    rule=f"a client id: 1 to {MAX_CLIENT_ID_LENGTH} printable ASCII characters without spaces",
 )
+_CHANNEL = _ID = Text(MAX_ID_LENGTH)
+_POLL_ID = Text(pattern=POLL_ID, rule=POLL_ID_RULE)
 _OF_EXTENSION = {"client_id": Field(_CLIENT_ID, "the client id, if not the one at the top")}
 _PLACE = {**_OF_EXTENSION, "channel": Field(_CHANNEL, "the channel, if not the one at the top")}
 
@@ -119,17 +133,22 @@ def _identities(seed: dict[str, Any], kind: str, each: dict[str, Any]) -> Iterat
 POLL = Table(
     {
         "id": Field(_POLL_ID, "the poll's id; all channels share one that starts with global-", required=True),
-        "prompt": Field(Text(bytes=256), "the question"),
-        "options": Field(ListOf(Text(bytes=128), "options", 64, 1), "the answers; a vote for the first has value 0"),
-        "user_data": Field(Json(1024), "your own data"),
+        "prompt": Field(Text(bytes=MAX_PROMPT_BYTES), "the question"),
+        "options": Field(
+            ListOf(Text(bytes=MAX_OPTION_BYTES), "options", MAX_OPTIONS, 1),
+            "the answers; a vote for the first has value 0",
+        ),
+        "user_data": Field(Json(MAX_USER_DATA_BYTES), "your own data"),
         "starts_at": Field(Instant(), "when it opens"),
         "ends_at": Field(Instant(), "when it ends; it has its votes even if that is past"),
         "user_id_voting": Field(Flag(), "whether only users who share their identity can vote"),
-        "distinct_options_per_user": Field(Whole(1, 258), "the most options of one user; 1 by default"),
-        "total_votes_per_user": Field(Whole(1, 1024), "the most votes of one user; 1 by default, more add up"),
-        "votes_per_option": Field(Whole(1, 1024), "the most votes of one user for one option; 1 by default"),
+        "distinct_options_per_user": Field(
+            Whole(1, MAX_DISTINCT_OPTIONS), "the most options of one user; 1 by default"
+        ),
+        "total_votes_per_user": Field(Whole(1, MAX_VOTES), "the most votes of one user; 1 by default, more add up"),
+        "votes_per_option": Field(Whole(1, MAX_VOTES), "the most votes of one user for one option; 1 by default"),
         "disabled": Field(Flag(), "whether it refuses votes"),
-        "votes": Field(MapOf(OneOrMore(Whole(-99, 99), 1024)), "the votes by user, in order"),
+        "votes": Field(MapOf(OneOrMore(Whole(LOWEST, HIGHEST), MAX_VOTES)), "the votes by user, in order"),
         **_PLACE,
     },
     _poll_rule,
@@ -158,7 +177,7 @@ STORE = Table(
     {
         "store": Field(OneOf(STORES), "the store", required=True),
         "user": Field(USER, "whose it is, for viewer_state and extension_viewer_state"),
-        "data": Field(Json(65_536, is_object=True), "its content", required=True),
+        "data": Field(Json(MAX_STORE_BYTES, is_object=True), "its content", required=True),
         **_PLACE,
     },
     _store_rule,
@@ -166,17 +185,17 @@ STORE = Table(
 JSON_STORE = Table(
     {
         "id": Field(_ID, "the store's id; all channels share one that starts with global", required=True),
-        "data": Field(Json(2_048, is_object=True), "its content", required=True),
+        "data": Field(Json(MAX_JSON_STORE_BYTES, is_object=True), "its content", required=True),
         **_PLACE,
     }
 )
 CODES = Table(
     {
         "index": Field(Whole(0, MAX_SETS - 1), "the set's index", required=True),
-        "name": Field(Text(256), "the set's name", required=True),
+        "name": Field(Text(MAX_SET_NAME_LENGTH), "the set's name", required=True),
         "file": Field(Text(4096), "a file of codes, relative to the seed: text, CSV, JSON or JSON lines"),
         "column": Field(Text(256), "the column of a CSV file, by heading or number; the member of JSON lines"),
-        "codes": Field(ListOf(Text(63), "codes", _MAX_CODES), "the codes themselves, in place of a file"),
+        "codes": Field(ListOf(Text(MAX_CODE_LENGTH), "codes", MAX_CODES), "the codes themselves, in place of a file"),
         "marked": Field(MapOf(Whole(1, 1_000)), "how many of the codes each marked user may redeem"),
         **_OF_EXTENSION,
     },

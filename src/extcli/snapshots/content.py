@@ -15,10 +15,10 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
+from emulator.contract import user_files
 from extcli import atomic_file, bounded_json
 from extcli.errors import UnexpectedAnswer, UsageError
 from extcli.output.sanitize import visible
-from extcli.reading import user_files
 from extcli.reading.streams import LARGEST_ITEM
 from extcli.snapshots import content
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from emulator.contract import user_files
 from extcli import bounded_json
 from extcli.errors import UsageError
-from extcli.reading import user_files
 from extcli.tables import positions
 from extcli.tables.kinds import Report, Table
 from extcli.tables.positions import Position, path_text, positions_of

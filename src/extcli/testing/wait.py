@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from emulator.contract.names import MARK
 from extcli.api.control import Control
 from extcli.output.views import outcome_lines
 from extcli.testing.calls import ModeT, Part, document, operation
@@ -32,7 +33,7 @@ class Wait(Part[ModeT]):
     @operation
     def mark(self) -> int:
         """Return the mark of the latest change, for `since`."""
-        return int(self._control.read_clock().headers["x-emulator-mark"])
+        return int(self._control.read_clock().headers[MARK])
 
     @operation
     def poll(

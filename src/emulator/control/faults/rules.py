@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from msgspec import Struct
 
 from emulator.callers import Role
+from emulator.contract.faults import CLOSE_CODES, KINDS, LONGEST_TEXT, RANGES
+from emulator.contract.names import NAME, NAME_RULE
 from emulator.errors import ServiceError
 from emulator.faults import BROADCAST, CLOSE, CONNECT, DELAY, MESSAGE, REQUEST, STATUS, TRUNCATE, Subject
 from emulator.wire.refusals import invalid_member, missing_member, too_long
 
-MAX_FAULTS: Final = 100
-MAX_DELAY: Final = 600_000
-"""In ms."""
 DEFAULT_STATUS: Final = 503
 DEFAULT_CODE: Final = 1012
 """The close code for a service that restarts."""
 ANY: Final = "*"
-_ALLOWED: Final = json.loads(Path(__file__).with_name("allowed.json").read_bytes())
-"""What each kind of match can have, and the close codes. `extcli` reads the same file."""
-_MATCHES: Final = _ALLOWED["matches"]
-EFFECTS: Final[Mapping[str, Sequence[str]]] = {kind: each["effects"] for kind, each in _MATCHES.items()}
+EFFECTS: Final[Mapping[str, Sequence[str]]] = {name: each.effects for name, each in KINDS.items()}
 """The effects that each kind of match can have."""
-CONDITIONS: Final[Mapping[str, Sequence[str]]] = {kind: each["conditions"] for kind, each in _MATCHES.items()}
+CONDITIONS: Final[Mapping[str, Sequence[str]]] = {name: each.conditions for name, each in KINDS.items()}
 """The conditions that each kind of match can have."""
 _PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
     STATUS: ("status", "retry_after"),
@@ -35,24 +29,10 @@ _PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
     TRUNCATE: ("bytes",),
     CLOSE: ("code",),
 }
-_NAMES: Final[Mapping[str, str]] = {kind: each["name"] for kind, each in _MATCHES.items()}
 _SOCKET: Final = "SOCKET"
 _BROADCAST: Final = "BROADCAST"
 _EVERY_TARGET: Final = ("subscribe", "unsubscribe")
 """Actions that take the name of any event as their target."""
-_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_RANGES: Final = {
-    "status": (400, 599),
-    "retry_after": (0, 86_400),
-    "delay": (0, MAX_DELAY),
-    "delay_max": (0, MAX_DELAY),
-    "bytes": (0, 1 << 30),
-    "times": (1, 1_000_000_000),
-    "lasts": (1, 31_536_000_000_000),
-    "seed": (-(1 << 63), (1 << 63) - 1),
-}
-_LONGEST: Final = 256
-"""Characters in a match or a condition."""
 
 
 class Fault(Struct, forbid_unknown_fields=True):
@@ -158,8 +138,8 @@ def checked(fault: Fault, known: Known) -> Pattern:
 
 def pattern_of(match: str, known: Known) -> Pattern:
     """Return the pattern of a `match`. Raises `BadRequest` for one that nothing can match."""
-    if len(match) > _LONGEST:
-        raise too_long("match", size=len(match), unit="characters", limit=_LONGEST)
+    if len(match) > LONGEST_TEXT:
+        raise too_long("match", size=len(match), unit="characters", limit=LONGEST_TEXT)
     words = match.split()
     if not words:
         raise missing_member("match", "a pattern such as 'POST /v1/e/vote', 'SOCKET set state' or 'BROADCAST *'")
@@ -215,7 +195,7 @@ def _check_effect(fault: Fault, pattern: Pattern) -> None:
     if fault.effect not in ALL_EFFECTS:
         raise invalid_member("effect", fault.effect, f"one of {', '.join(ALL_EFFECTS)}")
     if fault.effect not in effects:
-        needed = f"one of {', '.join(effects)}, the effects on {_NAMES[pattern.kind]} such as {fault.match[:80]!r}"
+        needed = f"one of {', '.join(effects)}, the effects on {KINDS[pattern.kind].name} such as {fault.match[:80]!r}"
         raise invalid_member("effect", fault.effect, needed)
     taken = _PARAMETERS.get(fault.effect, ())
     for effect, names in _PARAMETERS.items():
@@ -224,31 +204,31 @@ def _check_effect(fault: Fault, pattern: Pattern) -> None:
                 problem = f"must be absent with the effect {fault.effect!r}; it belongs to {effect!r}"
                 raise invalid_member(name, getattr(fault, name), f"no {name}, or the effect {effect}", problem)
     if fault.effect == DELAY and fault.delay is None:
-        raise missing_member("delay", f"the effect 'delay' needs 0 to {MAX_DELAY} ms")
+        raise missing_member("delay", f"the effect 'delay' needs 0 to {RANGES['delay'][1]} ms")
     if fault.delay_max is not None and fault.delay_max < (fault.delay or 0):
         raise invalid_member("delay_max", fault.delay_max, f"{fault.delay} or more, the delay")
 
 
 def _check_members(fault: Fault, kind: str) -> None:
-    if fault.id and not _ID.fullmatch(fault.id):
-        raise invalid_member("id", fault.id, "1 to 64 letters, digits, '-' and '_'")
+    if fault.id and not re.fullmatch(NAME, fault.id):
+        raise invalid_member("id", fault.id, NAME_RULE)
     for name in CONDITIONS[BROADCAST]:
         value: str = getattr(fault, name)
         if value and name not in CONDITIONS[kind]:
-            only = f"{_NAMES[kind]} have only the conditions {', '.join(CONDITIONS[kind])}"
+            only = f"{KINDS[kind].name} have only the conditions {', '.join(CONDITIONS[kind])}"
             raise invalid_member(name, value, only, f"must be absent with {fault.match[:80]!r}; {only}")
-        if len(value) > _LONGEST:
-            raise too_long(name, size=len(value), unit="characters", limit=_LONGEST)
+        if len(value) > LONGEST_TEXT:
+            raise too_long(name, size=len(value), unit="characters", limit=LONGEST_TEXT)
     if fault.role and fault.role not in set(Role):
         raise invalid_member("role", fault.role, f"one of {', '.join(Role)}")
-    for name, (low, high) in _RANGES.items():
+    for name, (low, high) in RANGES.items():
         number: int | None = getattr(fault, name)
         if number is not None and not low <= number <= high:
             raise invalid_member(name, number, f"within {low} to {high}")
     if fault.share is not None and not 0 < fault.share <= 1:
         raise invalid_member("share", fault.share, "over 0, and at most 1")
-    if fault.code is not None and not any(low <= fault.code <= high for low, high in _ALLOWED["close_codes"]):
-        ranges = ", ".join(f"{low} to {high}" for low, high in _ALLOWED["close_codes"])
+    if fault.code is not None and not any(low <= fault.code <= high for low, high in CLOSE_CODES):
+        ranges = ", ".join(f"{low} to {high}" for low, high in CLOSE_CODES)
         raise invalid_member("code", fault.code, f"within {ranges}")
 
 

@@ -11,6 +11,7 @@ from msgspec import Struct, ValidationError, convert
 from msgspec.structs import replace
 
 from emulator.clock import Clock, clamp_instant
+from emulator.contract.faults import MAX_FAULTS
 from emulator.control.faults import refusals, rules
 from emulator.control.faults.rules import Fault, Known, Pattern
 from emulator.errors import BadRequest
@@ -122,8 +123,8 @@ class FaultPlan:
         except ValidationError as error:
             raise misshapen(error) from None
         patterns = self._checked(faults)
-        if (count := len(self._armed.keys() | {fault.id for fault in faults})) > rules.MAX_FAULTS:
-            raise refusals.too_many_faults(count=count, limit=rules.MAX_FAULTS)
+        if (count := len(self._armed.keys() | {fault.id for fault in faults})) > MAX_FAULTS:
+            raise refusals.too_many_faults(count=count, limit=MAX_FAULTS)
 
         def put() -> None:
             for fault, pattern in zip(faults, patterns, strict=True):
@@ -143,8 +144,8 @@ class FaultPlan:
         """Add a fault, or replace the one with its id in its place; return it. Raises `BadRequest` and `Conflict`."""
         self._check_alone()
         pattern = rules.checked(fault, self._known())
-        if fault.id not in self._armed and len(self._armed) >= rules.MAX_FAULTS:
-            raise refusals.too_many_faults(count=len(self._armed) + 1, limit=rules.MAX_FAULTS)
+        if fault.id not in self._armed and len(self._armed) >= MAX_FAULTS:
+            raise refusals.too_many_faults(count=len(self._armed) + 1, limit=MAX_FAULTS)
         armed = self._arm(fault, pattern, self._armed)
         self._put(armed)
         self._changed()
@@ -154,8 +155,8 @@ class FaultPlan:
     def replace(self, faults: FaultList) -> FaultList:
         """Replace all faults, or none if one is invalid. Raises `BadRequest` that names it, and `Conflict`."""
         self._check_alone()
-        if len(faults.faults) > rules.MAX_FAULTS:
-            raise refusals.too_many_faults(count=len(faults.faults), limit=rules.MAX_FAULTS)
+        if len(faults.faults) > MAX_FAULTS:
+            raise refusals.too_many_faults(count=len(faults.faults), limit=MAX_FAULTS)
         armed = dict[str, _Armed]()
         taken = {fault.id: None for fault in faults.faults}
         for fault, pattern in zip(faults.faults, self._checked(faults.faults), strict=True):

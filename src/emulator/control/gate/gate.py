@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from litestar.types import HTTPScope
 
+from emulator.contract.names import TOKEN
 from emulator.control.gate import refusals
 from emulator.errors import Forbidden
 from emulator.wire.url import query_of
@@ -19,7 +20,7 @@ TOKEN_COOKIE: Final = "emulator_token"
 """The cookie with the control token, for the pages of the dashboard."""
 ENTER: Final = "/_emulator/enter"
 """The page that takes the control token from its URL, and sets the cookie."""
-_TOKEN_HEADER: Final = b"x-emulator-token"
+_TOKEN_HEADER: Final = TOKEN.encode()
 _SITE = b"sec-fetch-site"
 _FORWARDED = re.compile(r"\b(?:for|host)=\"?([^\";,]*)", re.IGNORECASE)
 

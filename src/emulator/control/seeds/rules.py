@@ -14,6 +14,8 @@ from msgspec import UNSET
 
 from emulator.callers import Caller, Role, opaque_id_of
 from emulator.clock import clamp_instant
+from emulator.contract.limits import MAX_CLIENT_ID_LENGTH, MAX_ID_LENGTH, MAX_USER_LENGTH
+from emulator.contract.names import VIEWER_STORES
 from emulator.control.seeds.document import Placed, Seed, SeedCodes, SeedPoll
 from emulator.control.seeds.refusals import invalid_seed, other_version
 from emulator.wire import json_codec
@@ -40,9 +42,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ID_LENGTH: Final = 22
 MAX_PROBLEMS: Final = 20
 """Problems that an answer lists."""
-_LONGEST: Final = {"client_id": 100, "channel": 64, "user": 256}
+_LONGEST: Final = {"client_id": MAX_CLIENT_ID_LENGTH, "channel": MAX_ID_LENGTH, "user": MAX_USER_LENGTH}
 """Characters in a name."""
-_VIEWER_STORES: Final = ("viewer_state", "extension_viewer_state")
 
 
 class SeedCall(NamedTuple):
@@ -131,7 +132,7 @@ def _names_in(seed: Seed) -> Iterator[tuple[str, str, str]]:
         for number, entry in enumerate(buffer.entries):
             yield f"buffers[{at}].entries[{number}].user", "user", entry.user
     for at, store in enumerate(seed.stores):
-        if store.user or store.store in _VIEWER_STORES:
+        if store.user or store.store in VIEWER_STORES:
             yield f"stores[{at}].user", "user", store.user
 
 

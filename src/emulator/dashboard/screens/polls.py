@@ -8,15 +8,14 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from emulator.callers import GLOBAL, is_global, opaque_id_of
+from emulator.contract.limits import HIGHEST, LOWEST
 from emulator.dashboard.commands import CALLER, field
 from emulator.dashboard.json_text import pretty
 from emulator.dashboard.screen import Query, Screen, Service, chosen, command, entries, listed, manager_of
 from emulator.engines.base import Entry, Key
 from emulator.features.votes.definitions import Definition, status_of
 from emulator.features.votes.rules import (
-    HIGHEST,
     LIFETIME,
-    LOWEST,
     SPECIFIC_VALUES,
     checked_poll_id,
     stats_of,

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from emulator.callers import Caller, Role
+from emulator.contract.limits import MAX_JSON_STORE_BYTES, MAX_STORE_BYTES
 from emulator.control.calls.rules import CallBody
 from emulator.control.contents.rules import FIRST, Filter
 from emulator.dashboard.json_text import Difference, differences, pretty
@@ -17,8 +18,6 @@ from emulator.dashboard.screen import Query, Screen, Service, suggested, viewer_
 from emulator.errors import BadRequest, Conflict
 from emulator.features.stores.rules import (
     GLOBAL,
-    JSON_STORE_MAX_BYTES,
-    MAX_BYTES,
     STORES,
     digest_of,
     json_store_key,
@@ -85,7 +84,7 @@ class Opened:
     @property
     def limit(self) -> int:
         """The bytes that the store may have."""
-        return JSON_STORE_MAX_BYTES if self.store == JSON_STORE else MAX_BYTES
+        return MAX_JSON_STORE_BYTES if self.store == JSON_STORE else MAX_STORE_BYTES
 
     @property
     def address(self) -> dict[str, str]:

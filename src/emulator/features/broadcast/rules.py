@@ -9,6 +9,7 @@ from typing import Any, Final
 from msgspec import UNSET, Struct
 
 from emulator.callers import Caller
+from emulator.contract.limits import MAX_JSON_BYTES, MAX_MESSAGE_BYTES
 from emulator.engines.base import Key
 from emulator.features.broadcast.refusals import (
     message_too_large,
@@ -19,12 +20,8 @@ from emulator.features.broadcast.refusals import (
 from emulator.wire import json_codec
 from emulator.wire.text import checked_text
 
-MAX_MESSAGE_BYTES: Final = 4_096
-"""The limit of a message: compact JSON, or else base64 of its zlib compression (Limits; ruling B2)."""
 BEST, FAST = 9, 6
 """Levels of compression. 64 KiB may take 0.2 s at the best level, and a twentieth of that at the fast one."""
-_MAX_JSON_BYTES: Final = 512 * 1024
-"""The limit of compact JSON before compression. Games receive it uncompressed, and many accept at most 1 MiB."""
 MAX_WHISPERS: Final = 1_000
 """Users in one request to whisper to."""
 MAX_EVENT_LENGTH: Final = 256
@@ -71,8 +68,8 @@ def needs_compression(text: bytes, level: int = BEST) -> bool:
     if len(text) <= MAX_MESSAGE_BYTES:
         return False
     compressed = len(_compressed(text, level))
-    if len(text) > _MAX_JSON_BYTES:
-        raise message_too_large_before_compression(size=len(text), compressed=compressed, limit=_MAX_JSON_BYTES)
+    if len(text) > MAX_JSON_BYTES:
+        raise message_too_large_before_compression(size=len(text), compressed=compressed, limit=MAX_JSON_BYTES)
     if compressed > MAX_MESSAGE_BYTES:
         raise message_too_large(size=len(text), compressed=compressed, limit=MAX_MESSAGE_BYTES)
     return True

@@ -7,8 +7,9 @@ from typing import Final
 from msgspec import UNSET, Struct, UnsetType
 
 from emulator.callers import ANYONE, EXTENSION_WRITERS
+from emulator.contract.limits import MAX_CODE_LENGTH
 from emulator.features.codes.grants import Marked
-from emulator.features.codes.rules import MAX_CODE_LENGTH, GrantBody, NamesBody, PollGrantBody
+from emulator.features.codes.rules import GrantBody, NamesBody, PollGrantBody
 from emulator.features.codes.service import CodeSets
 from emulator.http.call import Call
 from emulator.http.endpoint import Header, Nothing, Parameter, WithHeaders, endpoint, id_of

@@ -8,6 +8,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from emulator.clock import DAY
+from emulator.contract.limits import MAX_CODE_LENGTH, MAX_CODES, MAX_SET_NAME_LENGTH, MAX_SETS
 from emulator.engines.base import Key
 from emulator.engines.records import (
     DocumentRecord,
@@ -23,16 +24,12 @@ from emulator.features.codes.refusals import malformed_sets, no_set
 from emulator.stored import Stored, anything, decoded, decodes, wrong
 from emulator.wire.refusals import invalid_member
 
-MAX_SETS: Final = 10
-MAX_CODE_LENGTH: Final = 63
-MAX_CODES: Final = 999_999
 LIFETIME: Final = 90 * DAY
 """A set expires this long after its last PUT, in ms (Limits, ruling C2)."""
 MAX_ERRORS: Final = 20
 """Errors reported for one body."""
 FIRST_CUTOFF_IN_MS: Final = 100_000_000_000
 """A cutoff from here up is in milliseconds; a smaller one is in seconds (ruling C4)."""
-_MAX_NAME_LENGTH: Final = 256
 _MAX_LIMIT: Final = 1_000_000
 _MAX_PRIZES: Final = 1_000
 
@@ -131,8 +128,8 @@ def checked_indices(errors: ValidationErrors, body: NamesBody, arrays: int) -> l
     if len(body.names) != arrays:
         errors.add(f"names: {len(body.names)} given for {arrays} sets")
     for position, name in enumerate(body.names):
-        if not name or len(name) > _MAX_NAME_LENGTH or not name.isprintable():
-            errors.add(f"names[{position}]: must be 1 to {_MAX_NAME_LENGTH} printable characters")
+        if not name or len(name) > MAX_SET_NAME_LENGTH or not name.isprintable():
+            errors.add(f"names[{position}]: must be 1 to {MAX_SET_NAME_LENGTH} printable characters")
     indices = list(range(arrays)) if body.indices is None else body.indices
     if len(indices) != arrays:
         errors.add(f"indices: {len(indices)} given for {arrays} sets")

@@ -7,13 +7,13 @@ from typing import Any
 
 from emulator.callers import Caller
 from emulator.clock import Clock
+from emulator.contract.limits import MAX_SETS
 from emulator.engines.base import Key
 from emulator.engines.pools import Pools
 from emulator.features.codes.duplicates import Duplicates
 from emulator.features.codes.rules import (
     LIFETIME,
     MAX_ERRORS,
-    MAX_SETS,
     NamesBody,
     ValidationErrors,
     check_codes,

@@ -10,6 +10,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from emulator.callers import Caller, Grant, Role, opaque_id_of
 from emulator.clock import DAY, MINUTE
+from emulator.contract.limits import MAX_CLIENT_ID_LENGTH
 from emulator.engines.base import Key
 from emulator.engines.records import DocumentRecord
 from emulator.stored import Stored, decodes
@@ -31,7 +32,6 @@ TEST_CHANNEL: Final = "sandbox"
 """The channel of an unbound PIN in sandbox, for an extension without `owner_user_id` (ruling T3)."""
 ENDED: Final = "links, PINs and refresh tokens of earlier versions have ended: link games once more"
 """What an upgrade of the data ends, for the log."""
-_MAX_CLIENT_ID_LENGTH: Final = 100
 
 
 class PinRecord(Struct):
@@ -111,8 +111,8 @@ def checked_client_id(client_id: str, field: str) -> str:
     """Return the client id; raise `BadRequest` naming `field` if it is missing or malformed."""
     if not client_id:
         raise missing_member(field, "the client id of your extension")
-    if len(client_id) > _MAX_CLIENT_ID_LENGTH or not client_id.isprintable() or " " in client_id or '"' in client_id:
-        needed = f"a client id of at most {_MAX_CLIENT_ID_LENGTH} printable characters, without spaces and quotes"
+    if len(client_id) > MAX_CLIENT_ID_LENGTH or not client_id.isprintable() or " " in client_id or '"' in client_id:
+        needed = f"a client id of at most {MAX_CLIENT_ID_LENGTH} printable characters, without spaces and quotes"
         raise invalid_member(field, client_id, needed)
     return client_id
 

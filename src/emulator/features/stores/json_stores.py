@@ -9,12 +9,12 @@ from typing import Any, Final
 from emulator.callers import Caller, check_extension_wide
 from emulator.changes import Change, Commits
 from emulator.clock import Clock
+from emulator.contract.limits import MAX_JSON_STORE_BYTES
 from emulator.engines.base import Documents, Key
 from emulator.features.stores.refusals import json_store_too_large, nothing_stored
 from emulator.features.stores.rules import (
     GLOBAL,
     JSON_STORE_LIFETIME,
-    JSON_STORE_MAX_BYTES,
     check_unchanged,
     encode_document,
     json_store_key,
@@ -61,7 +61,7 @@ class JsonStores:
             check_extension_wide(caller, store_id)
         key = json_store_key(caller, channel, store_id)
         text = encode_document(
-            document, name="json_store", max_bytes=JSON_STORE_MAX_BYTES, too_large=json_store_too_large
+            document, name="json_store", max_bytes=MAX_JSON_STORE_BYTES, too_large=json_store_too_large
         )
         now = self._clock.now()
         await self._id_quota.claim(key, JSON_STORE_LIFETIME)

@@ -12,13 +12,13 @@ from typing import Any, Final
 
 import msgspec
 
+from emulator.contract.limits import MAX_STORE_BYTES
 from emulator.features.stores.refusals import operation_fails, patch_replaces_store, too_many_operations
-from emulator.features.stores.rules import MAX_BYTES
 from emulator.wire import json_codec
 
 MAX_OPERATIONS: Final = 1_000
 """Operations in one patch."""
-MAX_COPIED_BYTES: Final = MAX_BYTES
+MAX_COPIED_BYTES: Final = MAX_STORE_BYTES
 """The limit for the JSON that all `copy` operations of one patch copy."""
 _MAX_SEGMENTS: Final = 500
 """Segments of a path. A document cannot be nested more deeply than Python's stack."""

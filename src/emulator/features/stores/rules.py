@@ -12,6 +12,7 @@ import msgspec
 
 from emulator.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, Role, required_channel
 from emulator.clock import DAY
+from emulator.contract.limits import MAX_JSON_STORE_BYTES, MAX_STORE_BYTES
 from emulator.engines.base import Key
 from emulator.engines.records import DocumentRecord
 from emulator.errors import ServiceError
@@ -20,11 +21,8 @@ from emulator.stored import VALUE, Stored, decoded, wrong
 from emulator.wire import json_codec
 from emulator.wire.refusals import wrong_shape
 
-MAX_BYTES = 64 * 1024
-"""The limit of a store's compact JSON after a write (ruling S4)."""
 MAX_USERS = 1_000
 """The number of users that an admin may read or patch in one call (ruling S1)."""
-JSON_STORE_MAX_BYTES = 2 * 1024
 JSON_STORE_LIFETIME = 14 * DAY
 """In ms (ruling S5)."""
 GLOBAL = "global"
@@ -147,7 +145,7 @@ def encode_document(
     document: Any,
     *,
     name: str,
-    max_bytes: int = MAX_BYTES,
+    max_bytes: int = MAX_STORE_BYTES,
     too_large: Callable[..., ServiceError] = store_too_large,
 ) -> bytes:
     """Return the compact JSON of a store's new content; raise `BadRequest` if it is no object or too large."""
@@ -187,7 +185,7 @@ def _looks_like_a_patch(value: Any) -> bool:
     return bytes(value)[:1] in (b"{", b"[") if isinstance(value, msgspec.Raw) else isinstance(value, dict | list)
 
 
-def _check_store(record: DocumentRecord, max_bytes: int = MAX_BYTES) -> None:
+def _check_store(record: DocumentRecord, max_bytes: int = MAX_STORE_BYTES) -> None:
     document = decoded(record.value, object, VALUE)
     if not isinstance(document, dict):
         raise wrong(VALUE, "must be a JSON object")
@@ -195,7 +193,7 @@ def _check_store(record: DocumentRecord, max_bytes: int = MAX_BYTES) -> None:
 
 
 def _check_json_store(record: DocumentRecord) -> None:
-    _check_store(record, JSON_STORE_MAX_BYTES)
+    _check_store(record, MAX_JSON_STORE_BYTES)
 
 
 STORED: Final = (

@@ -10,18 +10,19 @@ from msgspec import UNSET, Struct, UnsetType, field
 
 from emulator.callers import GLOBAL, is_global
 from emulator.clock import END_OF_TIME, SECOND
+from emulator.contract.limits import (
+    MAX_DISTINCT_OPTIONS,
+    MAX_OPTION_BYTES,
+    MAX_OPTIONS,
+    MAX_PROMPT_BYTES,
+    MAX_USER_DATA_BYTES,
+    MAX_VOTES,
+)
 from emulator.engines.base import NEVER, Terms
 from emulator.features.votes.refusals import already_defined, poll_changed
 from emulator.wire import json_codec
 from emulator.wire.refusals import invalid_member, too_long
 
-_MAX_PROMPT_BYTES = 256
-_MAX_OPTION_BYTES = 128
-_MAX_OPTIONS = 64
-_MAX_USER_DATA_BYTES = 1_024
-_MAX_DISTINCT_OPTIONS = 258
-MAX_VOTES = 1_024
-"""Votes of one user, in all and for one option."""
 _LAST_SECOND = END_OF_TIME // SECOND - 1
 _NOW = -1
 
@@ -71,13 +72,13 @@ class Definition(Struct, rename="camel", kw_only=True):
 def checked_definition(poll_id: str, config: PollConfig, *, now: int) -> Definition:
     """Return the definition with absolute times (`now` in ms); raises `BadRequest` naming the field and its limit."""
     options = _checked_options(config.options)
-    _check_size("prompt", config.prompt, _MAX_PROMPT_BYTES)
-    if (size := len(json_codec.encode(config.user_data))) > _MAX_USER_DATA_BYTES:
-        raise too_long("userData", size=size, unit="bytes of JSON", limit=_MAX_USER_DATA_BYTES)
+    _check_size("prompt", config.prompt, MAX_PROMPT_BYTES)
+    if (size := len(json_codec.encode(config.user_data))) > MAX_USER_DATA_BYTES:
+        raise too_long("userData", size=size, unit="bytes of JSON", limit=MAX_USER_DATA_BYTES)
     if config.global_ and not is_global(poll_id):
         needed = f"an id that starts with {GLOBAL!r}"
         raise invalid_member("global", "true", needed, f"the id of a global poll must start with {GLOBAL!r}")
-    _check_within("distinctOptionsPerUser", config.distinct_options_per_user, _MAX_DISTINCT_OPTIONS)
+    _check_within("distinctOptionsPerUser", config.distinct_options_per_user, MAX_DISTINCT_OPTIONS)
     _check_within("totalVotesPerUser", config.total_votes_per_user, MAX_VOTES)
     _check_within("votesPerOption", config.votes_per_option, MAX_VOTES)
     starts_at = _unix_seconds("startsAt", config.starts_at, "startsIn", config.starts_in, now)
@@ -178,15 +179,15 @@ def _checked_options(options: list[str] | UnsetType) -> list[str]:
     """Return the options; none if the field is absent. An empty list is refused."""
     if options is UNSET:
         return []
-    if not 1 <= len(options) <= _MAX_OPTIONS:
+    if not 1 <= len(options) <= MAX_OPTIONS:
         raise invalid_member(
             "options",
             f"{len(options)} options",
-            f"1 to {_MAX_OPTIONS} options; leave the field out for none",
-            f"{len(options)} given; a poll has 1 to {_MAX_OPTIONS}, or leave the field out",
+            f"1 to {MAX_OPTIONS} options; leave the field out for none",
+            f"{len(options)} given; a poll has 1 to {MAX_OPTIONS}, or leave the field out",
         )
     for index, option in enumerate(options):
-        _check_size(f"options[{index}]", option, _MAX_OPTION_BYTES)
+        _check_size(f"options[{index}]", option, MAX_OPTION_BYTES)
     return options
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from emulator.contract.names import POLL_ID_RULE
 from emulator.errors import BadRequest, Conflict, NotFound
 from emulator.refusals import Facts, refusal
 
@@ -14,8 +15,7 @@ _DEFINE: Final = "Define the poll first: `extcli vote define {poll}`."
 @refusal(BadRequest, "Invalid poll id", "W8", "The poll id has the wrong form",
          "Choose another id, such as `lunch` or `global-lunch`.")  # fmt: skip
 def invalid_poll_id(*, id: str) -> Facts:
-    needed = "1 to 64 letters, digits, '$', '-' and '_', and not just 'global-'"
-    return Facts(f"id: must be {needed}", f'id "{id}"', needed)
+    return Facts(f"id: must be {POLL_ID_RULE}", f'id "{id}"', POLL_ID_RULE)
 
 
 @refusal(BadRequest, "Value out of bounds", "P2", "The value is out of bounds",

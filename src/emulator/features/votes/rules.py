@@ -9,8 +9,9 @@ from functools import lru_cache
 
 from msgspec import UNSET, Struct, UnsetType
 
-from emulator.callers import GLOBAL
 from emulator.clock import WEEK
+from emulator.contract.limits import HIGHEST, LOWEST
+from emulator.contract.names import POLL_ID
 from emulator.engines.base import CLOSED, OVER_ALLOWANCE, UNKNOWN_VOTER
 from emulator.errors import ServiceError
 from emulator.features.votes.refusals import (
@@ -24,7 +25,6 @@ from emulator.features.votes.refusals import (
 
 LIFETIME = WEEK
 """A poll expires this long after its last vote, in ms (Limits, ruling P5)."""
-LOWEST, HIGHEST = -99, 99
 SPECIFIC_VALUES = 64
 """`specific` counts the values 0 to 63."""
 MAX_COUNT = 30
@@ -32,7 +32,7 @@ MAX_COUNT = 30
 _VALUES = {str(value): value for value in range(LOWEST, HIGHEST + 1)}
 """The values by their text, which an engine stores; a lookup costs a third of `int`."""
 
-_POLL_ID = re.compile(r"[A-Za-z0-9$_-]{1,64}")
+_POLL_ID = re.compile(POLL_ID)
 _REFUSALS: Mapping[str, Callable[..., ServiceError]] = {
     CLOSED: poll_closed,
     OVER_ALLOWANCE: over_allowance,
@@ -66,8 +66,8 @@ class Poll(Struct):
 
 @lru_cache(maxsize=1024)
 def checked_poll_id(poll_id: str) -> str:
-    """Return the id, if it is 1 to 64 letters, digits, `$`, `-` and `_` (ruling W8); raises `BadRequest` otherwise."""
-    if not _POLL_ID.fullmatch(poll_id) or poll_id == GLOBAL:
+    """Return the id, if it is one (ruling W8); raises `BadRequest` otherwise."""
+    if not _POLL_ID.fullmatch(poll_id):
         raise invalid_poll_id(id=poll_id[:64])
     return poll_id
 

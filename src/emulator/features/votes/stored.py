@@ -6,11 +6,12 @@ from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType
 
+from emulator.contract.limits import HIGHEST, LOWEST, MAX_VOTES
 from emulator.engines.base import Terms
 from emulator.engines.records import BallotRecord, ChoiceRecord, EntryRecord
 from emulator.errors import BadRequest
-from emulator.features.votes.definitions import MAX_VOTES, Definition, reconfigured, terms_of
-from emulator.features.votes.rules import HIGHEST, LOWEST, checked_poll_id
+from emulator.features.votes.definitions import Definition, reconfigured, terms_of
+from emulator.features.votes.rules import checked_poll_id
 from emulator.stored import Stored, decoded, wrong
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from emulator.contract.names import MARK
 from extcli import clock
 from extcli.api.http import Answer
 from extcli.commands.checks.conditions import Condition, scope_of
@@ -75,11 +76,11 @@ def read_mark(session: Session) -> int:
         answer = session.control().probing().read_clock()
     except Refused as refused:
         raise _without_control(session) if refused.status == 404 else refused from None
-    mark = answer.headers.get("x-emulator-mark")
+    mark = answer.headers.get(MARK)
     if mark is None:
         raise UsageError(f"{session.resolver.url()} has no marks", why="only an emulator in one process has them")
     if not re.fullmatch("[0-9]{1,18}", mark):
-        raise UnexpectedAnswer(answer, "the header x-emulator-mark must be a whole number")
+        raise UnexpectedAnswer(answer, f"the header {MARK} must be a whole number")
     return int(mark)
 
 

@@ -8,11 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
+from emulator.contract.limits import DEFAULT_MAX_BODY, MAX_JSON_BYTES, MAX_MESSAGE_BYTES
+from emulator.contract.names import MARK
 from extcli.cli import confirm
 from extcli.cli.json_input import read_json
 from extcli.cli.shared_options import command, noun
 from extcli.config import secret_lookup
-from extcli.errors import MARK, CliError, ExpectationFailed, UsageError
+from extcli.errors import CliError, ExpectationFailed, UsageError
 from extcli.output import views
 from extcli.output.format import Format
 from extcli.output.printer import Answer
@@ -24,12 +26,6 @@ app = noun("Broadcasts: messages under an event name, to all current listeners. 
 
 _TO_ALL, _TO_USER = "broadcast", "whisper-"
 
-MAX_MESSAGE = 4_096
-"""Bytes of a message as compact JSON or, failing that, compressed and in base64."""
-MAX_PLAIN = 512 * 1024
-"""Bytes of compact JSON that `extcli serve` accepts, even if they compress well: games receive them uncompressed."""
-MAX_BODY = 64 * 1024
-"""Default limit of `extcli serve` for the body of a request and for the data of a socket request, in bytes."""
 PLAIN, COMPRESSED, REFUSED = "plain", "compressed", "refused"
 
 EventName = Annotated[str, typer.Argument(metavar="EVENT", help="The name of the event.")]
@@ -121,10 +117,10 @@ def size(session: Session, data: Data) -> None:
     if found["sent"] == REFUSED:
         why = f"{found['compressed']:,} bytes compressed; the limit is {found['limit']:,}"
         if found["compressed"] <= found["limit"]:
-            why = f"{found['bytes']:,} bytes; the limit before compression is {MAX_PLAIN:,}"
+            why = f"{found['bytes']:,} bytes; the limit before compression is {MAX_JSON_BYTES:,}"
         fix = "send less, or put the data in a store and send a reference"
         raise ExpectationFailed("the message is too large", why=why, fix=fix)
-    if found["bytes"] > MAX_BODY:
+    if found["bytes"] > DEFAULT_MAX_BODY:
         session.output.report("larger than a request of 64 KiB: send less, or raise serve's --max-body")
 
 
@@ -134,9 +130,9 @@ def size_of(data: object) -> dict[str, Any]:
 
     text = encoded(data)
     compressed = -(-len(zlib.compress(text, 9)) // 3) * 4  # in base64
-    fits = compressed <= MAX_MESSAGE and len(text) <= MAX_PLAIN
-    sent = PLAIN if len(text) <= MAX_MESSAGE else COMPRESSED if fits else REFUSED
-    return {"bytes": len(text), "compressed": compressed, "limit": MAX_MESSAGE, "sent": sent}
+    fits = compressed <= MAX_MESSAGE_BYTES and len(text) <= MAX_JSON_BYTES
+    sent = PLAIN if len(text) <= MAX_MESSAGE_BYTES else COMPRESSED if fits else REFUSED
+    return {"bytes": len(text), "compressed": compressed, "limit": MAX_MESSAGE_BYTES, "sent": sent}
 
 
 def _reached(session: Session, answer: Answer) -> int | None:

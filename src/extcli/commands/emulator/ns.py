@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from emulator.contract.names import NAME, NAME_RULE
 from extcli.cli.shared_options import command, noun
 from extcli.errors import Refused, UsageError
 from extcli.output import views
@@ -21,7 +22,6 @@ app = noun("Namespaces: isolated services at URL/_ns/NAME, each with its own dat
 
 _CREATED = View(table=lambda created: created["url"], rows=lambda created: [(created["url"],)])
 """The URL of a namespace."""
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 @command(app, "list")
@@ -106,8 +106,8 @@ def _create(session: Session, name: str, source: str | None = None) -> None:
 
 
 def _checked(name: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is not a namespace", why="a name has 1 to 64 letters, digits, '-' and '_'")
+    if not re.fullmatch(NAME, name):
+        raise UsageError(f"{name!r} is not a namespace", why=f"a name has {NAME_RULE}")
 
 
 def _at_root(session: Session) -> None:

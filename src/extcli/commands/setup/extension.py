@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from emulator.contract.limits import MIN_SECRET_BYTES
 from extcli.cli.shared_options import command, noun
 from extcli.config.settings import SECRET_FILE
 from extcli.output import views
@@ -105,14 +106,14 @@ def list_extensions(session: Session, file: File = _DEFAULT) -> None:
 
     Example: extcli extension list
     """
-    from extcli.extensions.registry import SECRET_BYTES, registrations
+    from extcli.extensions.registry import registrations
 
     found = registrations(Path(file))
     session.output.show_value([_facts(each) for each in found], _LIST)
     for each in found:
         if any(source.state == "short" for source in each.sources):
             session.output.report(
-                f"{each.client_id}: a secret is shorter than the {SECRET_BYTES} bytes that HS256 requires"
+                f"{each.client_id}: a secret is shorter than the {MIN_SECRET_BYTES} bytes that HS256 requires"
             )
 
 

@@ -1,0 +1,41 @@
+"""What faults can have: limits, and what each kind of match allows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+MAX_FAULTS: Final = 100
+LONGEST_TEXT: Final = 256
+"""Characters in a match or a condition."""
+RANGES: Final[Mapping[str, tuple[int, int]]] = {
+    "status": (400, 599),
+    "retry_after": (0, 86_400),
+    "delay": (0, 600_000),
+    "delay_max": (0, 600_000),
+    "bytes": (0, 1 << 30),
+    "times": (1, 1_000_000_000),
+    "lasts": (1, 31_536_000_000_000),
+    "seed": (-(1 << 63), (1 << 63) - 1),
+}
+"""The least and the largest value of each member. Times are in ms, but `retry_after` in seconds."""
+CLOSE_CODES: Final = ((1000, 1003), (1007, 1014), (3000, 4999))
+"""The codes that a close frame may have (RFC 6455)."""
+
+
+class Kind(NamedTuple):
+    """A kind of what faults match."""
+
+    name: str
+    """In the plural, for messages."""
+    effects: Sequence[str]
+    conditions: Sequence[str]
+
+
+_CALLER: Final = ("role", "channel", "user", "client_id")
+KINDS: Final[Mapping[str, Kind]] = {
+    "request": Kind("requests", ("status", "delay", "drop", "reset", "truncate", "stall"), _CALLER),
+    "message": Kind("messages of games", ("status", "delay", "drop", "reset", "stall", "close"), _CALLER),
+    "connect": Kind("handshakes", ("status", "delay", "drop", "reset", "stall"), ("client_id",)),
+    "broadcast": Kind("broadcasts", ("delay", "lose", "double", "reorder"), (*_CALLER, "event")),
+}

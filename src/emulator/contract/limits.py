@@ -1,0 +1,41 @@
+"""Limits that both packages check. Lengths are in characters, sizes in bytes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+MAX_ID_LENGTH: Final = 64
+"""Of the id of a channel, ranking, buffer or JSON store."""
+MAX_CLIENT_ID_LENGTH: Final = 100
+MAX_USER_LENGTH: Final = 256
+
+LOWEST: Final = -99
+HIGHEST: Final = 99
+"""The values of a vote."""
+MAX_PROMPT_BYTES: Final = 256
+MAX_OPTION_BYTES: Final = 128
+MAX_OPTIONS: Final = 64
+MAX_USER_DATA_BYTES: Final = 1_024
+MAX_DISTINCT_OPTIONS: Final = 258
+MAX_VOTES: Final = 1_024
+"""Votes of one user, in all and for one option."""
+
+MAX_STORE_BYTES: Final = 64 * 1024
+"""The limit of compact JSON per store, of the bytes that a patch may copy, and of a patch for one record."""
+MAX_JSON_STORE_BYTES: Final = 2 * 1024
+
+MAX_SETS: Final = 10
+MAX_SET_NAME_LENGTH: Final = 256
+MAX_CODES: Final = 999_999
+"""Codes in a set."""
+MAX_CODE_LENGTH: Final = 63
+
+MAX_MESSAGE_BYTES: Final = 4_096
+"""The limit of a message: compact JSON, or else base64 of its zlib compression (Limits; ruling B2)."""
+MAX_JSON_BYTES: Final = 512 * 1024
+"""The limit of compact JSON before compression. Games receive it uncompressed, and many accept at most 1 MiB."""
+DEFAULT_MAX_BODY: Final = 64 * 1024
+"""The default limit of the body of a request, and of the data of a socket request."""
+
+MIN_SECRET_BYTES: Final = 32
+"""The least length of a secret for HS256 (RFC 7518, section 3.2)."""

@@ -1,0 +1,39 @@
+"""Names that both packages use: roles, headers, and the patterns of ids."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+
+class Role(StrEnum):
+    """The role in a token. Any other role counts as viewer."""
+
+    VIEWER = "viewer"
+    BROADCASTER = "broadcaster"
+    ADMIN = "admin"
+    BACKEND = "backend"
+
+
+MARK: Final = "x-emulator-mark"
+"""The header by which an emulator in sandbox is known. Its value counts the changes so far."""
+PRODUCTION: Final = "x-emulator-production"
+"""The header with the verdict of production."""
+FAULT: Final = "x-emulator-fault"
+"""The header with the id of the fault that acted."""
+HINT: Final = "x-emulator-hint"
+"""The header in which an emulator says what the caller probably meant."""
+CODE: Final = "x-emulator-code"
+"""The header in which an emulator in sandbox names a refusal, such as `votes.poll_closed`."""
+TOKEN: Final = "x-emulator-token"
+"""The header of a request to the control API that has the control token."""
+
+NAME: Final = "[A-Za-z0-9_-]{1,64}"
+"""The pattern of the name of a namespace and of the id of a fault."""
+NAME_RULE: Final = "1 to 64 letters, digits, '-' and '_'"
+GLOBAL: Final = "global-"
+"""Begins the id of what all channels of an extension share."""
+POLL_ID: Final = f"(?!{GLOBAL}$)[A-Za-z0-9$_-]{{1,64}}"
+POLL_ID_RULE: Final = f"1 to 64 letters, digits, '$', '-' and '_', and not just '{GLOBAL}'"
+VIEWER_STORES: Final = ("viewer_state", "extension_viewer_state")
+"""The stores that belong to a user."""

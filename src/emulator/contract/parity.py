@@ -1,0 +1,40 @@
+"""The rules by which production differs from the sandbox: one closed list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+REFUSE: Final = "refuse"
+"""Production answers with an error."""
+UNKNOWN: Final = "unknown"
+"""Production may answer with an error: what decides that is not known here."""
+DIFFER: Final = "differ"
+"""Production answers something else, or stores something else."""
+
+
+class Rule(NamedTuple):
+    """A rule of production."""
+
+    status: int
+    """Of production's answer."""
+    meaning: str
+
+
+RULES: Final[Mapping[str, Rule]] = {
+    "endpoint": Rule(404, "production does not have this endpoint"),
+    "registration": Rule(401, "the client id is not in the extensions file"),
+    "signature": Rule(401, "no secret of the extension signed the token"),
+    "secret": Rule(401, "the base64 text of the secret signed the token: decode the secret first"),
+    "stage": Rule(403, "the token is for the sandbox: sign it with the extension's secret"),
+    "exp": Rule(401, "the token has no exp in seconds"),
+    "claims": Rule(401, "the token is for another extension, or a claim is malformed"),
+    "caller-rate": Rule(429, "the caller sends more requests per second than production takes"),
+    "client-rate": Rule(429, "the client id sends more requests per second than --client-rate"),
+    "role": Rule(403, "the role may do this in the sandbox only"),
+    "receipt": Rule(400, "the receipt of a purchase is not signed, has expired or is another user's"),
+    "pin-guesses": Rule(429, "too many PINs were requested, or typed wrong"),
+    "pin-channel": Rule(400, "the PIN is bound to no channel"),
+    "lifetime": Rule(200, "a store expired that production would still have"),
+}
+"""The rules in the order in which production applies them."""
