@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from itertools import accumulate
 
 import pytest
+from hypothesis import given, settings
 
 from emulator.engines.base import CastRequest
 from emulator.engines.engine import Engine
@@ -17,8 +19,9 @@ from emulator.engines.records import (
     Record,
 )
 from emulator.errors import EngineError
-from engines.contract_purge import fill as fill_shapes
-from engines.contract_purge import read_all
+from engines.contract_property import SHARED
+from engines.contract_purge import fill_shapes, read_all
+from engines.histories import HISTORIES, History, answers, replay
 from engines.pool_shorthand import add_members, draw, draws, fill, held, listing, source, stocked
 from engines.pool_shorthand import drop as drop_pool
 from engines.shorthand import (
@@ -39,6 +42,7 @@ from engines.shorthand import (
     key,
     write,
 )
+from support.examples import examples
 
 
 async def dumped(engine: Engine, *, now: int = NOW) -> list[Record]:
@@ -322,3 +326,26 @@ async def fill_all(engine: Engine) -> None:
     await draw(engine, "U2")
     for name in ("one", "two"):
         await add_members(engine, ["U1", "U2"], key(name))
+
+
+class DumpPropertyContract:
+    @pytest.mark.slow
+    @settings(max_examples=examples(40), deadline=None, suppress_health_check=SHARED)
+    @given(HISTORIES, HISTORIES)
+    async def test_a_loaded_copy_dumps_and_behaves_the_same_after_any_history(
+        self, engine: Engine, open: Open, before: History, after: History
+    ) -> None:
+        await engine.reset()
+        now = await replay(engine, before)
+        # Otherwise only the original reports what has expired before, also before the clock was set back.
+        latest = max(accumulate((move for move, _, _ in before), initial=NOW))
+        await engine.purge(now=latest)
+        records = await dumped(engine, now=now)
+
+        async with open(namespace="copy") as copy:
+            await load(copy, records, size=7)
+
+            assert records == await dumped(copy, now=now)
+            assert await answers(engine, after, now) == await answers(copy, after, now)
+            end = now + sum(move for move, _, _ in after)
+            assert await dumped(engine, now=end) == await dumped(copy, now=end)

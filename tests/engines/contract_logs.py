@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from emulator.engines.base import NEVER, Item
+import pytest
+
+from emulator.engines.base import NEVER, CastRequest, Item, Key, ListedBallot, ListedLog, Terms
 from emulator.engines.engine import Engine
-from engines.shorthand import END, EVERYWHERE, NOW, ODD, LoopPasses, all_of, append, items, key, latest
+from engines.shorthand import END, EVERYWHERE, MANY, NOW, ODD, LoopPasses, all_of, append, cast, items, key, latest
 
 
 class LogsContract:
@@ -120,3 +122,143 @@ class LogsContract:
         await append(engine, b"2", now=END, expires_at=NEVER)
 
         assert [Item(END, b"2")] == await items(engine, now=END)
+
+
+async def ballots(engine: Engine, group: Key = EVERYWHERE, *, now: int = NOW, limit: int = 999) -> list[Key]:
+    return [listed.key for listed in await engine.ballots.listing(group, now=now, limit=limit)]
+
+
+async def logs(engine: Engine, group: Key = EVERYWHERE, *, now: int = NOW, limit: int = 999) -> list[Key]:
+    return [listed.key for listed in await engine.logs.listing(group, now=now, limit=limit)]
+
+
+async def fill(engine: Engine, keys: list[Key], *, expires_at: int = END) -> None:
+    """Write a ballot and a log for each key."""
+    for each in keys:
+        await cast(engine, "U1", "3", each, expires_at=expires_at)
+        await append(engine, b"1", each, expires_at=expires_at)
+
+
+SORTED = [key(name, channel=channel) for channel in ("", "c", "c1", "d") for name in ("a", "a1", "b")]
+
+
+class ListingContract:
+    async def test_things_are_listed_by_channel_then_name(self, engine: Engine) -> None:
+        await fill(engine, SORTED[::-1])
+
+        assert SORTED == await ballots(engine)
+        assert SORTED == await logs(engine)
+
+    async def test_a_listing_of_one_channel_leaves_out_the_others(self, engine: Engine) -> None:
+        await fill(engine, SORTED)
+
+        for channel in ("", "c", "d"):
+            expected = [each for each in SORTED if each.channel == channel]
+            assert expected == await ballots(engine, key(channel=channel))
+            assert expected == await logs(engine, key(channel=channel))
+        assert [] == await ballots(engine, key(channel="absent"))
+
+    async def test_a_listing_leaves_out_other_kinds_and_owners(self, engine: Engine) -> None:
+        await fill(engine, [key("a"), key("a", owner="else"), key("a")._replace(kind="else")])
+
+        assert [key("a")] == await ballots(engine) == await logs(engine)
+
+    async def test_a_page_continues_after_the_last_key(self, engine: Engine) -> None:
+        await fill(engine, SORTED)
+
+        for group in (EVERYWHERE, key(channel="c")):
+            expected = [each for each in SORTED if group.channel in (None, each.channel)]
+            for shape in (engine.ballots, engine.logs):
+                pages: list[list[Key]] = []
+                while not pages or pages[-1]:
+                    after = pages[-1][-1] if pages else None
+                    pages.append([one.key for one in await shape.listing(group, now=NOW, limit=2, after=after)])
+                assert expected == [one for page in pages for one in page]
+                assert max(map(len, pages)) == 2
+
+    async def test_the_last_key_may_have_been_dropped_meanwhile(self, engine: Engine) -> None:
+        await fill(engine, SORTED)
+        await engine.ballots.drop(SORTED[3], now=NOW)
+
+        rest = await engine.ballots.listing(EVERYWHERE, now=NOW, limit=99, after=SORTED[3])
+        assert SORTED[4:] == [listed.key for listed in rest]
+
+    async def test_a_listed_ballot_has_its_casts_expiry_and_definition(self, engine: Engine) -> None:
+        await engine.ballots.define(key("a"), b"poll", MANY, now=NOW, expires_at=END)
+        await cast(engine, "U1", "3", key("a"), times=2, expires_at=END + 1)
+        await cast(engine, "U1", "4", key("a"), times=3, expires_at=END + 2)
+        await cast(engine, "U2", "4", key("a"), expires_at=END + 3)
+        await engine.ballots.define(key("b"), b"empty", Terms(), now=NOW, expires_at=END)
+        for choice in "345":
+            await cast(engine, "U1", choice, key("c"))
+
+        assert [
+            ListedBallot(key("a"), 6, END + 3, b"poll"),
+            ListedBallot(key("b"), 0, END, b"empty"),
+            ListedBallot(key("c"), 1, END, None),
+        ] == await engine.ballots.listing(key(), now=NOW, limit=9)
+
+    async def test_a_listed_log_has_its_live_entries_and_latest(self, engine: Engine) -> None:
+        await append(engine, b"1", now=NOW, expires_at=END)
+        await append(engine, b"2", now=NOW + 5, expires_at=END + 1)
+        await append(engine, b"3", now=NOW + 9, expires_at=END)
+
+        assert [ListedLog(key(), 3, NOW + 9)] == await engine.logs.listing(key(), now=NOW, limit=9)
+        assert [ListedLog(key(), 1, NOW + 5)] == await engine.logs.listing(key(), now=END, limit=9)
+
+    @pytest.mark.slow
+    async def test_large_ballots_and_logs_are_counted_completely(self, engine: Engine) -> None:
+        async def add(number: int) -> None:
+            await engine.ballots.cast(key(), CastRequest(f"U{number}", f"{number}"), now=NOW, expires_at=END)
+            await append(engine, b"1", now=NOW + number // 7)
+
+        for start in range(0, 12_000, 4000):
+            await asyncio.gather(*map(add, range(start, start + 4000)))
+
+        assert [12_000] == [listed.casts for listed in await engine.ballots.listing(key(), now=NOW, limit=9)]
+        assert [12_000] == [listed.entries for listed in await engine.logs.listing(key(), now=NOW, limit=9)]
+
+    async def test_expired_and_dropped_things_are_not_listed(self, engine: Engine) -> None:
+        await fill(engine, [key("a"), key("b")])
+        await fill(engine, [key("c")], expires_at=END + 1)
+        await engine.ballots.drop(key("b"), now=NOW)
+
+        for _ in range(2):  # before and after the purge
+            assert [key("c")] == await ballots(engine, now=END) == await logs(engine, now=END)
+            assert [key("c")] == await ballots(engine, now=END, limit=1) == await logs(engine, now=END, limit=1)
+            await engine.purge(now=END)
+        assert [] == await ballots(engine, now=END + 1) == await logs(engine, now=END + 1)
+
+    async def test_a_thing_that_starts_again_is_listed_once(self, engine: Engine) -> None:
+        await fill(engine, [key()])
+        await fill(engine, [key()], expires_at=END + 1)
+        await cast(engine, "U1", "3", now=END + 1, expires_at=END + 9)
+        await append(engine, b"2", now=END + 1, expires_at=END + 9)
+        await engine.purge(now=END + 1)
+
+        assert [key()] == await ballots(engine, now=END + 1) == await logs(engine, now=END + 1)
+
+    async def test_things_with_unusual_keys_are_listed_once_each(self, engine: Engine) -> None:
+        keys = [key(odd, channel=channel, user=odd) for odd in (*ODD, "a|b", "%00", "|") for channel in (odd, "")]
+        await fill(engine, keys)
+
+        for found in (await ballots(engine), await logs(engine)):
+            assert (len(set(keys)), set(keys)) == (len(found), set(found))
+        for each in keys:
+            assert each in await ballots(engine, each)
+            after = await engine.ballots.listing(EVERYWHERE, now=NOW, limit=999, after=each)
+            assert each not in [listed.key for listed in after]
+
+    async def test_a_reset_leaves_nothing_to_list(self, engine: Engine) -> None:
+        await fill(engine, SORTED)
+        await engine.reset()
+
+        assert [] == await ballots(engine) == await logs(engine)
+
+    async def test_the_event_loop_runs_while_things_are_listed(self, engine: Engine) -> None:
+        await fill(engine, [key(f"{number:03}") for number in range(120)])
+
+        async with LoopPasses() as passes:
+            assert 120 == len(await ballots(engine)) == len(await logs(engine))
+
+        assert passes.count >= 3

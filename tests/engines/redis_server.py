@@ -8,10 +8,16 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import pytest
+import redis
+from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
+
+from emulator.engines.redis.keys import namespace_key
 
 SECONDS = 10.0
 
@@ -94,3 +100,116 @@ def free_port() -> int:
         wire.bind(("127.0.0.1", 0))
         port: int = wire.getsockname()[1]
         return port
+
+
+FAILED_AFTER = 1_000
+"""Milliseconds without an answer after which the other nodes replace one."""
+_SECONDS = 20.0
+_BATCH = 5
+"""Keys to move with one command."""
+
+
+class ClusterNode(RedisServer):
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True)
+        self.bus_port = free_port()
+        values = {"enabled": "yes", "port": str(self.bus_port), "node-timeout": str(FAILED_AFTER)}
+        super().__init__(folder, *(word for name, value in values.items() for word in (f"--cluster-{name}", value)))
+
+    def run(self, *command: Any) -> Any:
+        with redis.Redis(port=self.port) as database:
+            database.response_callbacks.clear()
+            return database.execute_command(*command)
+
+    def is_copy(self) -> bool:
+        """Whether it is a replica that has all data of its primary."""
+        return b"master_link_status:up" in self.run("INFO", "replication")
+
+    def id(self) -> str:
+        return str(self.run("CLUSTER", "MYID").decode())
+
+
+class RedisCluster:
+    """Three nodes that share the slots equally, and one more, which copies the node that has the namespace `copied`."""
+
+    def __init__(self, folder: Path, *, copied: str | None = None) -> None:
+        self.primaries = [ClusterNode(folder / f"primary{number}") for number in range(3)]
+        self._copied = copied
+        self.replicas = [ClusterNode(folder / "replica")] if copied else []
+        self.nodes = [*self.primaries, *self.replicas]
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            for node in self.nodes:
+                stack.enter_context(node)
+            self._join()
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._stack.close()
+
+    def url(self) -> str:
+        return self.primaries[0].url()
+
+    def owner(self, namespace: str) -> ClusterNode:
+        """Return the node that has the namespace, according to one that answers."""
+        slot = key_slot(namespace_key(namespace))
+        running = next(node for node in self.nodes if node.answers())
+        for first, last, primary, *_ in running.run("CLUSTER", "SLOTS"):
+            if first <= slot <= last:
+                return next(node for node in self.nodes if node.port == primary[1])
+        raise AssertionError(f"no node has slot {slot}")
+
+    def other_primary(self, namespace: str) -> ClusterNode:
+        owner = self.owner(namespace)
+        return next(node for node in self.primaries if node is not owner)
+
+    @contextmanager
+    def moving(self, namespace: str, to: ClusterNode) -> Iterator[Callable[[], int]]:
+        """Move the slot of a namespace as `redis-cli --cluster reshard` does.
+
+        Inside the block the slot is on its way, without its keys: the function moves some and returns how many. At the
+        end the rest follow, and the move is complete.
+        """
+        owner, slot = self.owner(namespace), key_slot(namespace_key(namespace))
+
+        def move_some() -> int:
+            keys = owner.run("CLUSTER", "GETKEYSINSLOT", slot, _BATCH)
+            if keys:
+                owner.run("MIGRATE", "127.0.0.1", to.port, "", 0, 10_000, "KEYS", *keys)
+            return len(keys)
+
+        to.run("CLUSTER", "SETSLOT", slot, "IMPORTING", owner.id())
+        owner.run("CLUSTER", "SETSLOT", slot, "MIGRATING", to.id())
+        yield move_some
+        while move_some():
+            pass
+        for node in (to, owner, *self.primaries):
+            node.run("CLUSTER", "SETSLOT", slot, "NODE", to.id())
+
+    def _join(self) -> None:
+        first, *others = self.nodes
+        share = REDIS_CLUSTER_HASH_SLOTS // len(self.primaries) + 1
+        for number, node in enumerate(self.nodes, 1):
+            node.run("CLUSTER", "SET-CONFIG-EPOCH", number)
+        for number, node in enumerate(self.primaries):
+            last = min((number + 1) * share, REDIS_CLUSTER_HASH_SLOTS) - 1
+            node.run("CLUSTER", "ADDSLOTSRANGE", number * share, last)
+        for node in others:
+            node.run("CLUSTER", "MEET", "127.0.0.1", first.port, first.bus_port)
+        wait_until(lambda: all(self._knows_all(node) for node in self.nodes))
+        for node in self.replicas:
+            node.run("CLUSTER", "REPLICATE", self.owner(self._copied).id())
+        wait_until(lambda: all(b"cluster_state:ok" in node.run("CLUSTER", "INFO") for node in self.nodes))
+        wait_until(lambda: all(node.is_copy() for node in self.replicas))
+
+    def _knows_all(self, node: ClusterNode) -> bool:
+        return f"cluster_known_nodes:{len(self.nodes)}".encode() in node.run("CLUSTER", "INFO")
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + _SECONDS
+    while not condition():
+        assert time.monotonic() < until, f"the cluster took more than {_SECONDS} s"
+        time.sleep(0.02)

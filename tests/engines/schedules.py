@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import pytest
+
 from emulator.engines.base import CastRequest, Terms
 from emulator.engines.engine import Engine
 from emulator.engines.records import (
@@ -28,7 +30,7 @@ from emulator.engines.records import (
 )
 from emulator.errors import EngineError
 from engines.pool_shorthand import add_members, assign, draw, fill, source, stocked
-from engines.shorthand import END, MANY, NOW, all_of, append, key, write
+from engines.shorthand import END, MANY, NOW, Open, all_of, append, key, write
 
 WRITERS, DISTURBANCES = 10, 6
 LEAST, MOST = 8, 60
@@ -309,3 +311,52 @@ _SHAPES: Mapping[str, Callable[[Engine, str, int], Awaitable[tuple[object, ...] 
     "dropped roster": _dropped_roster,
 }
 _REMOVALS = frozenset(shape for shape in _SHAPES if shape.startswith(("dropped", "discarded")))
+
+
+KEPT = 300
+
+
+class AcknowledgedContract:
+    schedules = 12
+    """How many are generated; their seeds count from 0."""
+
+    @pytest.fixture
+    def disturbances(self, engine: Engine) -> Mapping[str, Disturbance]:
+        """What may run beside writes on this engine alone."""
+        return {}
+
+    async def test_documents_kept_during_a_purge_stay(self, engine: Engine) -> None:
+        keys = [key(f"{number}") for number in range(KEPT)]
+
+        async def keep(writer: int) -> None:
+            for one in keys[writer::10]:
+                await engine.documents.keep({one: b"1"}, replace=False)
+
+        async def purge() -> None:
+            while not done.done():
+                await engine.purge(now=NOW)
+
+        done = asyncio.gather(*(keep(writer) for writer in range(10)))
+        await asyncio.gather(done, purge())
+
+        assert [] == sorted(set(keys) - set(await engine.documents.read(keys, now=NOW)))
+
+    @pytest.mark.slow
+    async def test_no_schedule_loses_an_acknowledged_write(
+        self,
+        engine: Engine,
+        open: Open,
+        disturbances: Mapping[str, Disturbance],
+        record_property: Callable[[str, object], None],
+    ) -> None:
+        account = Account()
+        async with open(namespace="other") as other:
+            for seed in range(self.schedules):
+                schedule = Schedule(engine, other, seed, disturbances, account)
+                await schedule.run()
+                if engine.survives_restart:
+                    async with open(namespace="main") as again:
+                        await schedule.check_again(again)
+
+        record_property("account", str(account))
+        assert account.lost.total() == 0, str(account)

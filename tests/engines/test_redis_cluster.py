@@ -17,7 +17,7 @@ from emulator.errors import EngineError
 from engines.contract import EngineContract
 from engines.contract_dump import dumped
 from engines.pool_shorthand import draw, stocked
-from engines.redis_cluster import RedisCluster
+from engines.redis_server import RedisCluster
 from engines.shorthand import END, NOW, Listener, Open, cast, counts, entries, key, read, wait_until_connected, write
 
 pytestmark = pytest.mark.long

@@ -1,10 +1,12 @@
-"""Loads into a SQLite file: what a crash leaves, and what goes on meanwhile."""
+"""A half copy that a killed fork or load has left is no damage: the file verifies, and so do its backups."""
 
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -12,16 +14,117 @@ import pytest
 
 from emulator.engines import open_engine
 from emulator.engines.records import DocumentRecord, Record
+from emulator.engines.sqlite.files.backup import back_up, restore
+from emulator.engines.sqlite.files.verification import described, verify_file
 from emulator.errors import EngineError
 from engines.contract_dump import dumped, fill_all
 from engines.shorthand import END, NOW, Open, cast, counts, key, read, write
-
-RECORDS = [DocumentRecord(key(f"{number:03}"), END, b"new") for number in range(500)]
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "data.db"
+
+
+@pytest.fixture
+def open_alone(file: Path) -> Open:
+    return partial(open_engine, f"sqlite://{file}", is_alone=True)
+
+
+class Cut:
+    """Records of which the last never come."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self.records, self.is_stuck = records, asyncio.Event()
+
+    async def pages(self) -> AsyncIterator[Sequence[Record]]:
+        yield self.records
+        self.is_stuck.set()
+        await asyncio.Event().wait()
+
+
+async def leave_half_copy(open_alone: Open, file: Path, namespace: str, records: Sequence[Record]) -> Path:
+    """Return a copy of the file as a process leaves it that is killed while it fills a namespace."""
+    copy = file.with_name("killed.db")
+    async with open_alone(namespace=namespace) as engine:
+        cut = Cut(records)
+        loading = asyncio.create_task(engine.load(cut.pages(), replace=True))
+        await cut.is_stuck.wait()
+        back_up(str(file), copy, now=1, replace=True)
+        loading.cancel()
+        await asyncio.gather(loading, return_exceptions=True)
+    return copy
+
+
+async def all_records(open_alone: Open) -> list[Record]:
+    async with open_alone(namespace="main") as engine:
+        await fill_all(engine)
+        return await dumped(engine)
+
+
+@pytest.mark.parametrize("namespace", [pytest.param("main", marks=pytest.mark.long), "main/fork"])
+async def test_a_half_copy_is_no_damage_before_while_and_after_it_is_deleted(
+    open_alone: Open, file: Path, namespace: str
+):
+    records = await all_records(open_alone)
+    counts = described(str(file)).environments
+    shutil.copy(await leave_half_copy(open_alone, file, namespace, records), file)
+
+    assert [] == verify_file(str(file)).findings
+    assert counts == described(str(file)).environments
+    async with open_alone(namespace="main") as engine:
+        # The steps of `tidy`, with a look at the file after each.
+        while await engine._group_commit.write(engine.purge._collect_some):
+            assert [] == verify_file(str(file)).findings
+        assert records == await dumped(engine)
+    assert counts == described(str(file)).environments
+
+
+async def test_a_backup_of_a_file_with_a_half_copy_restores(open_alone: Open, file: Path, tmp_path: Path):
+    records = await all_records(open_alone)
+    backup = await leave_half_copy(open_alone, file, "main/fork", records)
+    other = tmp_path / "other.db"
+
+    restored = restore(str(backup), str(other), environments=("main",), now=1)
+
+    assert restored.damage is None
+    async with open_engine(f"sqlite://{other}", namespace="main") as engine:
+        assert records == await dumped(engine)
+
+
+async def test_an_opening_removes_the_half_copies_of_its_own_namespaces_only(open_alone: Open, file: Path):
+    records = await all_records(open_alone)
+    shutil.copy(await leave_half_copy(open_alone, file, "main/fork", records), file)
+
+    async with open_engine(f"sqlite://{file}", namespace="main") as peer:
+        await peer.tidy()
+        assert "main/fork//loading" in names(file)  # another process may be making it now
+    async with open_alone(namespace="other"), open_alone(namespace="mai"):
+        assert "main/fork//loading" in names(file)
+    async with open_alone(namespace="main"):
+        assert "main/fork//loading" not in names(file)
+
+
+async def test_an_opening_removes_what_a_killed_process_had_set_aside(open_alone: Open, file: Path):
+    killed = file.with_name("killed.db")
+    async with open_alone(namespace="main/x") as engine:
+        await fill_all(engine)
+        await engine.set_aside()
+        back_up(str(file), killed, now=1, replace=False)
+    shutil.copy(killed, file)
+
+    assert [] == verify_file(str(file)).findings
+    async with open_alone(namespace="main"):
+        assert {"main", "main/x"} == names(file)
+
+
+def names(file: Path) -> set[str]:
+
+    with closing(sqlite3.connect(file)) as connection:
+        return {name for (name,) in connection.execute("SELECT namespace FROM spaces")}
+
+
+RECORDS = [DocumentRecord(key(f"{number:03}"), END, b"new") for number in range(500)]
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engines.redis_cluster import ClusterNode, RedisCluster
+from engines.redis_server import ClusterNode, RedisCluster
 from faults.crowd import ACKNOWLEDGED, REFUSED, Crowd
 from faults.redis_nodes import Watch, check_account, is_ready, ms, nodes, seconds_until, wait_for_broadcast
 from faults.rounds import ROUNDS
