@@ -97,10 +97,19 @@ def guarded() -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def extcli(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    """Run a command in this process. With `tty`, standard input and standard error claim to be a terminal."""
+    """Run a command in this process.
+
+    The command must exit with `exits`, or with `fails` and without output, if given. With `tty`, standard input and
+    standard error claim to be a terminal.
+    """
 
     def run(
-        *args: str, input: str | bytes | None = None, env: Mapping[str, str] | None = None, tty: bool = False
+        *args: str,
+        input: str | bytes | None = None,
+        env: Mapping[str, str] | None = None,
+        tty: bool = False,
+        exits: int | None = None,
+        fails: int | None = None,
     ) -> Result:
         typed = tmp_path / "typed"
         typed.write_bytes(input.encode() if isinstance(input, str) else input or b"")
@@ -115,7 +124,10 @@ def extcli(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_pat
                 patched.setenv(name, value)
             exit_code = main(args)
             _wait_for_readers()
-        return Result(exit_code, *(stream.buffer.getvalue().decode(errors="replace") for stream in (stdout, stderr)))
+        printed, said = (stream.buffer.getvalue().decode(errors="replace") for stream in (stdout, stderr))
+        assert exits is None or exits == exit_code, said
+        assert fails is None or (fails, "") == (exit_code, printed), said
+        return Result(exit_code, printed, said)
 
     return run
 

@@ -123,9 +123,8 @@ def test_get_of_a_name_of_a_store_points_to_the_store(config, key, variables, co
 
 
 def test_an_unknown_setting_is_an_error_that_names_the_known_ones(config):
-    result = config("get", "colour")
+    result = config("get", "colour", fails=2)
 
-    assert (2, "") == (result.exit_code, result.stdout)
     assert "one of profile, url, ws_url, client_id" in result.stderr
 
 

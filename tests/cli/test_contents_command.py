@@ -81,8 +81,7 @@ def test_a_jump_advances_the_clock_to_the_next_expiry(extcli, live):
 def test_a_jump_without_a_coming_expiry_exits_7(extcli, live):
     now = live.freeze()
 
-    result = extcli("clock", "next", "--jump")
-    assert 7 == result.exit_code
+    result = extcli("clock", "next", "--jump", exits=7)
     assert "nothing will expire" in result.stderr
     assert now == live.now()
     assert "nothing will expire\n" == extcli("clock", "next", "-o", "table").stdout

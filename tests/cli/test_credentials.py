@@ -73,9 +73,7 @@ def test_a_token_for_all_channels_can_select_one(extcli):
 def test_a_secret_signs_tokens_that_production_accepts(extcli, production):
     variables = {"EXTCLI_URL": production.url, "EXTCLI_SECRET": SECRET_BASE64}
 
-    result = extcli("vote", "cast", "--value", "3", env=variables)
-
-    assert 0 == result.exit_code
+    extcli("vote", "cast", "--value", "3", env=variables, exits=0)
 
 
 def test_a_secret_can_come_from_a_file(extcli, production, tmp_path):
@@ -87,39 +85,34 @@ def test_a_secret_can_come_from_a_file(extcli, production, tmp_path):
 
 
 def test_production_issues_no_tokens_and_the_error_says_what_to_set(extcli, production):
-    result = extcli("vote", "get", "--url", production.url)
+    result = extcli("vote", "get", "--url", production.url, fails=4)
 
-    assert (4, "") == (result.exit_code, result.stdout)
     assert "POST /v1/e/authtoken was refused: 404 Not Found" in result.stderr
     assert "set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN" in result.stderr
 
 
 def test_a_refused_token_suggests_checking_the_secret(extcli, production):
-    result = extcli("vote", "get", "--url", production.url, env={"EXTCLI_SECRET": "d3Jvbmc="})
+    result = extcli("vote", "get", "--url", production.url, env={"EXTCLI_SECRET": "d3Jvbmc="}, exits=4)
 
-    assert 4 == result.exit_code
     assert "is EXTCLI_SECRET (or EXTCLI_SECRET_FILE) the secret of client id my-extension" in result.stderr
 
 
 def test_a_secret_that_is_not_base64_is_a_usage_error(extcli):
-    result = extcli("vote", "get", env={"EXTCLI_SECRET": "not/base64!hunter2"})
+    result = extcli("vote", "get", env={"EXTCLI_SECRET": "not/base64!hunter2"}, fails=2)
 
-    assert (2, "") == (result.exit_code, result.stdout)
     assert "EXTCLI_SECRET is not base64" in result.stderr
     assert "hunter2" not in result.stderr
 
 
 def test_a_token_of_several_words_is_a_usage_error(extcli):
-    result = extcli("vote", "get", env={"EXTCLI_TOKEN": "my-extension hunter2"})
+    result = extcli("vote", "get", env={"EXTCLI_TOKEN": "my-extension hunter2"}, exits=2)
 
-    assert 2 == result.exit_code
     assert "hunter2" not in result.stderr
 
 
 def test_an_expired_token_gets_advice(extcli):
-    result = extcli("vote", "get", env={"EXTCLI_TOKEN": signed(role="viewer", exp=1)})
+    result = extcli("vote", "get", env={"EXTCLI_TOKEN": signed(role="viewer", exp=1)}, exits=4)
 
-    assert 4 == result.exit_code
     assert "expired" in result.stderr
     assert "extcli token inspect" in result.stderr
 
@@ -129,9 +122,8 @@ def test_a_service_without_a_clock_keeps_the_refusal(extcli, answering):
     refusal = http_response("401 Unauthorized", '{"reason":"token expired"}')
     url = answering(refusal, http_response("404 Not Found"))
 
-    result = extcli("vote", "get", "--url", url, env={"EXTCLI_SECRET": SECRET_BASE64})
+    result = extcli("vote", "get", "--url", url, env={"EXTCLI_SECRET": SECRET_BASE64}, exits=4)
 
-    assert 4 == result.exit_code
     assert "token expired" in result.stderr
 
 

@@ -26,7 +26,6 @@ def test_an_event_can_come_from_standard_input(extcli, live):
 
 
 def test_an_event_that_is_not_json_is_a_usage_error(extcli):
-    result = extcli("datastream", "send", "click")
+    result = extcli("datastream", "send", "click", exits=2)
 
-    assert 2 == result.exit_code
     assert "the event is not JSON" in result.stderr

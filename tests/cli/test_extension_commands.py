@@ -44,9 +44,7 @@ def test_init_inline_writes_one_file(extcli, folder: Path):
 def test_a_new_secret_file_signs_tokens(extcli, folder: Path):
     extcli("extension", "init", "--client-id", CLIENT_ID)
 
-    signed = extcli("token", "mint", env={"EXTCLI_SECRET_FILE": "my-extension.secret"})
-
-    assert 0 == signed.exit_code
+    extcli("token", "mint", env={"EXTCLI_SECRET_FILE": "my-extension.secret"}, exits=0)
 
 
 @pytest.mark.parametrize("inline", [(), ("--inline",)], ids=["in a file", "inline"])
@@ -77,9 +75,8 @@ def test_init_appends_to_a_file_and_keeps_its_mode(extcli, folder: Path):
     file.chmod(0o640)
     (folder / "kept.secret").write_text("ZmlsZQ==")
 
-    result = extcli("extension", "init", "--client-id", "a/b.c")
+    result = extcli("extension", "init", "--client-id", "a/b.c", exits=0)
 
-    assert 0 == result.exit_code
     assert "kill -HUP <pid>" in result.stderr
     assert file.read_text().startswith(LAID_OUT)
     assert ["my-extension", "other", "a/b.c"] == list(registered(folder))
@@ -146,9 +143,8 @@ def test_retire_keeps_the_newest_secret_and_deletes_no_files(extcli, folder: Pat
     extcli("extension", "rotate", "--client-id", CLIENT_ID)
     newest, _ = registered(folder)[CLIENT_ID].secrets
 
-    result = extcli("extension", "retire", "--client-id", CLIENT_ID)
+    result = extcli("extension", "retire", "--client-id", CLIENT_ID, exits=0)
 
-    assert 0 == result.exit_code
     assert (newest,) == registered(folder)[CLIENT_ID].secrets
     assert "dropped: my-extension.secret; its file was not deleted\n" in result.stderr
     assert "kill -HUP <pid>" in result.stderr

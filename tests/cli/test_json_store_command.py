@@ -17,7 +17,6 @@ def test_an_id_that_starts_with_global_is_one_store_for_all_channels(extcli):
 
 
 def test_an_absent_json_store_exits_4(extcli):
-    result = extcli("json-store", "get", "absent")
+    result = extcli("json-store", "get", "absent", exits=4)
 
-    assert 4 == result.exit_code
     assert "nothing is stored under absent" in result.stderr

@@ -79,9 +79,8 @@ def test_count_ends_after_that_many_events(extcli, listening):
 
 
 def test_too_few_events_before_the_timeout_exit_7(extcli):
-    result = extcli("listen", "--count", "2", "--timeout", "200ms")
+    result = extcli("listen", "--count", "2", "--timeout", "200ms", fails=7)
 
-    assert (7, "") == (result.exit_code, result.stdout)
     assert "extcli: received 0 of 2 events in time" == result.stderr.splitlines()[1]
 
 
@@ -127,16 +126,14 @@ def test_a_closed_pipe_exits_0(extcli, listening):
 
 
 def test_an_unreachable_service_exits_3_at_once(extcli):
-    result = extcli("listen", "--url", "http://127.0.0.1:1")
+    result = extcli("listen", "--url", "http://127.0.0.1:1", fails=3)
 
-    assert (3, "") == (result.exit_code, result.stdout)
     assert "cannot connect to" in result.stderr
 
 
 def test_an_invalid_event_name_is_refused(extcli):
-    result = extcli("listen", "x" * 257)
+    result = extcli("listen", "x" * 257, fails=4)
 
-    assert (4, "") == (result.exit_code, result.stdout)
     assert "1 to 256 printable characters" in result.stderr
 
 

@@ -53,9 +53,8 @@ def test_it_opens_the_page_in_the_browser(extcli, live, opened):
 
 
 def test_a_misspelled_screen_is_exit_code_2_with_a_hint(extcli):
-    result = extcli("open", "requets")
+    result = extcli("open", "requets", exits=2)
 
-    assert 2 == result.exit_code
     assert "did you mean requests?" in result.stderr
 
 
@@ -96,9 +95,7 @@ def test_serve_without_a_display_says_where_the_dashboard_is():
 
 
 def test_production_has_no_dashboard_to_open(extcli):
-    result = extcli("serve", "--production", "--open", "--extensions", "absent.toml")
-
-    assert 2 == result.exit_code
+    extcli("serve", "--production", "--open", "--extensions", "absent.toml", exits=2)
 
 
 def test_a_poll_is_opened_by_its_name_and_presented(extcli, live):
@@ -113,7 +110,6 @@ def test_a_poll_is_opened_by_its_name_and_presented(extcli, live):
 
 def test_a_name_and_present_are_for_polls_only(extcli):
     for words in (("requests", "boss"), ("polls", "--present"), ("--present",)):
-        result = extcli("open", *words)
+        result = extcli("open", *words, exits=2)
 
-        assert 2 == result.exit_code
         assert "extcli open poll NAME --present" in result.stderr

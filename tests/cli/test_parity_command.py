@@ -44,9 +44,8 @@ def test_only_the_named_rules_count(extcli, live):
 
 
 def test_a_wrong_rule_is_refused(extcli, live):
-    result = extcli("expect", "parity", "stages")
+    result = extcli("expect", "parity", "stages", exits=2)
 
-    assert 2 == result.exit_code
     assert "there is no rule 'stages'" in result.stderr
 
 

@@ -83,17 +83,15 @@ def test_game_and_unbound_exclude_each_other(extcli):
 
 
 def test_the_path_for_pins_is_configurable(extcli):
-    result = extcli("pin", "request", "-v", env={"EXTCLI_PIN_PATH": "/gamelink/token"})
+    result = extcli("pin", "request", "-v", env={"EXTCLI_PIN_PATH": "/gamelink/token"}, exits=0)
 
-    assert 0 == result.exit_code
     assert "/v1/e/gamelink/token" in result.stderr
 
 
 @pytest.mark.parametrize("path", ["link/pin?x=1", "../vote", "http://x/pin", "link//pin", "link pin", "/"])
 def test_an_invalid_path_for_pins_is_a_configuration_error(extcli, path):
-    result = extcli("pin", "request", env={"EXTCLI_PIN_PATH": path})
+    result = extcli("pin", "request", env={"EXTCLI_PIN_PATH": path}, fails=2)
 
-    assert (2, "") == (result.exit_code, result.stdout)
     assert "EXTCLI_PIN_PATH" in result.stderr
 
 
@@ -145,8 +143,7 @@ def test_login_never_shows_the_pin_or_a_token(extcli):
     pin = request_pin(extcli)
 
     for form in ("table", "plain", "json"):
-        result = extcli("pin", "login", "-v", "-o", form, input=pin)
-        assert 0 == result.exit_code
+        result = extcli("pin", "login", "-v", "-o", form, input=pin, exits=0)
         assert "authenticate" in result.stderr
         for text in (result.stdout, result.stderr):
             assert pin not in text
@@ -183,16 +180,14 @@ def test_expire_never_takes_a_pin_from_the_command_line(extcli):
 
 
 def test_expire_of_an_unknown_digest_exits_4(extcli):
-    result = extcli("pin", "expire", "--digest", "00")
+    result = extcli("pin", "expire", "--digest", "00", exits=4)
 
-    assert 4 == result.exit_code
     assert "no live PIN with this digest" in result.stderr
 
 
 def test_expire_is_only_for_an_emulator(extcli, production):
-    result = extcli("pin", "expire", "--url", production.url)
+    result = extcli("pin", "expire", "--url", production.url, fails=4)
 
-    assert (4, "") == (result.exit_code, result.stdout)
     assert "only an emulator in sandbox has this path" in result.stderr
 
 

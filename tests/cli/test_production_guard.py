@@ -65,9 +65,8 @@ def content(extcli, live, backend):
 def test_without_a_terminal_nothing_is_destroyed_in_production(extcli, live, command):
     write_profiles(live={"url": live.url, "production": True})
 
-    result = extcli(*command, "-p", "live", "-v")
+    result = extcli(*command, "-p", "live", "-v", fails=2)
 
-    assert (2, "") == (result.exit_code, result.stdout)
     address = f"{live.url.replace('http', 'ws')}/ws" if command[0] == "socket" else live.url
     assert f"profile live is production: {address}; " in result.stderr
     assert "pass --yes to confirm" in result.stderr
@@ -181,9 +180,8 @@ def test_an_interrupted_question_exits_130(extcli, live):
 def test_codes_rm_asks_once_in_production(extcli, live):
     write_profiles(live={"url": live.url, "production": True})
 
-    result = extcli("codes", "rm", "-p", "live", input="y\n", tty=True)
+    result = extcli("codes", "rm", "-p", "live", input="y\n", tty=True, exits=0)
 
-    assert 0 == result.exit_code
     assert [f"profile live is production: {live.url}", "set 0, 'Old', ends"] == result.stderr.splitlines()[:2]
     assert 1 == result.stderr.count("[y/N]")
     assert "End all sets? [y/N] " in result.stderr
@@ -200,9 +198,8 @@ def test_an_address_is_production_wherever_it_comes_from(extcli, live):
 def test_a_selected_production_profile_counts_with_any_url(extcli, live):
     write_profiles(live={"url": "https://ext.example", "production": True})
 
-    result = extcli("vote", "rm", "-p", "live", "--url", live.url)
+    result = extcli("vote", "rm", "-p", "live", "--url", live.url, exits=2)
 
-    assert 2 == result.exit_code
     elsewhere = f"the address {live.url} (--url) is not that of profile live, https://ext.example; "
     assert f"{elsewhere}profile live is production, and this may be another name for it" in result.stderr
     assert f"is production: {live.url}" not in result.stderr
@@ -233,9 +230,8 @@ def test_a_question_about_the_socket_names_its_address(extcli, live):
 def test_another_name_for_the_production_address_counts(extcli, url, other):
     write_profiles(live={"url": url, "production": True})
 
-    result = extcli("vote", "rm", "--url", other)
+    result = extcli("vote", "rm", "--url", other, exits=2)
 
-    assert 2 == result.exit_code
     assert f"the address {other.rstrip('/')} (--url)" in result.stderr
 
 
@@ -262,9 +258,7 @@ def test_a_definition_that_cannot_be_read_is_not_replaced(extcli, answering):
     url = answering(http_response("500 Internal Server Error", '{"reason":"Broken"}'))
     write_profiles(live={"url": url, "production": True})
 
-    result = extcli("vote", "define", "lunch", "-p", "live", env={"EXTCLI_URL": "", "EXTCLI_TOKEN": "a.b.c"})
-
-    assert 5 == result.exit_code
+    extcli("vote", "define", "lunch", "-p", "live", env={"EXTCLI_URL": "", "EXTCLI_TOKEN": "a.b.c"}, exits=5)
 
 
 def test_an_interactive_repl_warns_once_and_does_not_ask(extcli, live):
@@ -282,9 +276,8 @@ def test_a_piped_repl_requires_yes(extcli, live):
     write_profiles(live={"url": live.url, "production": True})
     typed = 'set state {"state_id": "channel", "state": {"round": 1}}\n'
 
-    result = extcli("socket", "repl", "-p", "live", "--no-auth", "-v", input=typed)
+    result = extcli("socket", "repl", "-p", "live", "--no-auth", "-v", input=typed, fails=2)
 
-    assert (2, "") == (result.exit_code, result.stdout)
     assert "piped requests may replace or delete data" in result.stderr
     assert "CONNECT" not in result.stderr
     assert 4 == extcli("socket", "repl", "-p", "live", "--no-auth", "--yes", input=typed).exit_code
@@ -302,9 +295,8 @@ ON_REST = ("vote rm", "rank rm", "state set", "json-store set", "trivia rm", "pi
 def test_a_service_that_says_production_is_asked_about(extcli, production: LiveServer, command):
     extcli("vote", "define", "lunch", "--prompt", "Which?", "--replace", "--yes", "--url", production.url, env=SIGNED)
 
-    result = extcli(*command, "--url", production.url, "-v", env=SIGNED)
+    result = extcli(*command, "--url", production.url, "-v", env=SIGNED, exits=2)
 
-    assert 2 == result.exit_code, result.stderr
     assert f"{production.url} is production; " in result.stderr
     assert "pass --yes to confirm" in result.stderr
     assert not re.search("^> (?!GET)[A-Z]+ ", result.stderr, re.MULTILINE)
@@ -349,9 +341,8 @@ SET_STATE = ("socket", "send", "set", "state", "--data", '{"state_id": "channel"
 def test_a_write_over_a_socket_asks_the_service_of_the_socket(extcli, live, production: LiveServer, command):
     socket = production.url.replace("http", "ws") + "/ws"
 
-    result = extcli(*command, "-v", env={"EXTCLI_URL": live.url, "EXTCLI_WS_URL": socket, **SIGNED})
+    result = extcli(*command, "-v", env={"EXTCLI_URL": live.url, "EXTCLI_WS_URL": socket, **SIGNED}, exits=2)
 
-    assert 2 == result.exit_code, result.stderr
     assert f"{socket} is production; " in result.stderr
     assert "CONNECT" not in result.stderr
 
@@ -359,17 +350,14 @@ def test_a_write_over_a_socket_asks_the_service_of_the_socket(extcli, live, prod
 def test_a_write_over_a_socket_needs_no_other_service(extcli, live):
     alone = {"EXTCLI_URL": "http://127.0.0.1:9", "EXTCLI_WS_URL": live.url.replace("http", "ws") + "/ws"}
 
-    result = extcli(*SET_STATE, env=alone)
-
-    assert 0 == result.exit_code, result.stderr
+    extcli(*SET_STATE, env=alone, exits=0)
 
 
 def test_a_remote_socket_whose_service_does_not_answer_counts_as_production(extcli):
     socket = "ws://0.0.0.0:9/ws"  # no loopback address, and nothing listens there
 
-    result = extcli(*SET_STATE, env={"EXTCLI_WS_URL": socket})
+    result = extcli(*SET_STATE, env={"EXTCLI_WS_URL": socket}, exits=2)
 
-    assert 2 == result.exit_code
     assert f"{socket} does not say whether it is production, so it may be" in result.stderr
 
 

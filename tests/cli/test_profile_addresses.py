@@ -35,9 +35,8 @@ def test_a_profile_s_secret_signs_nothing_for_another_url(extcli, live, by):
     """With `-p live --url http://other`, a token that is valid for live must not be sent to the other service."""
     arguments, variables = (("--url", live.url), {}) if by == "--url" else ((), {"EXTCLI_URL": live.url})
 
-    result = extcli(*INFO, "-v", *arguments, env={"EXTCLI_PROFILE": "live", **variables})
+    result = extcli(*INFO, "-v", *arguments, env={"EXTCLI_PROFILE": "live", **variables}, exits=0)
 
-    assert 0 == result.exit_code
     assert f"> POST {live.url}/v1/e/authtoken" in result.stderr  # a sandbox token, not a self-signed one
     assert f"{by} is {live.url}, not an address of profile live: " in result.stderr
 
@@ -46,9 +45,8 @@ def test_a_profile_s_secret_signs_nothing_for_another_url(extcli, live, by):
 def test_a_refused_token_names_the_secret_file_of_the_profile(extcli, tmp_path):
     (tmp_path / "live.secret").write_text("d3Jvbmc=")
 
-    result = extcli("vote", "get", "-p", "live")
+    result = extcli("vote", "get", "-p", "live", exits=4)
 
-    assert 4 == result.exit_code
     assert "is secret_file of profile live in " in result.stderr
 
 
@@ -77,8 +75,7 @@ def test_production_without_a_secret_receives_no_request(extcli, production, mon
     write_profiles(live={"url": production.url, "production": True})
 
     for command in (INFO, GET, ("vote", "cast", "--value", "3"), ("-o", "plain", "pin", "request")):
-        result = extcli(*command, "-v", "-p", "live")
-        assert (2, "") == (result.exit_code, result.stdout)
+        result = extcli(*command, "-v", "-p", "live", fails=2)
         assert "profile live has no secret" in result.stderr
         assert "`extcli -p live config set secret_file FILE`" in result.stderr
         assert "> " not in result.stderr
@@ -87,9 +84,8 @@ def test_production_without_a_secret_receives_no_request(extcli, production, mon
 def test_a_production_profile_requests_no_token_from_another_url(extcli, live, production):
     write_profiles(live={"url": production.url, "production": True, "secret_file": "live.secret"})
 
-    result = extcli("vote", "get", "-v", "-p", "live", "--url", live.url)
+    result = extcli("vote", "get", "-v", "-p", "live", "--url", live.url, fails=2)
 
-    assert (2, "") == (result.exit_code, result.stdout)
     assert f"no secret for {live.url}: profile live is for {production.url}" in result.stderr
     assert "> " not in result.stderr
 
@@ -97,9 +93,8 @@ def test_a_production_profile_requests_no_token_from_another_url(extcli, live, p
 def test_production_without_its_profile_is_an_error_that_names_it(extcli, production):
     write_profiles(live={"url": production.url, "production": True, "secret_file": "live.secret"})
 
-    result = extcli("vote", "get", "-v", "--url", production.url)
+    result = extcli("vote", "get", "-v", "--url", production.url, fails=2)
 
-    assert (2, "") == (result.exit_code, result.stdout)
     assert "select the profile: extcli -p live" in result.stderr
     assert "> " not in result.stderr
 
@@ -123,9 +118,8 @@ def test_a_profile_s_secret_signs_nothing_for_another_socket(extcli, live):
     """The variable precedes the profile, and names another service."""
     variables = {"EXTCLI_PROFILE": "live", "EXTCLI_WS_URL": f"{live.url.replace('http', 'ws')}/ws"}
 
-    result = extcli(*GET, "-v", env=variables)
+    result = extcli(*GET, "-v", env=variables, exits=4)
 
-    assert 4 == result.exit_code
     assert '"action":"authenticate"' not in result.stderr.replace(" ", "")
 
 
@@ -156,8 +150,7 @@ def test_a_profile_without_a_url_fits_any_and_has_no_secret(extcli, production):
     assert "7" == extcli(*INFO, "-p", "mine").json["channel_id"]
     for key in ("secret_file", "token_file"):
         file = write_profiles(mine={key: "live.secret"})
-        result = extcli(*INFO, "-p", "mine", env={"EXTCLI_URL": production.url})
-        assert (2, "") == (result.exit_code, result.stdout)
+        result = extcli(*INFO, "-p", "mine", env={"EXTCLI_URL": production.url}, fails=2)
         assert f"{file}: profiles.mine.{key} needs a url in the same profile" in result.stderr
 
 

@@ -57,8 +57,7 @@ def test_add_refuses_invalid_names_values_and_duplicates(profile):
         (("add", "live", "--url", "nonsense"), "is not a URL with http or https"),
         (("add", "live", "--url", "http://127.0.0.1:2", "--channel", ""), "profiles.live.channel must not be empty"),
     ):
-        result = profile(*args)
-        assert (2, "") == (result.exit_code, result.stdout)
+        result = profile(*args, fails=2)
         assert why in result.stderr
     assert before == config_file().read_text()
 
@@ -97,8 +96,7 @@ def test_an_unknown_profile_is_an_error_that_names_the_known_ones(profile):
     write_profiles(dev={})
 
     for verb in ("use", "rm", "show"):
-        result = profile(verb, "live")
-        assert (2, "") == (result.exit_code, result.stdout)
+        result = profile(verb, "live", fails=2)
         assert "known profiles: dev" in result.stderr
 
 

@@ -20,9 +20,8 @@ pytestmark = pytest.mark.long
 @pytest.mark.parametrize("kind", ["page", "game"])
 def test_every_connection_receives_every_broadcast(extcli, kind):
     ran = extcli("simulate", "socket", "--connections", "20", "--broadcasts", "10", "--rate", "100/s",
-                 "--kind", kind, "-o", "json")  # fmt: skip
+                 "--kind", kind, "-o", "json", exits=0)  # fmt: skip
 
-    assert 0 == ran.exit_code
     assert [{"name": "deliveries", "planned": 200, "found": 200}] == ran.json["counts"]
     assert ran.json["latencies"]["max"] > 0
 

@@ -117,9 +117,8 @@ def test_a_faulty_file_is_refused_with_its_line_and_changes_nothing(extcli, path
     before = path.read_text()
     path.write_text(before.replace('"choice":"3"', '"choice":3'))
 
-    result = extcli("snapshot", "load", str(path))
+    result = extcli("snapshot", "load", str(path), exits=4)
 
-    assert 4 == result.exit_code
     assert re.search(r"line \d+: choice: expected a string, got an integer", result.stderr)
     assert "nothing was changed" in result.stderr
     assert before == extcli("snapshot", "save", "-").stdout
@@ -128,17 +127,15 @@ def test_a_faulty_file_is_refused_with_its_line_and_changes_nothing(extcli, path
 def test_load_asks_before_it_replaces_production_data(extcli, production_profile, path: Path):
     path.write_text("{}")
 
-    result = extcli("snapshot", "load", str(path), "-p", "live")
+    result = extcli("snapshot", "load", str(path), "-p", "live", exits=2)
 
-    assert 2 == result.exit_code
     assert "all data is replaced" in result.stderr
 
 
 @pytest.mark.parametrize("command", ["load", "show"])
 def test_a_missing_file_is_a_usage_error(extcli, tmp_path: Path, command: str):
-    result = extcli("snapshot", command, str(tmp_path / "absent.json"))
+    result = extcli("snapshot", command, str(tmp_path / "absent.json"), exits=2)
 
-    assert 2 == result.exit_code
     assert "cannot read" in result.stderr
     assert "No such file" in result.stderr
 
@@ -156,9 +153,8 @@ def test_a_damaged_compressed_file_is_a_usage_error(extcli, tmp_path: Path, comm
     path = tmp_path / "a.json.gz"
     path.write_bytes(content)
 
-    result = extcli("snapshot", command, str(path))
+    result = extcli("snapshot", command, str(path), exits=2)
 
-    assert 2 == result.exit_code
     assert re.search("damaged or incomplete|not compressed", result.stderr)
 
 
@@ -168,9 +164,8 @@ def test_an_answer_that_ends_too_soon_keeps_the_old_file(extcli, answering, path
     whole = extcli("snapshot", "save", "-").stdout.encode()
     url = answering(http_response("200 OK", whole[:-3]))
 
-    result = extcli("snapshot", "save", str(path), "--url", url)
+    extcli("snapshot", "save", str(path), "--url", url, exits=5)
 
-    assert 5 == result.exit_code
     assert "old" == path.read_text()
     assert ["before.json"] == [each for each in os.listdir(path.parent) if "before" in each]
 
@@ -178,16 +173,14 @@ def test_an_answer_that_ends_too_soon_keeps_the_old_file(extcli, answering, path
 def test_an_answer_of_another_program_keeps_the_old_file(extcli, answering, path: Path):
     path.write_text("old")
 
-    result = extcli("snapshot", "save", str(path), "--url", answering(http_response("200 OK", b"<html></html>")))
+    extcli("snapshot", "save", str(path), "--url", answering(http_response("200 OK", b"<html></html>")), exits=5)
 
-    assert 5 == result.exit_code
     assert "old" == path.read_text()
 
 
 def test_a_file_that_cannot_be_written_is_a_usage_error(extcli, tmp_path: Path):
-    result = extcli("snapshot", "save", str(tmp_path / "absent" / "a.json"))
+    result = extcli("snapshot", "save", str(tmp_path / "absent" / "a.json"), exits=2)
 
-    assert 2 == result.exit_code
     assert "cannot write" in result.stderr
 
 
@@ -230,9 +223,8 @@ def test_show_refuses_a_damaged_file(extcli, path: Path, old: str, new: str, pro
     extcli("snapshot", "save", str(path))
     path.write_text(path.read_text().replace(old, new))
 
-    result = extcli("snapshot", "show", str(path))
+    result = extcli("snapshot", "show", str(path), exits=2)
 
-    assert 2 == result.exit_code
     assert problem in result.stderr
 
 
@@ -241,9 +233,8 @@ def test_equal_files_have_no_difference(extcli, tmp_path: Path, path: Path):
     extcli("snapshot", "save", str(path))
     extcli("snapshot", "save", str(tmp_path / "b.json.gz"))
 
-    result = extcli("snapshot", "diff", str(path), str(tmp_path / "b.json.gz"), "-o", "json")
+    result = extcli("snapshot", "diff", str(path), str(tmp_path / "b.json.gz"), "-o", "json", exits=0)
 
-    assert 0 == result.exit_code
     assert result.json["equal"]
 
 
@@ -261,9 +252,8 @@ def two(extcli, used, tmp_path: Path) -> tuple[str, str]:
 
 
 def test_diff_lists_added_removed_and_changed_records_and_exits_7(extcli, two):
-    result = extcli("snapshot", "diff", *two)
+    result = extcli("snapshot", "diff", *two, exits=7)
 
-    assert 7 == result.exit_code
     rows = [row[:3] for row in result.rows]
     assert ["~", "header", "clock"] in rows
     assert ["+", "entry", "poll my-extension lunch 1001 U1 2"] in rows
@@ -305,9 +295,8 @@ def test_diff_finds_another_order_of_the_same_records(extcli, tmp_path: Path, pa
     other = tmp_path / "other.json"
     other.write_text("".join(lines))
 
-    result = extcli("snapshot", "diff", str(path), str(other), "-o", "table")
+    result = extcli("snapshot", "diff", str(path), str(other), "-o", "table", exits=7)
 
-    assert 7 == result.exit_code
     assert "another order" in result.stdout
 
 

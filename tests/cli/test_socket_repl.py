@@ -25,9 +25,9 @@ def test_a_script_of_requests_is_answered_in_order(extcli, repl):
         "",
         '  get   state   {"state_id":   "channel"}  ',
         '{"action": "get", "params": {"request_id": 77, "target": "config"}, "data": {"config_id": "channel"}}',
+        exits=0,
     )
 
-    assert 0 == result.exit_code
     messages = result.jsonl
     assert ["subscribe", "set", "get", "get"] == [
         each["meta"]["action"] for each in messages if each["meta"]["request_id"] != 65535
@@ -38,9 +38,8 @@ def test_a_script_of_requests_is_answered_in_order(extcli, repl):
 
 
 def test_a_script_with_refusals_exits_4_at_its_end(repl):
-    result = repl("get nonsense", "{", f"get state {CHANNEL_STATE}")
+    result = repl("get nonsense", "{", f"get state {CHANNEL_STATE}", exits=4)
 
-    assert 4 == result.exit_code
     assert ["errors", "errors", "data"] == [next(name for name in each if name != "meta") for each in result.jsonl]
     assert "extcli: 2 of 3 requests were refused" in result.stderr
 

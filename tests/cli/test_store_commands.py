@@ -42,9 +42,7 @@ def test_values_of_pairs_are_text_unless_they_are_json(extcli):
 
 @pytest.mark.parametrize("document", [(), ("{broken",), ("a={broken",), ("nothing",), ("a=1", "b")])
 def test_invalid_json_or_pairs_are_a_usage_error(extcli, document):
-    result = extcli("state", "set", "channel", *document)
-
-    assert (2, "") == (result.exit_code, result.stdout)
+    extcli("state", "set", "channel", *document, fails=2)
 
 
 def test_a_document_can_come_from_a_file_or_standard_input(extcli, tmp_path):
@@ -99,9 +97,8 @@ def test_a_scope_can_be_spelled_with_an_underscore(extcli, scope):
 
 
 def test_an_unknown_scope_is_a_usage_error_that_names_the_scopes(extcli):
-    result = extcli("state", "get", "chanel")
+    result = extcli("state", "get", "chanel", exits=2)
 
-    assert 2 == result.exit_code
     assert "extension, channel, viewer, extension-viewer, hidden" in result.stderr
 
 
@@ -122,9 +119,8 @@ def test_control_characters_in_values_are_escaped(extcli):
     ids=["get", "set"],
 )
 def test_a_missing_channel_is_refused_with_a_hint(extcli, command, hint):
-    result = extcli("state", *command, "--as", "backend")
+    result = extcli("state", *command, "--as", "backend", exits=4)
 
-    assert 4 == result.exit_code
     assert "Invalid channel" in result.stderr
     assert hint == result.stderr.splitlines()[2]
     assert 0 == extcli("state", *command, "--as", "backend", "--channel", "1001").exit_code

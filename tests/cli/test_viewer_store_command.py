@@ -16,17 +16,15 @@ def test_a_backend_reads_the_store_of_one_user(extcli, scope):
 
 
 def test_a_store_of_a_viewer_needs_a_channel(extcli):
-    result = extcli("state", "get", "viewer", "--user", "U7")
+    result = extcli("state", "get", "viewer", "--user", "U7", exits=4)
 
-    assert 4 == result.exit_code
     assert "channel" in result.stderr
 
 
 @pytest.mark.parametrize("option", ["--user", "--users"])
 def test_a_store_without_users_is_a_usage_error(extcli, option):
-    result = extcli("state", "get", "channel", option, "U7")
+    result = extcli("state", "get", "channel", option, "U7", exits=2)
 
-    assert 2 == result.exit_code
     assert "the store channel has no users" in result.stderr
 
 
