@@ -13,7 +13,7 @@ from emulator.contract.limits import MAX_MESSAGE_BYTES
 from extcli.commands.data.broadcast import size_of
 from support.program import http_response
 from support.service import CHANNEL, CLIENT_ID, live_server
-from support.socket_client import SocketClient
+from support.socket_client import SocketClient, linked_game
 
 
 @pytest.fixture
@@ -260,3 +260,30 @@ def test_a_message_of_a_page_reaches_games_under_its_own_name(extcli, game):
     assert 0 == extcli("broadcast", "as-page", "round", '{"number": 2}', "--channel", CHANNEL).exit_code
 
     assert ("round", {"number": 2}) == ((data := game.update()["data"])["event"], data["data"])
+
+
+# `extcli datastream`
+
+
+def test_games_of_the_channel_receive_the_event(extcli, live):
+    with linked_game(live, "1001") as game:
+        game.data("subscribe", "datastream", {})
+
+        assert 0 == extcli("datastream", "send", '{"click": [10, 20]}').exit_code
+
+        [entry] = game.update()["data"]["events"]
+    assert {"click": [10, 20]} == entry["event"]
+
+
+def test_an_event_can_come_from_standard_input(extcli, live):
+    with linked_game(live, "1001") as game:
+        game.data("subscribe", "datastream", {})
+        extcli("datastream", "send", "-", input=json.dumps("hello"))
+
+        assert "hello" == game.update()["data"]["events"][0]["event"]
+
+
+def test_an_event_that_is_not_json_is_a_usage_error(extcli):
+    result = extcli("datastream", "send", "click", exits=2)
+
+    assert "the event is not JSON" in result.stderr

@@ -1,11 +1,13 @@
-"""Completion: live names, without secrets, and silent if nothing answers. Shells are in test_completion_shells.py."""
+"""Completion: live names, without secrets, and silent if nothing answers."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import platformdirs
 import pytest
@@ -20,6 +22,7 @@ from support.process import STOP_TIMEOUT
 from support.profile_files import write_profiles
 from support.program import PROGRAM, SECRET_BASE64, http_response
 from support.service import live_server
+from support.typing_shell import SHELLS, Shell
 
 
 def completed(line: str, **more: str) -> list[str]:
@@ -189,3 +192,36 @@ def test_the_script_for_powershell_is_typers(extcli):
 
     assert script.startswith("# Written by Typer, and not tested")
     assert '"complete_powershell"' in script
+
+
+# Completion in real shells on a terminal: `benchmarks/completion.py` prints how long it takes
+
+
+@pytest.fixture(params=SHELLS)
+def typing(request, extcli, environment, tmp_path) -> Iterator[Shell]:
+    """A shell with completion, and one poll in the service."""
+    if shutil.which(request.param) is None:
+        pytest.skip(f"needs {request.param}")
+    extcli("vote", "cast", "lunch-menu", "--value", "1")
+    extcli("vote", "cast", "my$poll", "--value", "1")
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "ballots.csv").touch()
+    shell = Shell(request.param, PROGRAM.parent, home, {"EXTCLI_URL": environment["EXTCLI_URL"]})
+    yield shell
+    shell.close()
+
+
+@pytest.mark.slow
+def test_a_shell_completes_commands_options_files_and_live_names(typing):
+    typing.shown_after_tab("extcli acc", "umulate ")
+    typing.shown_after_tab("extcli connect un", "ity ")
+    typing.shown_after_tab("extcli vote get --prof", "ile ")
+    typing.shown_after_tab("extcli vote cast --from bal", "lots.csv ")
+    typing.shown_after_tab("extcli vote get lun", "ch-menu ")
+    typing.shown_after_tab("extcli vote get my", "$poll ")
+
+
+@pytest.mark.slow
+def test_a_shell_is_silent_where_nothing_answers(typing):
+    typing.nothing_after_tab("extcli --url http://127.0.0.1:1 vote get lun")

@@ -6,11 +6,19 @@ import json
 import re
 import signal
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from emulator.config.settings import Settings
+from support.broadcasts import subscribed_game
+from support.har import har_errors
+from support.journal import journal_of
 from support.listen_process import TIMEOUT, read_until
 from support.process import server_process
-from support.service import CHANNEL, live_server
+from support.profile_files import write_profiles
+from support.program import SECRET_BASE64
+from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, live_server
 
 
 def test_follow_shows_entries_as_they_happen(shell, viewer):
@@ -73,3 +81,160 @@ def test_follow_resumes_after_a_lost_connection_and_says_the_gap(shell, tmp_path
 
 def test_count_is_for_following(extcli):
     assert 2 == extcli("logs", "--count", "1").exit_code
+
+
+# `extcli logs replay`: repeats a request of the journal as its caller
+
+
+def test_replay_repeats_a_request_as_its_caller(extcli, live: LiveServer, viewer, admin: Client):
+    viewer(None, opaque="Aabc").post("vote?id=rps", json={"value": 2})
+
+    result = extcli("logs", "replay", "latest", "-o", "json")
+
+    (outcome,) = result.json["replays"]
+    assert (200, 200, True) == (outcome["before"], outcome["status"], outcome["same_body"])
+    assert 1 == admin.get("vote?id=rps").json()["count"]
+    first, again = [entry for entry in extcli("logs", "--path", "vote?id=rps", "--method", "POST", "-o", "jsonl").jsonl]
+    assert first["caller"] == again["caller"]
+    assert first["request"] == again["request"]
+
+
+def test_replay_says_that_the_answer_differs(extcli, viewer):
+    viewer("1").get("vote?id=rps")
+    id = extcli("logs", "-o", "json", "--limit", "1").json["entries"][0]["id"]
+    viewer("2").post("vote?id=rps", json={"value": 1})
+
+    assert "200 before, now 200; the body differs" in extcli("logs", "replay", id, "-o", "table").stdout
+
+
+def test_replay_repeats_as_often_as_told(extcli, viewer, live: LiveServer):
+    viewer().post("accumulate", json={"stars": 5})
+
+    extcli("logs", "replay", "latest", "--times", "4")
+
+    assert 5 == len(live.client("admin", user="1", channel=CHANNEL).get("accumulate").json()["data"])
+
+
+def test_a_refusal_is_refused_again(extcli, viewer):
+    viewer().get("vote_logs")
+
+    assert [["403", "403", "true"]] == [row[:3] for row in extcli("logs", "replay", "latest", "-o", "plain").rows]
+
+
+@pytest.mark.parametrize(
+    ("request_", "why"),
+    [
+        (
+            ("PUT", "/v1/e/codes", '{"codes": [["A"]], "names": ["Hat"]}'),
+            "it has a secret, which the journal does not keep",
+        ),
+        (("POST", "/v1/e/json_store", json.dumps({"text": "x" * 5_000})), "keeps only the beginning"),
+        (("POST", "/v1/e/vote", b"\xff\xfe"), "its body is not UTF-8"),
+        (("POST", "/_emulator/clock", "{}"), "it is no request below /v1/e/"),
+    ],
+)
+def test_a_request_that_the_journal_has_in_part_is_not_repeated(
+    extcli, admin: Client, live: LiveServer, request_: tuple[str, str, Any], why: str
+):
+    method, path, body = request_
+    admin.request(method, f"{live.url}{path}", content=body)
+    id = extcli("logs", "--limit", "1", "-o", "json").json["entries"][0]["id"]
+
+    result = extcli("logs", "replay", id, exits=2)
+
+    assert why in result.stderr
+
+
+def test_a_request_of_an_unknown_caller_is_not_repeated(extcli, live: LiveServer):
+    live._http.get("/v1/e/user_info")
+
+    assert "its caller is unknown" in extcli("logs", "replay", "latest").stderr
+
+
+@pytest.mark.parametrize("chosen", [(), ("--profile", "live")], ids=["by its address", "by name"])
+def test_nothing_is_repeated_for_a_profile_of_production(extcli, live: LiveServer, viewer, chosen: tuple[str, ...]):
+    viewer().post("vote", json={"value": 1})
+    write_profiles(live={"url": live.url, "production": True})
+    before = journal_of(live)["mark"]
+
+    result = extcli("logs", "replay", "latest", *chosen, env={"EXTCLI_SECRET": SECRET_BASE64}, exits=2)
+
+    assert "requests are never repeated in production" in result.stderr
+    assert before == journal_of(live)["mark"]
+
+
+def test_a_production_service_repeats_nothing(extcli, production: LiveServer):
+    assert 0 != extcli("logs", "replay", "latest", "--url", production.url).exit_code
+
+
+# `extcli logs export`: HAR and JSON lines, without secrets
+
+
+JWT = re.compile("eyJ")
+
+
+def test_export_writes_requests_as_har(extcli, live: LiveServer, filled, tmp_path: Path):
+    file = tmp_path / "run.har"
+
+    result = extcli("logs", "export", "--har", str(file), "--path", "/v1/e/")
+
+    archive = json.loads(file.read_text())
+    assert "wrote 3 entries to" in result.stderr
+    assert [] == har_errors(archive)
+    vote = archive["log"]["entries"][0]
+    assert ("POST", f"{live.url}/v1/e/vote?id=rps", 200) == (
+        vote["request"]["method"],
+        vote["request"]["url"],
+        vote["response"]["status"],
+    )
+    assert '{"value":2}' == vote["request"]["postData"]["text"]
+    assert [{"name": "id", "value": "rps"}] == vote["request"]["queryString"]
+
+
+def test_export_writes_everything_as_json_lines(extcli, live: LiveServer, broadcaster: Client, tmp_path: Path):
+    with subscribed_game(live, "admin", user="9001"):
+        broadcaster.post("broadcast", json={"event": "e", "data": 1})
+    files = tmp_path / "run.har", tmp_path / "run.jsonl"
+
+    assert 0 == extcli("logs", "export", "--har", str(files[0]), "--jsonl", str(files[1])).exit_code
+
+    lines = [json.loads(line) for line in files[1].read_text().splitlines()]
+    archived = json.loads(files[0].read_text())["log"]["entries"]
+    assert len(archived) == sum(line["kind"] == "request" for line in lines)
+
+
+def test_export_to_standard_output(extcli, filled):
+    lines = extcli("logs", "export", "--jsonl", "-", "--status", "403", "-q").jsonl
+
+    assert [403] == [line["status"] for line in lines]
+
+
+def test_an_empty_journal_is_a_valid_archive(extcli, live: LiveServer):
+    archive = extcli("logs", "export", "--har", "-", "--path", "nothing").json
+
+    assert [] == har_errors(archive)
+    assert [] == archive["log"]["entries"]
+
+
+@pytest.mark.parametrize("files", [[], ["--har", "x", "--jsonl", "x"]])
+def test_an_export_names_different_files(extcli, files: list[str]):
+    assert 2 == extcli("logs", "export", *files).exit_code
+
+
+def test_no_secret_is_in_an_export(extcli, live: LiveServer, admin: Client, broadcaster: Client, tmp_path: Path):
+    pin = broadcaster.post("link/pin").json()["pin"]
+    broadcaster.post("validate_pin", json={"pin": pin})
+    admin.put("codes", json={"codes": [["HAT-SECRET-1"]], "names": ["Hat"]})
+    admin.post("codes/mark_from_list", json={"prizes": [0], "prize_limits": [1], "users": ["9001"]})
+    admin.post("codes/redeem", json={"prize": 0})
+    token = live._http.post("/v1/e/authtoken", json={"app_id": CLIENT_ID}).json()["token"]
+    files = tmp_path / "run.har", tmp_path / "run.jsonl"
+
+    extcli("logs", "export", "--har", str(files[0]), "--jsonl", str(files[1]))
+
+    for file in files:
+        text = file.read_text()
+        assert "codes/redeem" in text
+        assert [] == [secret for secret in (token, "HAT-SECRET-1") if secret in text]
+        assert not re.search(rf"(?<!\d){pin}(?!\d)", text)
+        assert not JWT.search(text)

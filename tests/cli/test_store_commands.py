@@ -124,3 +124,55 @@ def test_a_missing_channel_is_refused_with_a_hint(extcli, command, hint):
     assert "Invalid channel" in result.stderr
     assert hint == result.stderr.splitlines()[2]
     assert 0 == extcli("state", *command, "--as", "backend", "--channel", "1001").exit_code
+
+
+# `extcli state get --user`: the viewer stores of another user
+
+
+@pytest.mark.parametrize("scope", ["viewer", "extension-viewer"])
+def test_a_backend_reads_the_store_of_one_user(extcli, scope):
+    extcli("state", "set", scope, "team=red", "--as", "viewer:U7")
+
+    result = extcli("state", "get", scope, "--user", "U7", "--channel", "1001")
+
+    assert [["team", '"red"']] == result.rows
+    assert "" == extcli("state", "get", scope, "--user", "U8", "--channel", "1001").stdout
+
+
+def test_a_store_of_a_viewer_needs_a_channel(extcli):
+    result = extcli("state", "get", "viewer", "--user", "U7", exits=4)
+
+    assert "channel" in result.stderr
+
+
+@pytest.mark.parametrize("option", ["--user", "--users"])
+def test_a_store_without_users_is_a_usage_error(extcli, option):
+    result = extcli("state", "get", "channel", option, "U7", exits=2)
+
+    assert "the store channel has no users" in result.stderr
+
+
+def test_user_and_users_exclude_each_other(extcli):
+    assert 2 == extcli("state", "get", "viewer", "--user", "1", "--users", "1,2").exit_code
+
+
+# `extcli json-store`
+
+
+def test_a_stored_object_is_read_by_viewers(extcli):
+    assert 0 == extcli("json-store", "set", "score", "best=4", "name=Ann").exit_code
+
+    assert [["best", "4"], ["name", '"Ann"']] == extcli("json-store", "get", "score").rows
+    assert {"best": 4, "name": "Ann"} == extcli("json-store", "get", "score", "-o", "json").json
+
+
+def test_an_id_that_starts_with_global_is_one_store_for_all_channels(extcli):
+    extcli("json-store", "set", "global-motd", '{"text": "hello"}')
+
+    assert [["text", '"hello"']] == extcli("json-store", "get", "global-motd", "--channel", "2002").rows
+
+
+def test_an_absent_json_store_exits_4(extcli):
+    result = extcli("json-store", "get", "absent", exits=4)
+
+    assert "nothing is stored under absent" in result.stderr

@@ -46,8 +46,8 @@ FORMATS = {
     "nginx": "a proxy's configuration, which needs nginx and certificates",
     "shell": "examples of the help, which test_cli_reference.py parses",
     "js": "part of a page, a test like those of test_connect_tests.py, or a client that test_interface_pages.py runs",
-    "python": "test_pytest_guide.py, test_connect_sign.py and test_interface_pages.py run it",
-    "csharp": "needs .NET; test_connect_sign.py compares it with the command",
+    "python": "test_pytest_guide.py, test_connect_command.py and test_interface_pages.py run it",
+    "csharp": "needs .NET; test_connect_command.py compares it with the command",
     "html": "part of a page; tests/browser opens the example's pages",
 }
 NOT_RUN = {

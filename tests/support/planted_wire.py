@@ -20,7 +20,7 @@ from emulator.realtime import envelope
 from emulator.realtime.hub import Hub
 from emulator.realtime.page_access import PageAccess
 from emulator.realtime.publisher import Publisher
-from emulator.wire import json_codec, query
+from emulator.wire import json_codec, url
 from support.planted_faults import Patch, planted, wrap
 
 
@@ -78,7 +78,7 @@ def a_busy_answer_lacks_retry_after(patch: Patch) -> None:
 
 @planted("W7.repeated-parameters")
 def the_last_of_repeated_parameters_counts(patch: Patch) -> None:
-    patch.setattr(query, "_cached", lambda raw: query._parsed(b"&".join(raw.split(b"&")[::-1])))
+    patch.setattr(url, "_cached", lambda raw: url._parsed(b"&".join(raw.split(b"&")[::-1])))
 
 
 @planted("A1.expired-token", "W4.order-of-checks")
