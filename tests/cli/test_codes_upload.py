@@ -71,7 +71,7 @@ def test_a_set_of_the_maximum_size_is_uploaded(upload, lines, backend, viewer):
 
 def test_an_expired_token_is_renewed_and_the_body_sent_again(upload, lines, answering):
     token = http_response("200 OK", json.dumps({"token": "t.o.k"}))
-    expired = http_response("401 Unauthorized", '{"errors":[{"detail":"the token has expired"}]}')
+    expired = http_response("401 Unauthorized", x_emulator_code="auth.expired")
     url = answering(token, http_response("200 OK", '{"names":[]}'), expired, token, http_response("200 OK"))
 
     result = upload("--set", f"A={lines('A1', 'A2')}", "-v", "--url", url, exits=0)

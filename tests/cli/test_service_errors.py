@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
+from support.layout_page import SRC
 from support.program import http_response
+from support.refusal_texts import declared
 
 
 @pytest.fixture
@@ -288,6 +291,15 @@ def test_a_403_names_the_roles_that_may_and_how_to_choose_one(extcli, live, comm
 
     assert (4, True) == (result.exit_code, f"allowed: {allowed}\n" in result.stderr)
     assert "use another token, or another role with --as" in result.stderr
+
+
+def test_every_code_that_a_command_advises_by_is_declared():
+    lines = [line for path in (SRC / "extcli").rglob("*.py") for line in path.read_text().splitlines()]
+    compared = [line for line in lines if re.search(r"(\.code|\(CODE\)) (==|in) ", line)]
+    codes = {code for line in compared for code in re.findall(r'"(\w+\.\w+)"', line)}
+
+    assert len(codes) > 4
+    assert set() == codes - declared().keys()
 
 
 @pytest.mark.parametrize(

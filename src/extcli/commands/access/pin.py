@@ -133,7 +133,7 @@ def check(
     except Refused as error:
         if error.status != 401:
             raise
-        yet = " yet" if error.code == "views.not_validated" else ""
+        yet = " yet" if error.code == "pins.not_validated" else ""
         failure = ExpectationFailed(f"the token is not valid{yet}", why=member_of(error.body, "info"))
     session.output.show_value({"exists": failure is None}, link_views.LINKED)
     if failure:
