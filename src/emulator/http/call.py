@@ -57,10 +57,10 @@ class Call:
     @property
     def channel(self) -> str | None:
         """The channel that the call acts on; `None` for all channels together (ruling A4)."""
-        requested = self._query.get("channel_id", "")
-        if requested and self.caller.spans_channels:
+        caller, requested = self.caller, self._query.get("channel_id", "")
+        if requested and caller.spans_channels:
             checked_text(requested, MAX_ID_LENGTH, reason="Malformed channel_id parameter", name="channel_id")
-        return self.caller.channel(requested)
+        return caller.channel(requested)
 
     @property
     def query(self) -> Mapping[str, str]:

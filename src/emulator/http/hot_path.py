@@ -72,8 +72,12 @@ class Exchange:
                 waits_for = self._steps.send(None)
             except StopIteration as done:
                 self._respond(done.value)
+                return
+            if waits_for is None:
+                self._connection.loop.call_soon(self._step)
             else:
-                self._wait(waits_for)
+                waits_for._asyncio_future_blocking = False
+                waits_for.add_done_callback(self._step)
         except Exception:  # also of `_respond`: the call may have had its effect, so no other answer would be true
             _log.exception("unexpected failure on the hot path")
             self._connection.transport.close()
@@ -82,14 +86,6 @@ class Exchange:
             raise
         finally:
             current.reset(before)
-
-    def _wait(self, waits_for: Any) -> None:
-        """Continue when a future is done; without one, in the loop's next pass."""
-        if waits_for is None:
-            self._connection.loop.call_soon(self._step)
-        else:
-            waits_for._asyncio_future_blocking = False
-            waits_for.add_done_callback(self._step)
 
     def _respond(self, reply: Reply) -> None:
         self.response_complete = True

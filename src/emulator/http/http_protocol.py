@@ -19,9 +19,9 @@ from emulator.http.refusals import duplicate_header, head_too_large, invalid_req
 from emulator.http.request import Request
 from emulator.observability.logs import LONGEST_PATH, log_request
 from emulator.observability.request_context import (
+    CONTEXT,
     REQUEST_ID,
     RequestContext,
-    attach_context,
     bound_to,
     context_of,
     request_id,
@@ -110,7 +110,7 @@ class Protocol(HttpToolsProtocol):
         self._in_head = False
         headers = dict(self.headers)
         context = RequestContext(request_id(headers), headers=headers)
-        attach_context(self.scope["state"], context)
+        self.scope["state"][CONTEXT] = context
         if len(headers) != len(self.headers) or len(headers) > MAX_HEADERS:
             self._check(self.headers)
         self._exchange = self._hot_exchange(headers, context)

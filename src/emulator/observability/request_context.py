@@ -22,7 +22,8 @@ HINT, CODE = names.HINT.encode(), names.CODE.encode()
 DEFAULT_NAMESPACE: Final = "default"
 """The namespace of the plain paths."""
 _VALID_ID: Final = re.compile(rb"[A-Za-z0-9._:+/=@-]{1,64}")
-_KEY: Final = "request_context"
+CONTEXT: Final = "emulator.context"
+"""The key of a request's context in an ASGI scope's state."""
 _process: Final = secrets.token_hex(4)
 _numbers: Final = count(1)
 
@@ -136,12 +137,8 @@ def request_id(headers: Mapping[bytes, bytes]) -> str:
     return f"{_process}-{next(_numbers)}"
 
 
-def attach_context(state: dict[str, Any], context: RequestContext) -> None:
-    state[_KEY] = context
-
-
 def context_of(scope: Mapping[str, Any]) -> RequestContext:
-    context: RequestContext = scope["state"][_KEY]
+    context: RequestContext = scope["state"][CONTEXT]
     return context
 
 

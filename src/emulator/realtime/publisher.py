@@ -21,7 +21,8 @@ class Publisher:
 
     def __init__(self, relay: Relay, hub: Hub, clock: Clock) -> None:
         self._relay = relay
-        self._hub = hub
+        self.hub = hub
+        """The subscribers on this node."""
         self._clock = clock
         self._callbacks: dict[str, Callable[[Key, bytes], None]] = {}
         relay.listen(self._receive)
@@ -34,13 +35,13 @@ class Publisher:
     async def publish(self, topic: Key, target: str, data: object) -> None:
         """Send an update to the topic's subscribers on all nodes, unless there can be none. Raises `EngineError`."""
         if self.may_have_subscribers(topic):
-            await self._hub.wait_for_room()
+            await self.hub.wait_for_room()
             await self._relay.publish(topic, envelope.update(target, data, now=self._clock.now()))
 
     def record_undelivered(self, topic: Key, target: str, data: object) -> None:
         """Add an update without subscribers on this node to the journal, if there is one."""
-        if self._hub.journal.is_on:
-            self._hub.record_undelivered(topic, envelope.update(target, data, now=self._clock.now()))
+        if self.hub.journal.is_on:
+            self.hub.record_undelivered(topic, envelope.update(target, data, now=self._clock.now()))
 
     async def try_publish(self, topic: Key, target: str, data: object) -> None:
         """Like `publish`, but only log an `EngineError`: for a change that is already saved."""
@@ -48,7 +49,7 @@ class Publisher:
 
     async def publish_raw(self, topic: Key, text: bytes) -> None:
         """Send `text` as it is, without an envelope, to the topic's subscribers on all nodes."""
-        await self._hub.wait_for_room()
+        await self.hub.wait_for_room()
         await self._relay.publish(topic, text)
 
     async def try_publish_raw(self, topic: Key, text: bytes) -> None:
@@ -57,23 +58,11 @@ class Publisher:
 
     def may_have_subscribers(self, topic: Key) -> bool:
         """Whether a topic has subscribers here or may have some on other nodes."""
-        return not self._relay.is_local or self._hub.has_subscribers(topic)
-
-    def has_subscribers(self, topic: Key) -> bool:
-        """Whether a topic has subscribers on this node."""
-        return self._hub.has_subscribers(topic)
-
-    def topics(self, kind: str) -> list[Key]:
-        """Return the topics of this kind that have subscribers on this node."""
-        return self._hub.all_topics(kind)
-
-    def topics_in(self, kind: str, channel: str) -> list[Key]:
-        """Return the topics of this kind in a channel that have subscribers on this node."""
-        return self._hub.topics(kind, channel)
+        return not self._relay.is_local or self.hub.has_subscribers(topic)
 
     def publish_locally(self, topic: Key, target: str, data: object) -> None:
         """Send an update to the topic's subscribers on this node."""
-        self._hub.deliver(topic, envelope.update(target, data, now=self._clock.now()))
+        self.hub.deliver(topic, envelope.update(target, data, now=self._clock.now()))
 
     async def notify(self, key: Key) -> None:
         """Notify all nodes, including this one, that a thing has changed, without its new value."""
@@ -100,7 +89,7 @@ class Publisher:
         if callback := self._callbacks.get(topic.kind):
             callback(topic, message)
         else:
-            self._hub.deliver(topic, message)
+            self.hub.deliver(topic, message)
 
 
 async def _log_failure(publishing: Awaitable[None]) -> None:

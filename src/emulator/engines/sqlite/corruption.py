@@ -12,7 +12,7 @@ import os
 import sqlite3
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from itertools import count
 
@@ -138,7 +138,7 @@ def mark_interrupted(path: str, remedy: str) -> None:
 class Corruption:
     """Whether one database file is known to be corrupt or lost. Data in memory never is.
 
-    It is the context manager of `watch` itself, since each first vote enters one.
+    A block of it notes corruption found there, and turns SQLite's errors into `EngineError`.
     """
 
     def __init__(self, path: str | None) -> None:
@@ -164,10 +164,6 @@ class Corruption:
         """Raise `EngineError` if the file is known to be corrupt."""
         if self._message:
             raise EngineError(self._message)
-
-    def watch(self) -> AbstractContextManager[None]:
-        """Note corruption found in a block, and turn SQLite's errors into `EngineError`."""
-        return self
 
     def __enter__(self) -> None: ...
 

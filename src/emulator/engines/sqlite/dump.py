@@ -93,7 +93,7 @@ class Dump(Tables):
         else:
             connection = await connect(self._group_commit.path, check_same_thread=False)
         try:
-            with self._group_commit.corruption.watch(), engine_errors():
+            with self._group_commit.corruption, engine_errors():
                 connection.execute(_CACHE)
                 if self._group_commit.path is None:
                     connection.execute("PRAGMA synchronous = OFF")

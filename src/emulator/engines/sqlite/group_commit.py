@@ -6,7 +6,7 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, Final, NoReturn, ParamSpec, Protocol, TypeVar
 
 from emulator.engines.engine import UPGRADES, Upgrades
 from emulator.engines.sqlite.connection import PAUSES, connect, describe, is_busy
@@ -36,6 +36,16 @@ class WriteCache(Protocol):
         """Drop what is not written yet, and all else: the transaction was rolled back, and its writers are told so."""
 
 
+class _Closed:
+    """Stands in for the connection before `open` and after `close`."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise EngineError("the engine is closed")
+
+
+_CLOSED: Final[Any] = _Closed()
+
+
 class GroupCommit:
     """`write` and `read` call a plain function at once, and return its result once all that it read is committed.
 
@@ -55,7 +65,7 @@ class GroupCommit:
         writes; a set would order them by address."""
         self._caches: dict[int, WriteCache] = {}
         """All caches, by `id`."""
-        self._connection: sqlite3.Connection | None = None
+        self.connection: sqlite3.Connection = _CLOSED
         self._loop: asyncio.AbstractEventLoop
         self._group: list[asyncio.Future[None]] | None = None
         """The operations that wait for the open transaction, if there is one."""
@@ -72,12 +82,6 @@ class GroupCommit:
         """Whether the last write failed, for example because the disk is full."""
 
     @property
-    def connection(self) -> sqlite3.Connection:
-        if self._connection is None:
-            raise EngineError("the engine is closed")
-        return self._connection
-
-    @property
     def is_writing(self) -> bool:
         """Whether a group's transaction is open."""
         return self._group is not None
@@ -86,21 +90,21 @@ class GroupCommit:
         self._loop = asyncio.get_running_loop()
         if self.path is not None:
             await asyncio.to_thread(examine, self.path)
-        self._connection = await connect(self.path, upgrades=self._upgrades)
+        self.connection = await connect(self.path, upgrades=self._upgrades)
         if self._awaits_disk:
-            self._connection.execute("PRAGMA synchronous = FULL")
-        with self.corruption.watch():
-            self._connection.execute("SELECT next FROM numbers").fetchone()  # opens the log
+            self.connection.execute("PRAGMA synchronous = FULL")
+        with self.corruption:
+            self.connection.execute("SELECT next FROM numbers").fetchone()  # opens the log
         self._files.begin()
 
     def close(self) -> None:
-        if self._connection is None:
+        if self.connection is _CLOSED:
             return
         self.commit_now()
         self.forget_read()
         self._caches.clear()
-        self._connection.close()
-        self._connection = None
+        self.connection.close()
+        self.connection = _CLOSED
         self._files.end()
 
     def write(
@@ -125,10 +129,10 @@ class GroupCommit:
         try:
             for _ in range(_READ_ATTEMPTS):
                 if self._group is None and self.path is None:
-                    with self.corruption.watch():
+                    with self.corruption:
                         return work(*args, **kwargs)
                 if self._group is None and await self._begin("BEGIN"):
-                    with self.corruption.watch():
+                    with self.corruption:
                         try:
                             return work(*args, **kwargs)
                         finally:
@@ -148,13 +152,13 @@ class GroupCommit:
         """Run `work`, which only reads, on the newest state, which may not be committed yet."""
         if self._group is None:
             return await self.read(work, *args, **kwargs)
-        with self.corruption.watch():
+        with self.corruption:
             return work(*args, **kwargs)
 
     def check_caches(self) -> None:
         """Clear the caches if another connection has written. During a group, none can."""
         if self._group is None:
-            with self.corruption.watch():
+            with self.corruption:
                 self._check_version()
 
     def check_files(self) -> bool:
@@ -166,7 +170,7 @@ class GroupCommit:
 
     def version(self) -> int:
         """Return a number that changes whenever another connection has written."""
-        with self.corruption.watch():
+        with self.corruption:
             (version,) = self.connection.execute("PRAGMA data_version").fetchone()
         return int(version)
 
@@ -176,7 +180,7 @@ class GroupCommit:
         self.corruption.check()
         connection = await connect(self.path)
         try:
-            with self.corruption.watch():
+            with self.corruption:
                 connection.execute("BEGIN")
                 connection.execute("SELECT next FROM numbers").fetchone()  # a snapshot begins with its first read
                 yield connection
@@ -232,7 +236,7 @@ class GroupCommit:
         """Replace the whole database, in memory, by that of another connection. No group may be open on either."""
         assert self.path is None
         assert self._group is None
-        with self.corruption.watch():
+        with self.corruption:
             connection.backup(self.connection)
         self.forget_read()
 

@@ -130,7 +130,7 @@ class Broadcasts:
 
     def _heard(self, client_id: str, channel_id: str) -> Iterator[str]:
         """Yield the events that sockets listen to in a channel, or, without one, in all channels."""
-        for topic in self._publisher.topics_in("event", channel_id):
+        for topic in self._publisher.hub.topics("event", channel_id):
             if topic.owner == client_id:
                 yield topic.name
 
@@ -152,7 +152,7 @@ class Broadcasts:
             message = ""
             for spelled in users:
                 to = of._replace(user="\n".join(spelled))
-                if not self._publisher.has_subscribers(to):
+                if not self._publisher.hub.has_subscribers(to):
                     self._hints.event(name, partial(self._heard, caller.client_id, channel_id), "nothing listens to")
                     self._publisher.record_undelivered(to, name, update)
                 await self._publisher.publish(to, name, update)

@@ -109,7 +109,7 @@ class PollUpdates:
 
     def reloaded(self) -> None:
         """Handle a load of other data: send the results of subscribed polls, and reschedule their updates."""
-        for poll in self._publisher.topics("poll"):
+        for poll in self._publisher.hub.all_topics("poll"):
             self._request_updates(poll)
             self._scheduling.trigger(poll)
 
@@ -131,7 +131,7 @@ class PollUpdates:
         self._pages.deliver(poll, f"vote_update:{poll.name}", json_codec.encode(update))
 
     def _request_update(self, poll: Key) -> None:
-        if self._publisher.has_subscribers(poll):
+        if self._publisher.hub.has_subscribers(poll):
             self._updating.trigger(poll)
 
     async def _send_update(self, poll: Key) -> None:
