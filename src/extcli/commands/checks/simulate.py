@@ -37,21 +37,12 @@ Mix = Annotated[
 ChangeMind = Annotated[
     str, typer.Option("--change-mind", metavar="SHARE", help="Viewers who first choose something else, such as 5%.")
 ]
-Rate = Annotated[
-    str | None,
-    typer.Option("--rate", metavar="RATE", help="Steady rate [500/s; in production 100/s]."),
-]
-Burst = Annotated[
-    str | None,
-    typer.Option("--burst", metavar="TIME", help="Send all within this time, most of it at its start."),
-]
 Churn = Annotated[
     str | None,
     typer.Option("--churn", metavar="SHARE/min", help="Connections that are closed and opened again: 10%/min."),
 ]
 Connections = Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="The most connections at once.")]
 Seed = Annotated[int, typer.Option(metavar="N", min=0, max=2**31, help="Another seed is another crowd.")]
-Add = Annotated[bool, typer.Option("--add", help="Allow content that is there already, and compare the difference.")]
 Expect = Annotated[
     list[str] | None,
     typer.Option(
@@ -67,11 +58,19 @@ Report = Annotated[
 
 def sending(
     session: Session,
-    rate: Rate = None,
-    burst: Burst = None,
+    rate: Annotated[
+        str | None,
+        typer.Option("--rate", metavar="RATE", help="Steady rate [500/s; in production 100/s]."),
+    ] = None,
+    burst: Annotated[
+        str | None,
+        typer.Option("--burst", metavar="TIME", help="Send all within this time, most of it at its start."),
+    ] = None,
     churn: Churn = None,
     connections: Connections = 100,
-    add: Add = False,
+    add: Annotated[
+        bool, typer.Option("--add", help="Allow content that is there already, and compare the difference.")
+    ] = False,
     expect: Expect = None,
     report: Report = None,
 ) -> Options:

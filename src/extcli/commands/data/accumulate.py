@@ -12,10 +12,10 @@ import typer
 from extcli.api.call import encoded
 from extcli.cli.json_input import read_bytes, read_pairs
 from extcli.cli.shared_options import Skip, command, noun
-from extcli.commands.data.listing import BUFFERS, show_all
+from extcli.commands.data.listing import BUFFERS, add_list
 from extcli.errors import UsageError
 from extcli.output import times, views
-from extcli.session import BACKEND, BROADCASTER, VIEWER, Session
+from extcli.session import BROADCASTER, VIEWER, Session
 
 app = noun("Buffers: users add small JSON documents, a backend reads them.")
 
@@ -121,13 +121,4 @@ def get(
         session.output.show_stream(answer, "data.item", views.BUFFER)
 
 
-@command(app, "list", prints=BUFFERS)
-def list_buffers(session: Session) -> None:
-    """List the buffers of all channels. Acts as backend; --channel selects a channel.
-
-    --as broadcaster lists those of the broadcaster's channel. Plain output is
-    $columns, with the time in Unix ms.
-
-    Example: extcli accumulate list --channel 1001
-    """
-    show_all(session, session.service(BACKEND).list_buffers, "buffers", BUFFERS)
+add_list(app, "accumulate", "buffers", BUFFERS)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from string import Template
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from extcli.cli import confirm
+from extcli.cli.shared_options import command
 from extcli.errors import CliError, ErrorAnswer, TooLarge, UnexpectedAnswer, UsageError, shortened
 from extcli.output import views
 from extcli.output.columns import Column, grouped, instant, listing, shown
@@ -72,6 +74,23 @@ def show_all(session: Session, read: Callable[[str], Answer], member: str, view:
             break
     if as_one and not is_whole:
         session.output.show_value({**document, member: found}, view, of=answer)
+
+
+def add_list(app: typer.Typer, noun: str, member: str, view: View) -> None:
+    """Add the verb `list` to a noun. `member` is what the service calls the list, such as `polls`."""
+
+    def list_all(session: Session) -> None:
+        """List the $member of all channels. Acts as backend; --channel selects a channel.
+
+        --as broadcaster lists those of the broadcaster's channel. Plain output is
+        $columns, with the time in Unix ms.
+
+        Example: extcli $noun list --channel 1001
+        """
+        show_all(session, getattr(session.service(BACKEND), f"list_{member}"), member, view)
+
+    list_all.__doc__ = Template(list_all.__doc__ or "").safe_substitute(noun=noun, member=member)
+    command(app, "list", prints=view)(list_all)
 
 
 def check_progress(cursor: str, seen: set[str], answer: Answer) -> None:

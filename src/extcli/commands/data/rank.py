@@ -9,12 +9,12 @@ import typer
 
 from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import Columns, Concurrency, Skip, command, noun
-from extcli.commands.data.listing import RANKINGS, AllChannels, delete, show_all
+from extcli.commands.data.listing import RANKINGS, AllChannels, add_list, delete
 from extcli.commands.watching import Watch, repeat
 from extcli.errors import UsageError
 from extcli.output import views
 from extcli.reading.shapes import document_of
-from extcli.session import BACKEND, BROADCASTER, VIEWER, Session
+from extcli.session import BROADCASTER, VIEWER, Session
 
 app = noun("Rankings: one answer per user, counted by text.")
 
@@ -96,13 +96,4 @@ def rm(session: Session, ranking: Ranking = "default", all_channels: AllChannels
     )
 
 
-@command(app, "list", prints=RANKINGS)
-def list_rankings(session: Session) -> None:
-    """List the rankings of all channels. Acts as backend; --channel selects a channel.
-
-    --as broadcaster lists those of the broadcaster's channel. Plain output is
-    $columns, with the time in Unix ms.
-
-    Example: extcli rank list --channel 1001
-    """
-    show_all(session, session.service(BACKEND).list_rankings, "rankings", RANKINGS)
+add_list(app, "rank", "rankings", RANKINGS)

@@ -94,20 +94,15 @@ TEAM = View(
 
 Question = Annotated[str, typer.Argument(metavar="QUESTION", help="The question's id.")]
 OptionId = Annotated[str, typer.Argument(metavar="OPTION", help="The option's id.")]
-Name = Annotated[str | None, typer.Option(metavar="TEXT", help="The text to show.")]
-ShortName = Annotated[str | None, typer.Option(metavar="TEXT", help="A shorter text.")]
-Description = Annotated[str | None, typer.Option(metavar="TEXT", help="More text.")]
-Image = Annotated[str | None, typer.Option(metavar="URL", help="The address of an image.")]
-Order = Annotated[float | None, typer.Option(metavar="N", help="The place in lists; smaller comes first.")]
 
 
 def _texts(
     session: Session,
-    name: Name = None,
-    short_name: ShortName = None,
-    description: Description = None,
-    image: Image = None,
-    order: Order = None,
+    name: Annotated[str | None, typer.Option(metavar="TEXT", help="The text to show.")] = None,
+    short_name: Annotated[str | None, typer.Option(metavar="TEXT", help="A shorter text.")] = None,
+    description: Annotated[str | None, typer.Option(metavar="TEXT", help="More text.")] = None,
+    image: Annotated[str | None, typer.Option(metavar="URL", help="The address of an image.")] = None,
+    order: Annotated[float | None, typer.Option(metavar="N", help="The place in lists; smaller comes first.")] = None,
 ) -> dict[str, Any]:
     """Return the texts of a question or option, with `None` for those that are not given."""
     return {"name": name, "short_name": short_name, "description": description, "image": image, "order": order}

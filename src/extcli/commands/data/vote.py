@@ -13,7 +13,7 @@ import typer
 from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import Columns, Concurrency, Skip, command, noun
 from extcli.commands.data import vote_definition
-from extcli.commands.data.listing import POLLS, AllChannels, delete, show_all
+from extcli.commands.data.listing import POLLS, AllChannels, add_list, delete
 from extcli.commands.watching import Watch, repeat
 from extcli.errors import CliError, Refused, UsageError, shortened
 from extcli.output import poll_views, times, views
@@ -207,16 +207,7 @@ def rm(session: Session, poll: Poll = "default", all_channels: AllChannels = Fal
     )
 
 
-@command(app, "list", prints=POLLS)
-def list_polls(session: Session) -> None:
-    """List the polls of all channels. Acts as backend; --channel selects a channel.
-
-    --as broadcaster lists those of the broadcaster's channel. Plain output is
-    $columns, with the time in Unix ms.
-
-    Example: extcli vote list --channel 1001
-    """
-    show_all(session, session.service(BACKEND).list_polls, "polls", POLLS)
+add_list(app, "vote", "polls", POLLS)
 
 
 @command(app)

@@ -18,45 +18,8 @@ from extcli.session import Session
 
 app = noun("Faults: failures of the emulator on purpose, to test how a client copes.")
 
-Match = Annotated[
-    str | None,
-    typer.Option(
-        "--match", metavar="TEXT", help="'POST /v1/e/vote', '* /v1/e/*', 'SOCKET set state', 'BROADCAST *', …"
-    ),
-]
-Event = Annotated[
-    str | None, typer.Option("--event", metavar="NAME", help="Only this event. Without --match: its broadcasts.")
-]
-Role = Annotated[str | None, typer.Option("--role", metavar="ROLE", help="Only callers with this role.")]
-User = Annotated[str | None, typer.Option("--user", metavar="ID", help="Only this user.")]
-Id = Annotated[
-    str | None, typer.Option("--id", metavar="NAME", help="The fault's id; replaces the one that has it [f1, f2, …].")
-]
-Status = Annotated[int | None, typer.Option("--status", metavar="CODE", help="Answer with this status, such as 503.")]
-RetryAfter = Annotated[
-    int | None, typer.Option("--retry-after", metavar="SECONDS", help="With --status: the header Retry-After.")
-]
-Delay = Annotated[
-    str | None, typer.Option("--delay", metavar="TIME[..TIME]", help="Answer later: 200ms, or 200ms..2s at random.")
-]
-Drop = Annotated[bool, typer.Option("--drop", help="Close the connection without an answer.")]
 Reset = Annotated[bool, typer.Option("--reset", help="Reset the connection (RST).")]
-Truncate = Annotated[
-    int | None, typer.Option("--truncate", metavar="BYTES", help="Cut the answer's body after this many bytes.")
-]
-Stall = Annotated[bool, typer.Option("--stall", help="Never answer; the connection stays open.")]
 Close = Annotated[int | None, typer.Option("--close", metavar="CODE", help="Close the socket, such as with 1012.")]
-Lose = Annotated[bool, typer.Option("--lose", help="Do not deliver the broadcast.")]
-Double = Annotated[bool, typer.Option("--double", help="Deliver the broadcast twice.")]
-Reorder = Annotated[bool, typer.Option("--reorder", help="Deliver the broadcast after the next one.")]
-Times = Annotated[int | None, typer.Option("--times", metavar="N", help="End after N hits.")]
-Share = Annotated[
-    str | None, typer.Option("--share", metavar="SHARE", help="Hit only this share, at random: 10% or 0.1.")
-]
-Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Another choice of --share and --delay [0].")]
-For = Annotated[
-    str | None, typer.Option("--for", metavar="TIME", help="Only for this long, by the emulator's clock: 10s.")
-]
 
 
 _CONDITIONS = ("role", "channel", "user", "client_id", "event")
@@ -122,26 +85,50 @@ REMOVED = View(
 @command(app)
 def add(
     session: Session,
-    match: Match = None,
-    event: Event = None,
-    role: Role = None,
-    user: User = None,
-    id: Id = None,
-    status: Status = None,
-    retry_after: RetryAfter = None,
-    delay: Delay = None,
-    drop: Drop = False,
+    match: Annotated[
+        str | None,
+        typer.Option(
+            "--match", metavar="TEXT", help="'POST /v1/e/vote', '* /v1/e/*', 'SOCKET set state', 'BROADCAST *', …"
+        ),
+    ] = None,
+    event: Annotated[
+        str | None, typer.Option("--event", metavar="NAME", help="Only this event. Without --match: its broadcasts.")
+    ] = None,
+    role: Annotated[str | None, typer.Option("--role", metavar="ROLE", help="Only callers with this role.")] = None,
+    user: Annotated[str | None, typer.Option("--user", metavar="ID", help="Only this user.")] = None,
+    id: Annotated[
+        str | None,
+        typer.Option("--id", metavar="NAME", help="The fault's id; replaces the one that has it [f1, f2, …]."),
+    ] = None,
+    status: Annotated[
+        int | None, typer.Option("--status", metavar="CODE", help="Answer with this status, such as 503.")
+    ] = None,
+    retry_after: Annotated[
+        int | None, typer.Option("--retry-after", metavar="SECONDS", help="With --status: the header Retry-After.")
+    ] = None,
+    delay: Annotated[
+        str | None, typer.Option("--delay", metavar="TIME[..TIME]", help="Answer later: 200ms, or 200ms..2s at random.")
+    ] = None,
+    drop: Annotated[bool, typer.Option("--drop", help="Close the connection without an answer.")] = False,
     reset: Reset = False,
-    truncate: Truncate = None,
-    stall: Stall = False,
+    truncate: Annotated[
+        int | None, typer.Option("--truncate", metavar="BYTES", help="Cut the answer's body after this many bytes.")
+    ] = None,
+    stall: Annotated[bool, typer.Option("--stall", help="Never answer; the connection stays open.")] = False,
     close: Close = None,
-    lose: Lose = False,
-    double: Double = False,
-    reorder: Reorder = False,
-    times: Times = None,
-    share: Share = None,
-    seed: Seed = None,
-    lasts: For = None,
+    lose: Annotated[bool, typer.Option("--lose", help="Do not deliver the broadcast.")] = False,
+    double: Annotated[bool, typer.Option("--double", help="Deliver the broadcast twice.")] = False,
+    reorder: Annotated[bool, typer.Option("--reorder", help="Deliver the broadcast after the next one.")] = False,
+    times: Annotated[int | None, typer.Option("--times", metavar="N", help="End after N hits.")] = None,
+    share: Annotated[
+        str | None, typer.Option("--share", metavar="SHARE", help="Hit only this share, at random: 10% or 0.1.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="N", help="Another choice of --share and --delay [0].")
+    ] = None,
+    lasts: Annotated[
+        str | None, typer.Option("--for", metavar="TIME", help="Only for this long, by the emulator's clock: 10s.")
+    ] = None,
 ) -> None:
     """Add a fault. Plain output is its id.
 
