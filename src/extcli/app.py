@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from extcli import __version__
-from extcli.cli.fast_import import garbage_collection_paused
+from extcli.cli.fast_start import garbage_collection_paused
 from extcli.cli.shared_options import Command, Group, remembers_shared_options
 
 ROOMS = {
@@ -90,6 +90,17 @@ ROOMS = {
 NOUNS = {noun: summary for _, nouns in ROOMS.values() for noun, summary in nouns.items()}
 
 
+_FILES = {
+    "demo": "open",
+    "rig": "open",
+    "stop": "status",
+    "state": "stores",
+    "store-config": "stores",
+    "json-store": "stores",
+}
+"""The file of each noun that shares one with others."""
+
+
 class Nouns(Group):
     """Lists the nouns without importing them, and imports the one that is called."""
 
@@ -112,15 +123,15 @@ class Nouns(Group):
 def module_of(noun: str) -> str:
     """Return the name of the module of a noun."""
     (room,) = (room for room, (_, nouns) in ROOMS.items() if noun in nouns)
-    return f"extcli.commands.{room}.{noun.replace('-', '_')}"
+    return f"extcli.commands.{room}.{_FILES.get(noun, noun)}"
 
 
 def load_noun(name: str) -> Any:
-    """Import the module of a noun and return its command: its `app`, or its only function."""
+    """Import the module of a noun and return its command: its app, or its function."""
     attribute = name.replace("-", "_")
     with garbage_collection_paused():
         module = import_module(module_of(name))
-    app = getattr(module, "app", None)
+    app = getattr(module, f"{attribute}_app", None) or getattr(module, "app", None)
     if app is None:
         app = typer.Typer(rich_markup_mode=None, add_completion=False)
         app.command(name, cls=Command)(getattr(module, attribute))

@@ -14,8 +14,8 @@ import pytest
 
 from emulator.config.environment import PRODUCTION
 from emulator.config.settings import Settings
-from extcli.completion import names
 from extcli.completion.shells import LINE, VARIABLE, candidates, complete
+from extcli.config.light import profiles_file
 from support import completion_table
 from support.cli_reference import commands
 from support.process import STOP_TIMEOUT
@@ -180,7 +180,7 @@ def test_the_profiles_file_is_the_one_of_commands(monkeypatch, tmp_path):
         monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
-        assert str(own("extcli", appauthor=False) / "config.toml") == names.profiles_file(variables)
+        assert str(own("extcli", appauthor=False) / "config.toml") == profiles_file(variables)
 
 
 def test_files_complete_in_the_shell(environment):

@@ -14,11 +14,9 @@ import pytest
 
 from extcli.api.http import Http
 from extcli.errors import ErrorAnswer
-from extcli.testing.actor import Actor
-from extcli.testing.calls import TIMEOUT, Blocking
+from extcli.testing.actor import TIMEOUT, Actor, Blocking
 from extcli.testing.controls import Clock, Events, Faults, Game
-from extcli.testing.namespace import Namespace
-from extcli.testing.wait import Wait
+from extcli.testing.namespace import Namespace, Wait
 from support.fixture_operations import MASKS, ROWS, RUNNER, SEED, VALUES, Row
 from support.program import PROGRAM, SECRET_BASE64
 from support.service import LiveServer

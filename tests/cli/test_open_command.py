@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from emulator.dashboard.pages import ORDER, screens
-from extcli.commands.emulator.open import SCREENS
-from extcli.running.browser import dashboard_of, has_screen
+from extcli.commands.emulator.open import SCREENS, dashboard_of, has_screen
 from support.pages import fetched
 from support.process import server_process
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from extcli import bounded_json
+from extcli import bounded_json, clock
+from extcli.api import bodies
 from extcli.api.call import Call
 from extcli.api.failures import NotConnected
+from extcli.api.http import Answer, bound, client_options, explained, headers, httpx, probe_id
 from extcli.api.retry import RATE_LIMITED, UNAVAILABLE, Deadline, pause, retry_after
 from extcli.api.signed_calls import error_of, is_expired
-from extcli.bulk.connection import Connection, Job
 from extcli.bulk.input_lines import Batches, Line, ReaderThread
 from extcli.bulk.operations import Operation, votes_add_up
 from extcli.bulk.report import Report
@@ -20,13 +21,76 @@ from extcli.config import settings
 from extcli.errors import CliError, ErrorAnswer, UnexpectedAnswer, UsageError, Withheld, reason_of
 
 if TYPE_CHECKING:
-    from extcli.api.http import Answer
-    from extcli.bulk.connection import Connection, Job
-if TYPE_CHECKING:
     from extcli.api.dry_run import DryRun
     from extcli.api.http import Answer
     from extcli.api.token_sources import Credentials
     from extcli.session import Session
+
+
+@dataclass(slots=True)
+class Job:
+    """A line ready to send."""
+
+    line: Line
+    call: Call
+    authorization: str
+
+
+class Connection:
+    """One connection, for one request at a time. Connects on first use, and reconnects after the service closes it.
+
+    Each has its own httpx client. In a shared client every request searches all connections at each step, which costs
+    more than the request itself.
+    """
+
+    def __init__(self, url: str, timeout: float, *, trace: Callable[[str], None] | None = None) -> None:
+        self._url = url
+        self._trace = trace
+        self._client = httpx.AsyncClient(limits=httpx.Limits(max_connections=1), **client_options(url, timeout))
+
+    async def send(self, job: Job) -> Answer:
+        """Send the request and return the answer, whatever its status. Raises `Unreachable`."""
+        call = job.call
+        fields = headers(call.body, job.authorization)
+        if call.is_probe:
+            fields["x-request-id"] = probe_id()
+        with explained(self._url):
+            request = self._client.build_request(
+                call.method,
+                self._url + call.path,
+                params=call.query,
+                content=call.body,
+                headers=fields,
+            )
+            if self._trace is None:
+                return await self._sent(request)
+            return await self._send_traced(request, job, self._trace)
+
+    async def _send_traced(self, request: httpx.Request, job: Job, trace: Callable[[str], None]) -> Answer:
+        """Send and trace. Connections write traces concurrently, so each names its line."""
+        number = job.line.number
+        trace(f"> line {number}: {request.method} {request.url}")
+        trace(f"> line {number}: authorization: {job.authorization.split(' ')[0]} ***")
+        trace(f"> line {number}: {len(request.content)} bytes")
+        started = clock.elapsed()
+        answer = await self._sent(request)
+        milliseconds = (clock.elapsed() - started) * 1000
+        trace(f"< line {number}: {answer.status_code} {answer.reason_phrase}, {milliseconds:.1f} ms")
+        return answer
+
+    async def _sent(self, request: httpx.Request) -> Answer:
+        answer = await self._client.send(request, stream=True)
+        try:
+            bound(answer, self._url, limit=bodies.PROBE)
+            await answer.aread()
+        finally:
+            await answer.aclose()
+        return answer
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._client.aclose()
+
 
 _SLOWING_DOWN = "the service limits the rate; slowing down"
 _RETRYING = "the service is unavailable; retrying"

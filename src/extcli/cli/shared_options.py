@@ -13,14 +13,42 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from extcli.cli.fast_parser import choices_of, parse_fast
+from extcli import clock
+from extcli.cli.fast_start import choices_of, parse_fast
 from extcli.cli.option_groups import F, declare, parameters_of
 from extcli.config.flags import Flags
 from extcli.errors import CliError, UsageError, Withheld
-from extcli.output.format import silence
+from extcli.output.format import Format, silence
+from extcli.session import Session
 
 if TYPE_CHECKING:
     from extcli.output.printer import View
+
+Watch = Annotated[
+    bool,
+    typer.Option("--watch", help="Show each change until interrupted or, if given, --timeout; as JSON in a pipe."),
+]
+_SECONDS = 0.5
+"""Between two reads. A service may refuse a caller who reads more often."""
+
+
+def repeat(session: Session, show: Callable[[], None], *, watch: bool) -> None:
+    """Show a result once, or again after each change."""
+    if not watch:
+        show()
+        return
+    if session.output.format is Format.ENV:
+        raise UsageError("-o env cannot be watched", fix="leave out --watch")
+    from extcli.output.progress import watching
+
+    seconds = session.resolver.timeout() if session.resolver.flags.timeout else float("inf")
+    deadline = clock.elapsed() + seconds
+    with watching(session.output):
+        show()
+        while clock.elapsed() < deadline:
+            clock.sleep(_SECONDS)
+            show()
+
 
 _SHARED = "shared"
 SERVE_PANEL = "serve"

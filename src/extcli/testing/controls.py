@@ -13,7 +13,7 @@ from extcli.api.websocket import WebSocketClient
 from extcli.errors import Refused, UsageError
 from extcli.faults import members, problems
 from extcli.output import times
-from extcli.testing.calls import ModeT, Part, document, operation
+from extcli.testing.actor import ModeT, Part, document, operation
 
 
 class Clock(Part[ModeT]):

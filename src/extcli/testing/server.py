@@ -22,7 +22,7 @@ from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID
 from extcli.errors import CliError, UsageError
 from extcli.reading.shapes import document_of
 from extcli.testing import namespace
-from extcli.testing.calls import TIMEOUT, Awaited, Blocking, control, noted
+from extcli.testing.actor import TIMEOUT, Awaited, Blocking, control, noted
 
 _STOP_SECONDS = 10.0
 

@@ -11,8 +11,7 @@ from extcli import clock
 from extcli.cli import confirm
 from extcli.cli.confirm import Yes
 from extcli.cli.json_input import read_json
-from extcli.cli.shared_options import command, noun
-from extcli.commands.watching import Watch, repeat
+from extcli.cli.shared_options import Watch, command, noun, repeat
 from extcli.errors import ExpectationFailed, UsageError
 from extcli.output import times, views
 from extcli.output.columns import Column, listing, shown

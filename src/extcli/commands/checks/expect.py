@@ -1,11 +1,86 @@
-"""`extcli expect`: checks a condition now."""
+"""`extcli expect`: checks a condition now, or what production would have done."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+
 from extcli.cli.shared_options import command, noun
 from extcli.commands.checks.conditions import Condition, add_conditions
-from extcli.commands.checks.parity import VERDICTS, parity
+from extcli.errors import ExpectationFailed, Refused, UsageError
+from extcli.output.columns import Column, listing
+from extcli.output.sanitize import visible
+from extcli.parity import SHAPE, Selection, lines_of
+from extcli.reading.shapes import document_of
 from extcli.session import Session
+
+VERDICTS = replace(
+    listing(
+        "rules",
+        Column("rule", plain=str),
+        Column("verdict", plain=str),
+        Column("count", plain=str),
+        Column("first request", lambda each: each["examples"][0]["request_id"]),
+        Column("latest request", lambda each: each["examples"][-1]["request_id"]),
+    ),
+    table=lambda document: "",  # the error says it
+)
+
+
+def parity(
+    session: Session,
+    rules: Annotated[
+        str,
+        typer.Argument(
+            metavar="RULE,…",
+            help="Only these rules, or all but !RULE; `rate` means both rates. Default: all but unknown.",
+        ),
+    ] = "",
+    whole: Annotated[bool, typer.Option("--service", help="Of all namespaces, since the service started.")] = False,
+) -> None:
+    """Expect that production would have answered alike.
+
+    Exits 7 and lists what production would have done differently since the namespace was
+    last reset. `unknown` must be named: without --extensions, the service cannot say
+    whether production accepts a token.
+
+    Plain output is $columns.
+
+    \b
+    Examples:
+      extcli expect parity
+      extcli expect parity stage,rate,unknown
+      extcli expect parity '!lifetime'
+    """
+    selection = Selection(rules)
+    try:
+        answer = session.control().read_parity("service" if whole else "namespace")
+    except Refused as refused:
+        if refused.status == 404:
+            raise UsageError(
+                f"{session.resolver.url()} gives no verdicts", why="only an emulator in sandbox does"
+            ) from None
+        raise
+    found = selection.failures(document_of(answer, SHAPE))
+    session.output.show_value({"rules": found}, VERDICTS)
+    if found:
+        raise ProductionDiffers(found)
+
+
+class ProductionDiffers(ExpectationFailed):
+    """Production would have answered some requests differently."""
+
+    def __init__(self, found: list[Mapping[str, Any]]) -> None:
+        super().__init__("production would have acted differently")
+        self._found = found
+
+    def lines(self) -> list[str]:
+        """Return each rule with what it means and its requests."""
+        return [*super().lines(), *map(visible, lines_of(self._found))]
+
 
 app = noun("Check a condition now: exits 7 if it is not met. `extcli wait` also waits for it.")
 

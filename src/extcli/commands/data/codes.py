@@ -155,19 +155,19 @@ def mark_from_poll(
       extcli codes mark-from-poll quiz --correct 2 --prize 0
       extcli codes mark-from-poll quiz --correct 2 --prize 0 --prize 1 --limit 1=3
     """
-    from extcli.codes import grants
+    from extcli.codes import upload
 
-    granted = grants.grant(prizes, limits or [])
+    granted = upload.grant(prizes, limits or [])
     instant = times.instant(cutoff, session.now, ago=True) if cutoff is not None else session.now()
-    body = {**granted, "correct": correct, "cutoff_timestamp": grants.cutoff_of(instant)}
+    body = {**granted, "correct": correct, "cutoff_timestamp": upload.cutoff_of(instant)}
     service = session.service(BACKEND)
     answer = service.mark_from_poll(poll, body)
     session.output.show(answer, views.NOTHING)
-    marked = grants.marked_in(answer)
-    if not marked and not grants.has_votes(service, poll):
+    marked = upload.marked_in(answer)
+    if not marked and not upload.has_votes(service, poll):
         session.output.report(f"poll {visible(poll)} has no votes; no user was marked")
         return
-    voted, voters = f"voted {correct} in poll {visible(poll)} by {times.shown(instant)}", grants.users_in(answer)
+    voted, voters = f"voted {correct} in poll {visible(poll)} by {times.shown(instant)}", upload.users_in(answer)
     if marked is None:
         session.output.report(f"marked all users who {voted}")
     elif voters is None:
@@ -200,19 +200,19 @@ def mark_from_list(
       extcli codes mark-from-list U1 U2 --prize 0
       extcli codes mark-from-list --from winners.csv --column user --prize 0
     """
-    from extcli.codes import grants
+    from extcli.codes import upload
 
-    granted = grants.grant(prizes, limits or [])
+    granted = upload.grant(prizes, limits or [])
     if bool(users) == (source is not None):
         raise UsageError("no users, or two lists of users", fix="give either user ids or --from FILE")
     service = session.service(BACKEND)
     if source is None:
-        sent, answer = len(users or []), service.mark_from_list(grants.body_of(users or [], granted))
+        sent, answer = len(users or []), service.mark_from_list(upload.body_of(users or [], granted))
     else:
         with closing(Entries(source, form=form, column=column, take_numbers=True)) as listed:
-            sent, answer = grants.mark_all(session, service, listed, granted)
+            sent, answer = upload.mark_all(session, service, listed, granted)
     session.output.show(answer, views.NOTHING)
-    marked = grants.marked_in(answer)
+    marked = upload.marked_in(answer)
     session.output.report(
         f"sent {counted(sent, 'user')}; the service does not say how many it marked"
         if marked is None

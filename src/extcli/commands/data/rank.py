@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from extcli.cli.confirm import Yes
-from extcli.cli.shared_options import Columns, Concurrency, Skip, command, noun
+from extcli.cli.shared_options import Columns, Concurrency, Skip, Watch, command, noun, repeat
 from extcli.commands.data.listing import RANKINGS, AllChannels, add_list, delete
-from extcli.commands.watching import Watch, repeat
 from extcli.errors import UsageError
 from extcli.output import views
 from extcli.reading.shapes import document_of

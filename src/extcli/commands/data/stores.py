@@ -1,4 +1,4 @@
-"""The commands that `extcli state` and `extcli store-config` share."""
+"""`extcli state`, `store-config` and `json-store`: the stores of an extension."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from extcli.cli.json_input import read_document
 from extcli.cli.shared_options import command, noun
 from extcli.errors import UsageError
 from extcli.output import views
+from extcli.output.sanitize import visible
 from extcli.session import ADMIN, BACKEND, BROADCASTER, VIEWER, Session
 
 
@@ -190,3 +191,38 @@ def scope_argument(scopes: Collection[str]) -> Any:
     return typer.Argument(
         metavar="SCOPE", help=f"One of {names}.", callback=checked, autocompletion=lambda: list(scopes)
     )
+
+
+state_app = store_app(STATE)
+store_config_app = store_app(CONFIG)
+json_store_app = noun(
+    "JSON stores: objects of up to 2 KiB by id, kept for 14 days. Ids that start with global are extension-wide."
+)
+
+Store = Annotated[str, typer.Argument(metavar="ID", help="The store's id; `global…` is one store for all channels.")]
+
+
+@command(json_store_app, "get", prints=views.STORE)
+def get_object(session: Session, store: Store) -> None:
+    """Read an object. Acts as viewer:U1. Plain output is $columns.
+
+    Exits 4 if nothing is stored under the id.
+
+    Example: extcli json-store get highscore
+    """
+    session.output.show(session.service(VIEWER).read_json_store(store), views.STORE)
+
+
+@command(json_store_app, "set", loses="the JSON store {store} is replaced")
+def replace_object(session: Session, store: Store, document: Document = None) -> None:
+    """Store an object. Acts as broadcaster, or as backend for ids that start with global.
+
+    \b
+    Examples:
+      extcli json-store set highscore '{"name": "Ann", "score": 4}'
+      extcli json-store set global-motd text=hello
+    """
+    content = read_document(document or [], "the object")
+    service = session.service(BACKEND if store.startswith("global") else BROADCASTER)
+    session.output.show(service.replace_json_store(store, content), views.NOTHING)
+    session.output.note(f"stored {visible(store)}")

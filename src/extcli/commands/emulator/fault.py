@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from extcli.cli.shared_options import command, noun
-from extcli.commands.watching import Watch, repeat
+from extcli.cli.shared_options import Watch, command, noun, repeat
 from extcli.errors import UsageError
 from extcli.output import times
 from extcli.output.columns import Column, listing, shown

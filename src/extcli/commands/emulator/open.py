@@ -1,7 +1,10 @@
-"""`extcli open`: the dashboard in the browser."""
+"""`extcli open`, `demo` and `rig`: pages of the service in the browser of the user."""
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Annotated
 from urllib.parse import urlencode
@@ -10,10 +13,35 @@ import typer
 
 from extcli.cli.shared_options import shared
 from extcli.config.settings import DEFAULT_CHANNEL
+from extcli.config.urls import reachable
 from extcli.errors import UsageError
 from extcli.output import views
-from extcli.running.browser import dashboard_of, open_page
 from extcli.session import Session
+
+
+def open_page(url: str) -> bool:
+    """Open a page in a new tab of the default browser, or of `BROWSER`; return whether there is one."""
+    if not has_screen(os.environ, sys.platform):
+        return False
+    import webbrowser
+
+    try:
+        return webbrowser.open_new_tab(url)
+    except webbrowser.Error:
+        return False
+
+
+def has_screen(environ: Mapping[str, str], platform: str) -> bool:
+    """Whether a browser can show a page. On Linux without a display, a browser would take over the terminal."""
+    return platform in ("darwin", "win32") or any(
+        environ.get(name) for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
+    )
+
+
+def dashboard_of(url: str, screen: str = "overview") -> str:
+    """Return the address of a screen of the dashboard of a service."""
+    return f"{reachable(url)}/_emulator/{'' if screen == 'overview' else screen if screen == 'rig' else f'ui/{screen}'}"
+
 
 SCREENS = (
     "overview", "polls", "rankings", "buffers", "stores", "codes", "pins", "requests", "broadcasts", "sockets",
@@ -64,3 +92,58 @@ def opened(session: Session, address: str) -> None:
     session.output.show_value({"url": address}, views.SOLE_VALUE)
     if not open_page(address):
         session.output.note("no browser was found; open the address yourself")
+
+
+@shared
+def demo(session: Session) -> None:
+    """Play a demo stream in the browser, and print its address.
+
+    The page sends a seeded crowd into the namespace demo: it votes, ranks words, redeems
+    codes and hears broadcasts, for three minutes at most. Without a display, only the
+    address is printed, and the page plays when you open it.
+
+    \b
+    Examples:
+      extcli demo
+    """
+    service = session.resolver.url().partition("/_ns/")[0]
+    opened(session, dashboard_of(f"{service}/_ns/demo") + "?play=1")
+
+
+@shared
+def rig(
+    session: Session,
+    page: Annotated[str, typer.Argument(metavar="PAGE", help="The URL of the viewers' page.")],
+    viewers: Annotated[int, typer.Option(metavar="N", min=1, max=6, help="The number of viewers.")] = 2,
+    config: Annotated[str, typer.Option(metavar="PAGE", help="The config page: a path or a URL.")] = "",
+    live: Annotated[str, typer.Option(metavar="PAGE", help="The broadcaster's live page: a path or a URL.")] = "",
+    is_opened: Annotated[bool, typer.Option("--open", help="Also open it in the browser.")] = False,
+) -> None:
+    """Print the address of a page with an extension's pages side by side.
+
+    Each viewer is another user, and the config and live pages are the broadcaster's. Serve
+    the pages with any web server; they load /_emulator/platform-helper.js. Sends nothing.
+
+    \b
+    Examples:
+      extcli rig http://127.0.0.1:8000/panel.html
+      extcli rig http://127.0.0.1:8000/panel.html --live live.html --viewers 3
+    """
+    if not page.startswith(("http://", "https://")):
+        raise UsageError(f"{page[:80]!r} is not the URL of a page", fix="begin it with http:// or https://")
+    query = {
+        "url": page,
+        "config": config,
+        "live": live,
+        "viewers": str(viewers),
+        "channel_id": session.resolver.channel() or DEFAULT_CHANNEL,
+        "client_id": session.resolver.client_id(),
+    }
+    given = {name: value for name, value in query.items() if value}
+    address = f"{session.resolver.url()}/_emulator/rig?{urlencode(given)}"
+    session.output.show_value({"url": address}, views.SOLE_VALUE)
+    if is_opened:
+        from extcli.commands.emulator.open import open_page
+
+        if not open_page(address):
+            session.output.note("no browser was found; open the address yourself")

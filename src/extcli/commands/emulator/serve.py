@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from extcli.cli.fast_import import garbage_collection_paused
+from extcli.cli.fast_start import garbage_collection_paused
 from extcli.cli.option_groups import declare, parameters_of
 from extcli.cli.serve_options import VARIABLES, Options
 from extcli.cli.shared_options import Command
@@ -186,7 +186,7 @@ def _open_dashboard(url: str, *_: str) -> None:
     """Open the dashboard in a thread: some browsers run until the user closes them."""
     import threading
 
-    from extcli.running.browser import dashboard_of, open_page
+    from extcli.commands.emulator.open import dashboard_of, open_page
 
     def opening() -> None:
         if not open_page(dashboard_of(url)):

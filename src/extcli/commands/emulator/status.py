@@ -1,8 +1,10 @@
-"""`extcli status`: lists the services of this machine that run under a name."""
+"""`extcli status` and `stop`: the services of this machine that run under a name."""
 
 from __future__ import annotations
 
 import os
+import signal
+from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from typing import Annotated
@@ -10,13 +12,12 @@ from typing import Annotated
 import typer
 
 from extcli import clock
-from extcli.cli.shared_options import shared
+from extcli.cli.shared_options import Watch, repeat, shared
 from extcli.commands.access.connect import env_lines
-from extcli.commands.watching import Watch, repeat
 from extcli.config.flags import Flags
 from extcli.config.resolver import Resolver
 from extcli.config.urls import reachable
-from extcli.errors import ExpectationFailed
+from extcli.errors import ExpectationFailed, Unreachable
 from extcli.output import times
 from extcli.output.columns import Column, listing, shown
 from extcli.output.format import Format
@@ -77,3 +78,37 @@ def _show(session: Session, name: str | None) -> None:
     if not chosen and session.output.format is Format.PLAIN:
         session.output.report(_NO_SERVICES)
     session.output.show_value({"services": [asdict(each) for each in chosen]}, _SERVICES)
+
+
+_INTERVAL = 0.02
+
+
+@shared
+def stop(
+    session: Session,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="The service's name. Default: the only one.")
+    ] = None,
+) -> None:
+    """Stop a service that runs under a name (`serve --name`), and wait until its port is free.
+
+    Exits 7 if it does not run, 2 if several run and none is named, 3 if it does not stop
+    within --timeout.
+
+    \b
+    Examples:
+      extcli stop
+      extcli stop web --timeout 10s
+    """
+    service = registry.the_one(registry.running(), name)
+    timeout = session.resolver.timeout()
+    deadline = clock.elapsed() + timeout
+    with suppress(ProcessLookupError):  # it has just ended
+        os.kill(service.pid, signal.SIGTERM)
+    while registry.is_running(service):
+        if clock.elapsed() > deadline:
+            raise Unreachable(
+                f"{service.name} (pid {service.pid}) did not stop within {timeout:g} s", fix=f"kill -9 {service.pid}"
+            )
+        clock.sleep(_INTERVAL)
+    session.output.note(f"{service.name} (pid {service.pid}) has stopped")

@@ -1,21 +1,85 @@
-"""`extcli config`: the effective configuration of extcli, and edits of the profiles file."""
+"""`extcli config`: the effective configuration of extcli, and edits of the profiles file. Nothing shows a secret."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from extcli.cli.shared_options import command, noun
 from extcli.config import secret_lookup, settings
-from extcli.config import views as profile_views
 from extcli.config.resolver import Found
 from extcli.config.settings import KEYS, OUTPUT, SETTINGS, Setting
 from extcli.errors import ExpectationFailed, UsageError
+from extcli.output.columns import Column, listing
+from extcli.output.printer import View
+from extcli.output.sanitize import field, visible
 from extcli.output.views import SOLE_VALUE
 from extcli.session import Session
+
+if TYPE_CHECKING:
+    from extcli.config.profiles import Profile
+
+
+def _text(value: object) -> str:
+    return "-" if value is None else visible(value if isinstance(value, str) else str(value).lower())
+
+
+def _without_file(settings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Show the path of the profiles file once, as the value of `config`, because it is long."""
+    file = next(str(each["value"]) for each in settings if each["key"] == "config")
+    return [
+        {**each, **({"origin": _short_origin(each["origin"], file)} if "origin" in each else {})} for each in settings
+    ]
+
+
+def _short_origin(origin: str, file: str) -> str:
+    return "the key profile" if origin == file else origin.replace(f" in {file}", "")
+
+
+def _plain(value: object) -> str:
+    return field("" if value is None else value)
+
+
+_EFFECTIVE = listing(
+    "",
+    Column("key", text=_text),
+    Column("value", text=_text, plain=_plain, folds=True),
+    Column("origin", text=_text, folds=True, optional=True),
+)
+EFFECTIVE = replace(_EFFECTIVE, table=lambda settings: _EFFECTIVE.table(_without_file(settings)))
+"""Settings by key, with their origin if requested."""
+
+SETTING = View(
+    table=lambda setting: "" if setting["value"] is None else _text(setting["value"]),
+    rows=lambda setting: [] if setting["value"] is None else [[field(setting["value"])]],
+)
+"""The value of one setting; empty if it has none."""
+
+
+def facts_of(profile: Profile, chosen: str | None) -> dict[str, Any]:
+    """Return a profile as a record. `chosen` is the name of the current profile."""
+    return {
+        "name": profile.name,
+        "url": profile.texts.get("url"),
+        "production": profile.production,
+        "chosen": profile.name == chosen,
+    }
+
+
+PROFILES = listing(
+    "",
+    Column("", lambda each: "*" if each["chosen"] else "", ""),
+    Column("name", text=_text, folds=True),
+    Column("url", text=_text, plain=_plain, folds=True),
+    Column("production", heading="", text=lambda production: "production" if production else ""),
+    Column("current", "chosen", None),
+    else_shown="no profiles",
+)
+
 
 app = noun("Settings: the effective configuration, where it comes from, and edits of profiles.")
 
@@ -25,7 +89,7 @@ _SCOPES = ("channel", "extension")
 """The stores of `extcli store-config`, whose name is easily confused with this command's."""
 
 
-@command(app, "list", prints=profile_views.SETTINGS)
+@command(app, "list", prints=EFFECTIVE)
 def list_settings(
     session: Session,
     show_origin: Annotated[bool, typer.Option("--show-origin", help="Show where each value comes from.")] = False,
@@ -42,7 +106,7 @@ def list_settings(
     """
     shown = ("key", "value", "origin") if show_origin else ("key", "value")
     found = [{name: each[name] for name in shown} for each in effective_configuration(session)]
-    session.output.show_value(found, profile_views.SETTINGS)
+    session.output.show_value(found, EFFECTIVE)
 
 
 @command(app)
@@ -56,7 +120,7 @@ def get(session: Session, key: Annotated[str, typer.Argument(metavar="KEY", help
     if key not in by_key:
         known = f"one of {', '.join(by_key)}"
         raise UsageError(f"unknown setting {key!r}", why=known if hint else "", fix=hint or known)
-    session.output.show_value(by_key[key], profile_views.SETTING)
+    session.output.show_value(by_key[key], SETTING)
     if by_key[key]["value"] is None:
         raise ExpectationFailed(f"{key} is not set", fix=hint)
     if hint:

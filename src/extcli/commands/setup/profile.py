@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from extcli.cli.shared_options import command, noun
-from extcli.config import views as profile_views
+from extcli.commands.setup import config as profile_views
 from extcli.errors import UsageError
 from extcli.output import views
 from extcli.session import Session
