@@ -19,10 +19,10 @@ from extcli.cli.option_groups import F, declare, parameters_of
 from extcli.config.flags import Flags
 from extcli.errors import CliError, UsageError, Withheld
 from extcli.output.format import Format, silence
-from extcli.session import Session
 
 if TYPE_CHECKING:
     from extcli.output.printer import View
+    from extcli.session import Session
 
 Watch = Annotated[
     bool,
