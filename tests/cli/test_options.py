@@ -297,8 +297,8 @@ def test_the_package_runs_as_a_module():
 
 
 WITHOUT_PRIVATE_PARTS = """
-from extcli.cli import fast_parser
-fast_parser._type_of = lambda parameter: None  # as with a version of Typer that has renamed it
+from extcli.cli import fast_start
+fast_start._type_of = lambda parameter: None  # as with a version of Typer that has renamed it
 from extcli.main import main
 main()
 """

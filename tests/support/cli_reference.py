@@ -41,6 +41,7 @@ Data goes to standard output, everything else to standard error.
 | `plain` | Tab-separated fields in a fixed order; the default in a pipe |
 | `json` | The service's answer, byte for byte; errors are JSON too |
 | `jsonl` | One JSON document per line |
+| `csv` | The fields of `plain`, after a line with the names of the columns of a list |
 """
 SHARED = """\
 ## Shared options

@@ -102,7 +102,7 @@ def shared_flags(
             "-o",
             "--output",
             metavar="FORMAT",
-            help="table, plain (tab-separated), json or jsonl [EXTCLI_OUTPUT; table on a terminal, plain in a pipe].",
+            help="table, plain (tab-separated), json, jsonl or csv [EXTCLI_OUTPUT; table on a terminal, else plain].",
         ),
     ] = None,
     timeout: Annotated[

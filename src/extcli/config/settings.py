@@ -102,7 +102,7 @@ def _format(text: str, origin: str) -> Format:
     if text not in list(Format):
         raise UsageError(
             f"{text!r} ({origin}) is not an output format",
-            fix="use table, plain (tab-separated), json or jsonl; `status` and `connect env` also take env",
+            fix="use table, plain (tab-separated), json, jsonl or csv; `status` and `connect env` also take env",
         )
     return Format(text)
 
@@ -154,7 +154,7 @@ VARIABLES = {
     "EXTCLI_CONTROL_TOKEN": "The control token of an emulator on another machine or in a container",
     CONTROL_TOKEN_FILE.variable: "The file of that token",
     "EXTCLI_PROFILE": "The profile to use",
-    OUTPUT.variable: "Output format: table, plain, json or jsonl",
+    OUTPUT.variable: "Output format: table, plain, json, jsonl or csv",
     TIMEOUT.variable: "How long to wait, such as 5s or 2m",
     PIN_PATH.variable: "The path below /v1/e/ that issues PINs",
     BROADCAST_METHOD.variable: "GET or POST, for broadcasts",

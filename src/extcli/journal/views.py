@@ -148,9 +148,9 @@ def line_of(entry: Json, *, with_client: bool = False) -> str:
     return _cut(line.rstrip(), total)
 
 
-ENTRY_LINE = View(table=line_of, rows=lambda entry: _ENTRIES.rows({"entries": [entry]}))
+ENTRY_LINE = View(table=line_of, rows=lambda entry: _ENTRIES.rows({"entries": [entry]}), columns=_ENTRIES.columns)
 """One entry of many, as it happens."""
-ENTRY_LINE_WITH_CLIENT = View(table=partial(line_of, with_client=True), rows=ENTRY_LINE.rows)
+ENTRY_LINE_WITH_CLIENT = replace(ENTRY_LINE, table=partial(line_of, with_client=True))
 """The same, where callers have several client ids."""
 
 

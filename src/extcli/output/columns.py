@@ -1,9 +1,10 @@
-"""Lists of records. Their columns, declared once, make the table, the plain output and its sentence in the help."""
+"""Lists of records. Their columns, declared once, make the table, plain output, CSV and the sentence in the help."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from operator import itemgetter
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any
@@ -153,13 +154,20 @@ def listing(
             return around(document, made)
         return else_shown(document) if callable(else_shown) else else_shown
 
-    def as_rows(document: Any) -> Iterator[Iterable[str]]:
+    def as_csv(document: Any) -> Iterator[Iterable[str]]:
         shown, records = present(found(document))
         fields = _named(shown, plain)
-        return ([each.plain(each.of(record)) for each in fields] for record in records)
+        yield [each.name for each in fields]
+        yield from ([each.plain(each.of(record)) for each in fields] for record in records)
 
     names = [each.name for each in _named(columns, plain)]
-    return View(table=as_table, rows=as_rows, items=items or found, columns=names)
+    return View(
+        table=as_table,
+        rows=lambda document: islice(as_csv(document), 1, None),
+        items=items or found,
+        columns=names,
+        csv=as_csv,
+    )
 
 
 def _named(columns: Iterable[Column], order: Sequence[str]) -> list[Column]:

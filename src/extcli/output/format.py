@@ -17,6 +17,7 @@ class Format(StrEnum):
 
     TABLE = "table"
     PLAIN = "plain"
+    CSV = "csv"
     JSON = "json"
     JSONL = "jsonl"
     ENV = "env"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from emulator.contract.names import HINT
@@ -41,6 +42,16 @@ class View:
     """For `jsonl`."""
     columns: Sequence[str] = ()
     """What the help calls the fields of plain output."""
+    csv: Callable[[Any], Iterable[Iterable[str]]] | None = None
+    """For `csv`: the names of the columns, then the fields. Without it, `columns` and `rows`."""
+
+    def named_rows(self, document: Any) -> Iterator[Iterable[str]]:
+        """Yield the names of the columns if it has any, else nothing, then the rows."""
+        if self.csv:
+            yield from self.csv(document)
+            return
+        yield self.columns
+        yield from self.rows(document)
 
     def described(self, text: str | None) -> str:
         """Return the help of a command that prints this, where `$columns` stands for the fields of plain output."""
@@ -75,6 +86,8 @@ class Output:
         """What shows results instead of printing them, with --watch."""
         self._verbose = verbose
         self._found_nothing = False
+        self._columns: list[str] = []
+        """The columns that were printed last, as `csv`."""
 
     def show(self, answer: Answer, view: View) -> None:
         """Print an answer. As `json`, its body byte for byte, if it is JSON; else raises `UnexpectedAnswer`."""
@@ -168,9 +181,22 @@ class Output:
         elif self.format is Format.JSONL:
             for item in view.items(document):
                 self.line(compact(item))
+        elif self.format is Format.CSV:
+            self._print_csv(view.named_rows(document))
         else:
             for row in view.rows(document):
                 self.line("\t".join(row))
+
+    def _print_csv(self, rows: Iterator[Iterable[str]]) -> None:
+        """Print a list, or a part of one: the names of its columns only once."""
+        from csv import writer
+
+        lines = writer(SimpleNamespace(write=self.line), lineterminator="")
+        columns = list(next(rows))
+        if columns and columns != self._columns:
+            lines.writerow(columns)
+        self._columns = columns
+        lines.writerows(rows)
 
 
 def _is_json(body: bytes) -> bool:

@@ -223,6 +223,7 @@ USER_IDS = View(
     table=lambda document: "\n".join(_ids(document)),
     rows=lambda document: [(name,) for name in _ids(document)],
     items=lambda document: document["results"],
+    columns=("user",),
 )
 
 
@@ -245,6 +246,7 @@ NAMESPACES = View(
     ),
     rows=lambda document: [(name,) for name in _names(document)],
     items=lambda document: document["namespaces"],
+    columns=("name",),
 )
 
 
@@ -306,7 +308,7 @@ def count_outside(log: Iterable[Mapping[str, Any]]) -> dict[int, int]:
 
 
 def poll(outside: Mapping[int, int], definition: Mapping[str, Any]) -> View:
-    """Return the view of a poll. A table also shows the prompt and options of its definition.
+    """Return the view of a poll. A table also shows the prompt and options of its definition, CSV the options.
 
     `outside` has the votes for values that the statistics do not count, as far as they are known.
     """
@@ -315,10 +317,16 @@ def poll(outside: Mapping[int, int], definition: Mapping[str, Any]) -> View:
         votes = sorted((_counted(poll) | dict(outside)).items())
         return [{"value": value, "count": count} for value, count in votes]
 
+    def as_csv(poll: Mapping[str, Any]) -> Iterator[Iterable[str]]:
+        options = dict(enumerate(definition.get("options") or []))
+        yield "value", "option", "count"
+        for each in histogram(poll):
+            yield field(each["value"]), field(options.get(each["value"], "")), field(each["count"])
+
     def as_table(poll: Mapping[str, Any]) -> RenderableType:
         return _poll_table(poll, {each["value"]: each["count"] for each in histogram(poll)}, definition)
 
-    return replace(listing(histogram, Column("value"), Column("count")), table=as_table)
+    return replace(listing(histogram, Column("value"), Column("count")), table=as_table, csv=as_csv)
 
 
 def _poll_table(poll: Mapping[str, Any], votes: dict[int, int], definition: Mapping[str, Any]) -> RenderableType:

@@ -6,11 +6,9 @@ from typing import Annotated
 
 import typer
 
-from extcli.api.http import Answer
 from extcli.cli.shared_options import command, noun
-from extcli.commands.data.listing import END, check_progress
+from extcli.commands.data.listing import show_all
 from extcli.output import views
-from extcli.reading.shapes import document_of
 from extcli.session import BACKEND, VIEWER, Session
 
 app = noun("Users: the caller's identity, and the users who shared theirs.")
@@ -46,16 +44,7 @@ def list_users(
     Example: extcli user list > ids.txt
     """
     service = session.service(BACKEND)
-    page, seen = cursor or END, set[str]()
-    while True:
-        answer = service.list_user_ids(page)
-        session.output.show(answer, views.USER_IDS)
-        page = _next(answer)
-        if cursor is not None or page == END:
-            return
-        check_progress(page, seen, answer)
-
-
-def _next(answer: Answer) -> str:
-    document = document_of(answer, object)
-    return str(document.get("next") or END) if isinstance(document, dict) else END
+    if cursor is None:
+        show_all(session, service.list_user_ids, "results", views.USER_IDS, next="next?")
+    else:
+        session.output.show(service.list_user_ids(cursor), views.USER_IDS)

@@ -49,20 +49,20 @@ RANKINGS = _listing("rankings", "answers", "latest answer")
 BUFFERS = _listing("buffers", "entries", "latest entry")
 
 
-def show_all(session: Session, read: Callable[[str], Answer], member: str, view: View) -> None:
+def show_all(session: Session, read: Callable[[str], Answer], member: str, view: View, *, next: str = "next") -> None:
     """Print all pages: as one table or JSON document, or else each as it arrives. `read` returns the page at a cursor.
 
-    A list of one page is printed as JSON byte for byte.
+    A list of one page is printed as JSON byte for byte. `next` is `next?` if the last page may leave it out.
     """
     cursor, found, seen = END, [], set[str]()
     size = 0
     as_one = session.output.format in (Format.TABLE, Format.JSON) or session.output.query is not None
     while True:
         answer = read(cursor)
-        document = document_of(answer, {member: [dict], "next": str})
+        document = document_of(answer, {member: [dict], next: str})
         size += len(answer.content)
-        is_whole = cursor == document["next"] == END
-        cursor = document["next"]
+        following = document.get("next") or END
+        is_whole, cursor = cursor == following == END, following
         check_progress(cursor, seen, answer)
         if as_one and size > LARGEST_WHOLE:
             raise TooLarge(f"the list of {answer.request.url.path}", LARGEST_WHOLE)

@@ -123,8 +123,8 @@ def _check_votes_add_up(service: Service, poll: str) -> None:
 def get(session: Session, poll: Poll = "default", watch: Watch = False) -> None:
     """Print the result of a poll. Acts as viewer:U1.
 
-    A table also shows the prompt and the options' texts. Plain output is $columns for
-    each value with votes. The service counts the values 0 to 63; others come from the log, if it
+    A table also shows the prompt and the options' texts, and csv the texts. Plain output is
+    $columns for each value with votes. The service counts the values 0 to 63; others come from the log, if it
     has at most 10,000 votes and you may read it.
 
     \b
@@ -137,16 +137,16 @@ def get(session: Session, poll: Poll = "default", watch: Watch = False) -> None:
 
 
 def _show(session: Session, service: Service, poll: str, answer: Answer) -> None:
-    """Print a poll with all values that have votes. A table also shows its prompt and options."""
+    """Print a poll with all values that have votes. A table also shows its prompt and options, CSV the options."""
     output, definition, outside = session.output, {}, {}
-    if output.format is Format.TABLE:
+    if output.format in (Format.TABLE, Format.CSV):
         with suppress(CliError, *SHAPE_ERRORS):  # it has none, or the deployment knows no definitions
             definition = document_of(service.probing().read_poll_definition(poll))
     if output.format is not Format.JSON:
         with suppress(CliError, *SHAPE_ERRORS):  # the log is not for this caller
             outside = _votes_outside(session, poll, document_of(answer))
     output.show(answer, views.poll(outside, definition))
-    if output.format in (Format.PLAIN, Format.JSONL) and not output.watcher:
+    if output.format not in (Format.TABLE, Format.JSON) and not output.watcher:
         with suppress(*SHAPE_ERRORS):
             if (unknown := views.votes_outside(document_of(answer)) - sum(outside.values())) > 0:
                 votes = "vote is" if unknown == 1 else "votes are"
