@@ -160,7 +160,7 @@ EXTCLI_IMPORTS: Mapping[str, Collection[str]] = {
     "extensions": {"errors", "output", "atomic_file", "toml_edit"},
     "snapshots": {"errors", "output", "api", "atomic_file"},
     "api": {"errors", "clock", "output", "config"},
-    "cli": {"errors", "output", "config", "session"},
+    "cli": {"clock", "errors", "output", "config", "session"},
     "codes": {"errors", "clock", "output", "config", "api", "session", "cli"},
     "tables": {"errors"},
     "seeds": {"errors", "output", "config", "codes", "faults", "tables", "atomic_file"},
