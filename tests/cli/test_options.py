@@ -229,7 +229,7 @@ def test_an_unknown_role_is_an_error_that_lists_the_roles(extcli, args, variable
     result = extcli(*args, env=variables, fails=2)
 
     assert "'moderator' " in result.stderr
-    assert "use viewer, broadcaster, backend or admin" in result.stderr
+    assert "use viewer, broadcaster, admin or backend" in result.stderr
 
 
 @pytest.mark.parametrize(
