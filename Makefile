@@ -22,7 +22,7 @@ ifneq ($(shell cat $(SERVE_STAMP) 2>/dev/null),$(CURDIR))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test test-all test-long quick lint check fix lock docs screenshots twin soak bench bench-docs bench-peers bench-guard clean check-system
+.PHONY: help serve test test-all test-long quick lint check fix lock docs screenshots twin soak pauses holds bench bench-docs bench-peers bench-guard clean check-system
 .PHONY: mutants
 # Remove pyvenv.cfg if venv fails, so that the next run starts again.
 .DELETE_ON_ERROR:
@@ -103,7 +103,13 @@ twin: $(DEV_STAMP)  ## Compare with the version before, except docs/changes.toml
 	PYTHONPATH=tests $(PYTHON) -m twin $(if $(QUICK),--quick) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 soak: $(DEV_STAMP)  ## Run the service for long, and fail if memory, open files or tasks grow; MINUTES=30
-	$(PYTHON) benchmarks/soak.py $(or $(MINUTES),30)
+	PYTHONPATH=benchmarks $(PYTHON) tests/endurance/soak.py $(or $(MINUTES),30)
+
+pauses: $(DEV_STAMP)  ## Print how long hostile requests hold up the event loop; REQUESTS=100000
+	PYTHONPATH=benchmarks $(PYTHON) tests/endurance/pauses.py $(REQUESTS)
+
+holds: $(DEV_STAMP)  ## Fail if a rare request of a sandbox holds up its event loop for 50 ms; NAMESPACES=2000
+	PYTHONPATH=benchmarks $(PYTHON) tests/endurance/holds.py $(NAMESPACES)
 
 bench-guard: $(DEV_STAMP)  ## Count the instructions of hot calls, about 3 minutes; ARGS=--update accepts them
 	$(PYTHON) benchmarks/guard.py $(ARGS)

@@ -16,13 +16,14 @@ from typing import Any
 
 import pytest
 
-BENCHMARKS = str(Path(__file__).parents[2] / "benchmarks")
+ROOT = Path(__file__).parents[2]
+BENCHMARKS, ENDURANCE = str(ROOT / "benchmarks"), str(ROOT / "tests" / "endurance")
 
 
 def module(name: str) -> Iterator[ModuleType]:
-    sys.path.insert(0, BENCHMARKS)
+    sys.path[:0] = (BENCHMARKS, ENDURANCE)
     yield importlib.import_module(name)
-    sys.path.remove(BENCHMARKS)
+    del sys.path[:2]
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Requests that are as expensive as their size allows: each is answered, none with a failure of the service.
 
-`benchmarks/pauses.py` measures how long they hold up other requests.
+`make pauses` measures how long they hold up other requests.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from emulator.config.extensions import Extension
 from emulator.config.settings import Limits, Settings
 from support.service import LiveServer, live_server
 
-BENCHMARKS = str(Path(__file__).parents[2] / "benchmarks")
+ROOT = Path(__file__).parents[2]
+PLACES = [str(ROOT / "tests" / "endurance"), str(ROOT / "benchmarks")]
 REFUSALS = {400, 401, 403, 404, 405, 413, 431}
 KINDS = [
     "small requests of viewers",
@@ -41,9 +42,9 @@ KINDS = [
 
 @pytest.fixture(scope="module")
 def benchmark() -> Iterator[ModuleType]:
-    sys.path.insert(0, BENCHMARKS)
+    sys.path[:0] = PLACES
     yield importlib.import_module("pauses")
-    sys.path.remove(BENCHMARKS)
+    del sys.path[:2]
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The longest hold of the event loop of a sandbox: `python benchmarks/holds.py [NAMESPACES]`.
+"""The longest hold of the event loop of a sandbox: `make holds NAMESPACES=2000`.
 
 Prints for each kind of request how long the loop did nothing else, at most: the first page of the dashboard, the
 OpenAPI document, the opening of namespaces (2,000 by default), a list of them all, a page with a stream, and the drops

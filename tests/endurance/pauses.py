@@ -1,4 +1,4 @@
-"""The longest pause of the event loop, in production mode: `python benchmarks/pauses.py [REQUESTS] [DATA]`.
+"""The longest pause of the event loop, in production mode: `make pauses REQUESTS=100000`.
 
 Sends at least REQUESTS (100,000) requests and messages of all roles, hostile ones included, over real sockets to a
 service with default limits; only the rates per caller and address are off. Prints for each kind the longest pause.

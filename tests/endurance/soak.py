@@ -1,4 +1,4 @@
-"""Memory, open files and tasks under a long load: `python benchmarks/soak.py [MINUTES] [FOLDER]`.
+"""Memory, open files and tasks under a long load: `make soak MINUTES=30`.
 
 Runs `extcli serve` with data in a file. 200,000 users vote in 500 polls at half of the highest rate. A cycle takes a
 minute, in which the clock advances two days; polls are defined and expire; PINs are made and used; games connect,
@@ -6,7 +6,7 @@ subscribe and leave; namespaces are opened and dropped; and stores, rankings, bu
 end nothing is open, and the service is measured.
 
 Over the last two thirds, memory must grow by less than 1 % in 10 minutes, and open files and tasks must stay the same.
-Exits 1 if not. Writes `soak.json` and `soak.svg` into FOLDER, `benchmarks/results` by default.
+Exits 1 if not. Writes `soak.json` and `soak.svg` into `benchmarks/results`, or the folder in the second argument.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from typing import Any
 
 from common import CLIENT_ID, argument, start_extcli
 from crowd import Socket
+from report import RESULTS
 from soak_load import CHANNELS, POLLS, USERS, Load, channel_of, token
 from soak_plot import draw
 
@@ -209,7 +210,7 @@ def faults(samples: list[Sample]) -> list[str]:
 
 def main() -> int:
     minutes = argument(1, 30)
-    folder = Path(sys.argv[2]) if len(sys.argv) > 2 else Path(__file__).with_name("results")
+    folder = Path(sys.argv[2]) if len(sys.argv) > 2 else RESULTS
     folder.mkdir(exist_ok=True)
     samples: list[Sample] = []
     with ExitStack() as stack:
