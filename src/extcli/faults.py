@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from emulator.contract.faults import CLOSE_CODES, KINDS, LONGEST_TEXT, MAX_FAULTS, RANGES
+from emulator.contract.kinds import Field, ListOf, OneOf, Report, Table, Text, Whole
 from emulator.contract.names import NAME, NAME_RULE, Role
+from emulator.contract.positions import Path
 from extcli import bounded_json
 from extcli.errors import Refused, UsageError
 from extcli.output import times
 from extcli.reading.shapes import SHAPE_ERRORS
-from extcli.tables.kinds import Field, ListOf, OneOf, Report, Table, Text, Whole
-from extcli.tables.positions import Path
-from extcli.tables.source import source
+from extcli.tables import source
 
 EFFECTS: Final = ("status", "delay", "drop", "reset", "truncate", "stall", "close", "lose", "double", "reorder")
 """The options of which a fault has exactly one."""

@@ -21,14 +21,7 @@ WRONG = {
     "not TOML": ("[extensions.e\n", "is not TOML"),
     "a huge number": ("a = " + "1" * 5_000, "is not TOML"),
     "not text": ("\udcff", "is not TOML"),
-    "a text as extension": ('[extensions]\ne = "QUJD"', "extensions.e must be a table"),
-    "a list of extensions": ("extensions = []", "extensions must be a table"),
-    "an unknown key": ('[extensions.e]\nsecret = "QUJD"', "extensions.e.'secret' is not a known key"),
-    "a text as secrets": ('[extensions.e]\nsecrets = "QUJD"', "extensions.e.secrets must be an array of strings"),
-    "a number as owner": (
-        '[extensions.e]\nsecrets = ["QUJD"]\nowner_user_id = 1',
-        "extensions.e.owner_user_id must be",
-    ),
+    "an unknown key": ('[extensions.e]\nsecret = "QUJD"', ":2:1: extensions.e.secret: unknown field"),
 }
 
 
@@ -40,26 +33,9 @@ def test_an_invalid_file_is_an_error_that_names_the_key(extcli, folder: Path, ve
 
     result = extcli("extension", verb, *(() if verb == "list" else ("--client-id", "e")), fails=2)
 
-    assert re.match(f"extcli: extensions.toml.* {re.escape(expected)}", result.stderr)
+    assert re.match(f"extcli: extensions.toml.*{re.escape(expected)}", result.stderr)
     assert ["extensions.toml"] == [path.name for path in folder.iterdir()]
     assert text.encode("utf-8", "surrogateescape") == (folder / "extensions.toml").read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ('secrets = ["QUJD", "QUJD!"]', "extensions.e.secrets[1] is not base64"),
-        ('secrets = [""]', "extensions.e.secrets[0] is empty"),
-        ('secret_files = ["absent"]', "extensions.e.secret_files[0]: cannot read 'absent': No such file"),
-        ('owner_user_id = "1"', "extensions.e has no secret"),
-    ],
-)
-def test_list_reports_a_secret_that_the_service_would_refuse(extcli, folder: Path, text: str, expected: str):
-    (folder / "extensions.toml").write_text(f"[extensions.e]\n{text}\n")
-
-    result = extcli("extension", "list", fails=2)
-
-    assert result.stderr.startswith(f"extcli: extensions.toml: {expected}")
 
 
 def test_a_layout_that_cannot_be_edited_is_left_unchanged(extcli, folder: Path):
@@ -77,7 +53,7 @@ def test_a_layout_that_cannot_be_edited_is_left_unchanged(extcli, folder: Path):
 def test_only_init_creates_the_file(extcli, folder: Path, verb: str):
     result = extcli("extension", verb, exits=2)
 
-    assert result.stderr.startswith("extcli: cannot read extensions.toml: No such file or directory\n")
+    assert result.stderr.startswith("extcli: extensions.toml: cannot be read: No such file or directory\n")
     assert "extcli extension init" in result.stderr
     assert [] == list(folder.iterdir())
 
@@ -187,7 +163,7 @@ def test_a_value_that_is_no_instant_is_refused(extcli, laid_out: Path, value: st
 
     listed = extcli("extension", "list", exits=2)
 
-    assert "extensions.e.tokens_not_before must be a time with an offset" in listed.stderr
+    assert "extensions.e.tokens_not_before: must be a time with an offset" in listed.stderr
     with pytest.raises(ConfigurationError, match=r"extensions\.e\.tokens_not_before: must be a time with an offset"):
         read_extensions(laid_out)
 

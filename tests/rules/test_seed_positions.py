@@ -11,7 +11,7 @@ import tomlkit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extcli.tables.positions import Path, Position, path_text, positions_of, repeated_in
+from emulator.contract.positions import Path, Position, path_text, positions_of, repeated_in
 from support.examples import examples
 
 SCALARS = st.one_of(st.text(), st.integers(-(1 << 60), 1 << 60), st.booleans(), st.floats(allow_nan=False))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from extcli.tables.positions import Path
-from extcli.tables.source import replaced
+from emulator.contract.positions import Path
+from extcli.tables import replaced
 
 ENVIRONMENT = {"A": "x", "B_2": "${A}", "EMPTY": ""}
 

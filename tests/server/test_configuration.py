@@ -12,6 +12,8 @@ from typer.models import OptionInfo
 from emulator.config.extensions import Extension, read_extensions
 from emulator.errors import ConfigurationError
 from extcli.commands.emulator.serve import serve
+from extcli.errors import UsageError
+from extcli.extensions.registry import registrations
 from extcli.main import main
 
 SECRET = "dGhlIHNlY3JldCB0aGF0IG11c3Qgbm90IGJlIHNob3du"
@@ -22,8 +24,8 @@ MISTAKES = {
     "a key of many parts": (f"{'a.' * 20_000}a = 1", "is not TOML: a key has more than 100 parts"),
     "a file of megabytes": ("#" * (1 << 20) + "\n", "cannot be read: it is larger than 1,048,576 bytes"),
     "an empty table": ("[extensions]", "extensions: has no table"),
-    "a list of extensions": ('extensions = ["my-ext"]', "extensions: has no table"),
-    "an extension that is text": ('[extensions]\nmy-ext = "{SECRET}"', "extensions.my-ext: must be a table"),
+    "a list of extensions": ('extensions = ["my-ext"]', ":1:1: extensions: must be a table"),
+    "an extension that is text": ('[extensions]\nmy-ext = "{SECRET}"', ":2:1: extensions.my-ext: must be a table"),
     "not TOML": ("[extensions.my-ext\nsecrets = {SECRET}", "is not TOML"),
     "UTF-16": ("\udcff\udcfe", "it is UTF-16; save it as UTF-8"),
     "not text": ("\udcff", "is not TOML"),
@@ -32,13 +34,13 @@ MISTAKES = {
     "a duplicate key": ('[extensions.e]\nsecrets = ["{SECRET}"]\nsecrets = ["{SECRET}"]', "is not TOML"),
     "no secret": ("[extensions.my-ext]", "extensions.my-ext: has no secret"),
     "no secrets": ("[extensions.my-ext]\nsecrets = []", "extensions.my-ext: has no secret"),
-    "a misspelled key": ('[extensions.e]\nsecret = "{SECRET}"', "extensions.e.'secret': is not a known key"),
-    "a key of two lines": ('[extensions.e]\n"a\\nb" = 1', "extensions.e.'a\\nb': is not a known key"),
-    "a client id of two lines": ('[extensions."a\\nb"]\nsecrets = ["{SECRET}"]', "extensions.'a\\nb': a client id"),
-    "a client id with a space": ('[extensions."a b"]\nsecrets = ["{SECRET}"]', "extensions.'a b': a client id"),
-    "an empty client id": ('[extensions.""]\nsecrets = ["{SECRET}"]', "extensions.'': a client id"),
-    "secrets that are text": ('[extensions.e]\nsecrets = "{SECRET}"', "extensions.e.secrets: must be an array"),
-    "secrets that are numbers": ("[extensions.e]\nsecrets = [1]", "extensions.e.secrets: must be an array"),
+    "a misspelled key": ('[extensions.e]\nsecret = "{SECRET}"', ":2:1: extensions.e.secret: unknown field"),
+    "a key of two lines": ('[extensions.e]\n"a\\nb" = 1', ':2:1: extensions.e["a\\nb"]: unknown field'),
+    "a client id of two lines": ('[extensions."a\\nb"]\nsecrets = ["{SECRET}"]', 'extensions["a\\nb"]: a client id'),
+    "a client id with a space": ('[extensions."a b"]\nsecrets = ["{SECRET}"]', 'extensions["a b"]: a client id'),
+    "an empty client id": ('[extensions.""]\nsecrets = ["{SECRET}"]', 'extensions[""]: a client id'),
+    "secrets that are text": ('[extensions.e]\nsecrets = "{SECRET}"', "extensions.e.secrets: must be a list"),
+    "secrets that are numbers": ("[extensions.e]\nsecrets = [1]", ":2:12: extensions.e.secrets[0]: must be a text"),
     "a secret that is not base64": ('[extensions.e]\nsecrets = ["{SECRET}", "{SECRET}!"]', "secrets[1]: is not base64"),
     "a truncated secret": ('[extensions.e]\nsecrets = ["{SECRET}A"]', "e.secrets[0]: is not base64"),
     "a secret with an umlaut": ('[extensions.e]\nsecrets = ["{SECRET}ä"]', "e.secrets[0]: is not base64"),
@@ -46,7 +48,7 @@ MISTAKES = {
     "a missing file": ('[extensions.e]\nsecret_files = ["absent"]', "absent' cannot be read: No such file"),
     "a directory as file": ('[extensions.e]\nsecret_files = ["."]', "cannot be read: Is a directory"),
     "an impossible file name": ('[extensions.e]\nsecret_files = ["a\\u0000b"]', "cannot be read"),
-    "files that are text": ('[extensions.e]\nsecret_files = "s.txt"', "secret_files: must be an array of strings"),
+    "files that are text": ('[extensions.e]\nsecret_files = "s.txt"', "secret_files: must be a list of"),
     "an unset variable": ('[extensions.e]\nsecret_env = "EXTCLI_UNSET"', "e.secret_env: must name an environment"),
     "an empty variable name": ('[extensions.e]\nsecret_env = ""', "e.secret_env: must name an environment"),
     "a variable without base64": ('[extensions.e]\nsecret_env = "BROKEN"', "extensions.e.secret_env: is not base64"),
@@ -79,10 +81,14 @@ def test_an_invalid_extensions_file_exits_2_and_names_file_and_key(
     code, error = failed_start(capsys, "--production", "--extensions", str(file))
 
     assert 2 == code
-    assert error.startswith(f"extcli serve: {file}: ")
+    assert error.startswith(f"extcli serve: {file}:")
     assert expected in error
     assert (1, "\n") == (len(error.splitlines()), error[-1])
     assert SECRET not in error
+    if "environment" not in expected:  # a variable may be set for the service only
+        with pytest.raises(UsageError) as told:
+            registrations(file)
+        assert error == f"extcli serve: {told.value}\n"
 
 
 @pytest.mark.parametrize(

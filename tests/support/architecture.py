@@ -162,7 +162,6 @@ EXTCLI_IMPORTS: Mapping[str, Collection[str]] = {
     "api": {"errors", "clock", "output", "config"},
     "cli": {"clock", "errors", "output", "config", "session"},
     "codes": {"errors", "clock", "output", "config", "api", "session", "cli"},
-    "tables": {"errors"},
     "seeds": {"errors", "output", "config", "codes", "faults", "tables", "atomic_file"},
     "simulate": {"errors", "clock", "output", "config", "api", "session", "atomic_file"},
     "bulk": {"errors", "clock", "output", "config", "api", "session"},

@@ -14,10 +14,11 @@ from typing import Any
 import tomlkit
 
 from emulator.contract import user_files
+from emulator.contract.extensions_file import LISTS, NOT_BEFORE, SECRETS
 from emulator.contract.limits import MIN_SECRET_BYTES
 from extcli import atomic_file, toml_edit
 from extcli.errors import UsageError
-from extcli.extensions.registry import LISTS, NOT_BEFORE, SECRETS, read_text, tables_of, text_of
+from extcli.extensions.registry import parsed, read_text, text_of
 
 _HEADING = "# The extensions that `extcli serve --extensions` registers. `extcli extension` edits this file.\n"
 
@@ -47,7 +48,7 @@ class Written:
 def register(path: Path, client_id: str, *, owner: str | None, inline: bool) -> Written:
     """Append an extension with a new secret. Creates the file if necessary. Raises `UsageError`."""
     before = read_text(path) if path.exists() else None
-    tables = tables_of(path, before or "")
+    tables = parsed(path, before or "").tables
     if client_id in tables:
         raise UsageError(
             f"{path}: extensions.{client_id} is registered already",
@@ -96,7 +97,7 @@ def revoke_all(path: Path, client_id: str, *, now: int) -> str:
 
 def _registered(path: Path, text: str, client_id: str) -> tuple[tomlkit.TOMLDocument, Any]:
     """Return the file for editing, and the extension's table in it."""
-    tables = tables_of(path, text)
+    tables = parsed(path, text).tables
     if client_id not in tables:
         known = f"registered: {', '.join(tables)}" if tables else "the file has no extensions"
         raise UsageError(f"{path}: extensions.{client_id} is not registered", why=known)

@@ -71,9 +71,9 @@ def registered(file: Path | None, client_id: str | None) -> tuple[str | None, st
     """
     if file is None:
         return client_id, None
-    from extcli.extensions.registry import read_text, tables_of
+    from extcli.extensions.registry import parsed, read_text
 
-    tables = tables_of(file, read_text(file))
+    tables = parsed(file, read_text(file)).tables
     chosen = client_id or next(iter(tables), None)
     table = tables.get(chosen or "", {})
     if table.get("secrets"):

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from emulator.contract import user_files
+from emulator.contract import positions, user_files
+from emulator.contract.kinds import Report, instant_of
 from emulator.contract.limits import MAX_CODE_LENGTH, MAX_CODES
+from emulator.contract.positions import path_text
 from extcli import atomic_file, bounded_json
 from extcli.codes.entries import Entries
 from extcli.codes.validation import fault_in
@@ -20,10 +22,7 @@ from extcli.errors import Refused, UnexpectedAnswer, UsageError
 from extcli.faults import in_options, members
 from extcli.reading.shapes import SHAPE_ERRORS, document_of
 from extcli.seeds.schema import SEED, VERSION
-from extcli.tables import positions
-from extcli.tables.kinds import Report, instant_of
-from extcli.tables.positions import path_text
-from extcli.tables.source import InvalidFile, Problem, Source, source
+from extcli.tables import InvalidFile, Problem, Source, source
 
 _TOKEN = re.compile(rb"\s*(?:[\w-]+\.[\w-]+\.[\w-]*)?\s*")
 

@@ -6,6 +6,23 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from emulator.contract.kinds import (
+    USER,
+    Field,
+    Flag,
+    Instant,
+    Json,
+    Kind,
+    ListOf,
+    MapOf,
+    OneOf,
+    OneOrMore,
+    Report,
+    Table,
+    Text,
+    Whole,
+    instant_of,
+)
 from emulator.contract.limits import (
     HIGHEST,
     LOWEST,
@@ -25,26 +42,9 @@ from emulator.contract.limits import (
     MAX_VOTES,
 )
 from emulator.contract.names import GLOBAL, POLL_ID, POLL_ID_RULE, VIEWER_STORES
+from emulator.contract.positions import Path
 from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID
 from extcli.faults import FAULTS, report_repeated_ids
-from extcli.tables.kinds import (
-    USER,
-    Field,
-    Flag,
-    Instant,
-    Json,
-    Kind,
-    ListOf,
-    MapOf,
-    OneOf,
-    OneOrMore,
-    Report,
-    Table,
-    Text,
-    Whole,
-    instant_of,
-)
-from extcli.tables.positions import Path
 
 VERSION = 1
 STORES = (

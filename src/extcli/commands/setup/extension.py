@@ -31,7 +31,8 @@ _OTHERS = 0o077
 
 def _facts(registration: Registration) -> dict[str, Any]:
     """Return an extension as a record, without its secrets."""
-    from extcli.extensions.registry import NOT_BEFORE, text_of
+    from emulator.contract.extensions_file import NOT_BEFORE
+    from extcli.extensions.registry import text_of
 
     return {
         "client_id": registration.client_id,
@@ -179,9 +180,9 @@ def revoke_all(session: Session, file: File = _DEFAULT) -> None:
 
     Example: extcli extension revoke-all --client-id my-extension
     """
+    from emulator.contract.extensions_file import NOT_BEFORE
     from extcli import clock
     from extcli.extensions.editor import revoke_all
-    from extcli.extensions.registry import NOT_BEFORE
 
     path, client_id = Path(file), session.resolver.client_id()
     instant = revoke_all(path, client_id, now=clock.now())

@@ -7,7 +7,7 @@ import re
 import tomllib
 from bisect import bisect_right
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 Path = tuple[str | int, ...]
 """Where a field is: names of members, and positions in arrays from 0."""
@@ -23,6 +23,16 @@ class Position(NamedTuple):
 
     line: int
     column: int
+
+
+START: Final = Position(1, 1)
+
+
+def nearest(places: Mapping[Path, Position], path: Path) -> Position:
+    """Return the position of a field; for a missing one, that of the table around it."""
+    while path and path not in places:
+        path = path[:-1]
+    return places.get(path, START)
 
 
 def path_text(path: Path) -> str:

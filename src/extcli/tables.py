@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from emulator.contract import user_files
+from emulator.contract import positions, user_files
+from emulator.contract.kinds import Report, Table
+from emulator.contract.positions import START, Position, nearest, path_text, positions_of
 from extcli import bounded_json
 from extcli.errors import UsageError
-from extcli.tables import positions
-from extcli.tables.kinds import Report, Table
-from extcli.tables.positions import Position, path_text, positions_of
 
 MAX_NAMED = 50
 """Errors named for one file; others are counted."""
@@ -87,7 +86,6 @@ def _check_unicode(text: str, path: positions.Path, report: Report) -> None:
         report(path, "must be Unicode text")
 
 
-_START = Position(1, 1)
 _PLACE_OF_ERROR = re.compile(r"line (\d+),? column (\d+)")
 
 Problem = tuple[positions.Path, str]
@@ -119,22 +117,20 @@ class Source:
             if found:
                 raise self.invalid(found)
         except RecursionError:
-            raise InvalidFile(self.name, [_line(self.name, _START, "nested too deeply")]) from None
+            raise InvalidFile(self.name, [_line(self.name, START, "nested too deeply")]) from None
         return value
 
     def invalid(self, problems: Iterable[Problem]) -> InvalidFile:
         """Return the error for these problems."""
         places = positions_of(self.text)
-        found = [(_nearest(places, at), f"{path_text(at)}: {why}" if at else why) for at, why in problems]
+        found = [(nearest(places, at), f"{path_text(at)}: {why}" if at else why) for at, why in problems]
         return InvalidFile(self.name, [_line(self.name, place, text) for place, text in found])
 
     def refused(self, details: Sequence[str]) -> InvalidFile:
         """Return the error for content that the service refused. Each detail begins with a path and a colon."""
         places = {path_text(path): place for path, place in positions_of(self.text).items()}
         found = [max((each for each in places if _begins(detail, each)), key=len, default="") for detail in details]
-        lines = [
-            _line(self.name, places.get(each, _START), detail) for each, detail in zip(found, details, strict=True)
-        ]
+        lines = [_line(self.name, places.get(each, START), detail) for each, detail in zip(found, details, strict=True)]
         return InvalidFile(self.name, lines)
 
 
@@ -177,8 +173,8 @@ def _parsed(text: str, name: str) -> Any:
         problem = str(error).partition(" (at ")[0]
     except ValueError as error:  # too large in some way, or Python's limit of 4,300 digits
         if "digits" not in str(error):
-            raise InvalidFile(name, [_line(name, _START, str(error))]) from None
-        place, problem = _START, "a number has too many digits"
+            raise InvalidFile(name, [_line(name, START, str(error))]) from None
+        place, problem = START, "a number has too many digits"
     else:
         if repeated:
             raise InvalidFile(name, [_line(name, at, f"{path_text(path)}: appears twice") for path, at in repeated])
@@ -197,13 +193,6 @@ def _has_repeated(text: str) -> bool:
 
     json.loads(text, object_pairs_hook=note)
     return found
-
-
-def _nearest(places: Mapping[positions.Path, Position], path: positions.Path) -> Position:
-    """Return the position of a field; for a missing one, that of the table around it."""
-    while path and path not in places:
-        path = path[:-1]
-    return places.get(path, _START)
 
 
 def _begins(detail: str, place: str) -> bool:

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from math import isfinite
 from typing import Any, Protocol
 
-from extcli.tables.positions import Path
+from emulator.contract.positions import Path
 
 _FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
 

@@ -1,0 +1,154 @@
+"""The file of registered extensions: what it may contain, and where each secret comes from.
+
+Errors are one line with file, line, column and field. None quotes a text of the file, which may be a secret.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from emulator.contract import positions, user_files
+from emulator.contract.kinds import Field, ListOf, Report, Table, Text
+from emulator.contract.positions import nearest, path_text, positions_of
+
+LISTS: Final = ("secrets", "secret_files")
+SECRETS: Final = (*LISTS, "secret_env")
+"""The keys for secrets, in the order in which the service tries them."""
+NOT_BEFORE: Final = "tokens_not_before"
+"""The key for the time before which all links and issued tokens have ended."""
+
+
+class InvalidExtensions(Exception):
+    """A file with which the service could not start."""
+
+
+class Secret(NamedTuple):
+    """One secret of an extension."""
+
+    key: str
+    """One of `SECRETS`."""
+    name: str
+    """The name of the file or the variable; empty for an inline secret."""
+    value: bytes
+    """Empty if the variable is not set."""
+
+
+@dataclass(frozen=True)
+class _Time:
+    """A date and time of TOML with an offset."""
+
+    allowed: str = "a time with an offset, such as 2026-11-22T10:00:00Z"
+
+    def check(self, value: object, path: positions.Path, report: Report) -> None:
+        if not isinstance(value, datetime) or value.tzinfo is None:
+            report(path, f"must be {self.allowed}")
+
+
+_SECRETS: Final = ListOf(Text(), "texts", 1_000)
+EXTENSION: Final = Table(
+    {
+        "secrets": Field(_SECRETS, "secrets in base64, newest first"),
+        "secret_files": Field(_SECRETS, "files with a secret in base64, relative to this one"),
+        "secret_env": Field(Text(), "the variable with a secret in base64"),
+        "owner_user_id": Field(Text(), "the user who owns the extension"),
+        NOT_BEFORE: Field(_Time(), "all links and tokens that the service issued before have ended"),
+    }
+)
+"""The table of one client id."""
+
+
+@dataclass(frozen=True)
+class ExtensionsFile:
+    """A file whose tables are valid. Its secrets are read when they are asked for."""
+
+    path: Path
+    text: str = field(repr=False)
+    tables: dict[str, dict[str, Any]] = field(repr=False)
+    """The table of each client id."""
+
+    def secrets(self, client_id: str, environ: Mapping[str, str]) -> list[Secret]:
+        """Return the secrets in the order in which the service tries them. Raises `InvalidExtensions`."""
+        table, found = self.tables[client_id], []
+        place = ("extensions", client_id)
+        for at, text in enumerate(table.get("secrets", ())):
+            found.append(Secret("secrets", "", self._decoded((*place, "secrets", at), text)))
+        for at, name in enumerate(table.get("secret_files", ())):
+            here = (*place, "secret_files", at)
+            found.append(Secret("secret_files", name, self._decoded(here, self._content(here, name))))
+        if (name := table.get("secret_env")) is not None:
+            text = environ.get(name, "")
+            value = self._decoded((*place, "secret_env"), text) if text else b""
+            found.append(Secret("secret_env", name, value))
+        if not found:
+            raise self.error(place, f"has no secret; add one of {', '.join(SECRETS)}")
+        return found
+
+    def check_not_empty(self) -> None:
+        """Raise `InvalidExtensions` if the file has no extension."""
+        if not self.tables:
+            raise self.error(("extensions",), "has no table [extensions.<client id>]")
+
+    def error(self, place: positions.Path, problem: str) -> InvalidExtensions:
+        """Return the error about a field."""
+        at = nearest(positions_of(self.text), place)
+        return InvalidExtensions(f"{self.path}:{at.line}:{at.column}: {path_text(place)}: {problem}")
+
+    def _content(self, place: positions.Path, name: str) -> str:
+        file = self.path.parent / name
+        try:
+            return user_files.text(file, user_files.SECRET, pipes=True)
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "not text"
+            raise self.error(place, f"{str(file)!r} cannot be read: {reason}") from None
+
+    def _decoded(self, place: positions.Path, text: str) -> bytes:
+        try:
+            secret = base64.b64decode(text.strip(), validate=True)
+        except (binascii.Error, ValueError):
+            raise self.error(place, "is not base64") from None
+        if not secret:
+            raise self.error(place, "is empty")
+        return secret
+
+
+def read_text(path: Path) -> str:
+    """Return the file's text. Raises `InvalidExtensions`."""
+    try:
+        return user_files.text(path, user_files.CONFIGURATION, pipes=True)
+    except OSError as error:
+        raise InvalidExtensions(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise InvalidExtensions(f"{path}: is not TOML: not UTF-8 text") from None
+
+
+def parsed(path: Path, text: str) -> ExtensionsFile:
+    """Return the file with this text, perhaps without extensions. Raises `InvalidExtensions` for its first error."""
+    try:
+        document = user_files.decoded(text)
+    except ValueError as error:  # invalid TOML, or a number with more digits than Python parses
+        raise InvalidExtensions(f"{path}: is not TOML: {str(error).splitlines()[0]}") from None
+    except RecursionError:
+        raise InvalidExtensions(f"{path}: is nested too deeply") from None
+    tables = document.get("extensions", {})
+    file = ExtensionsFile(path, text, tables)
+    if not isinstance(tables, dict):
+        raise file.error(("extensions",), "must be a table")
+    for problem in _problems(tables):
+        raise file.error(*problem)
+    return file
+
+
+def _problems(tables: Mapping[str, Any]) -> Sequence[tuple[positions.Path, str]]:
+    found: list[tuple[positions.Path, str]] = []
+    for client_id, table in tables.items():
+        place = ("extensions", client_id)
+        if not client_id.isprintable() or not client_id or " " in client_id:
+            found.append((place, "a client id must be printable, without spaces"))
+        EXTENSION.check(table, place, lambda at, problem: found.append((at, problem)))
+    return found
