@@ -1,4 +1,7 @@
-"""A Redis database for each test. Registers the contract's modules, which are not named `test_…`, for assertions."""
+"""A place for a file, and a Redis database for each test.
+
+Registers the contract's modules, which are not named `test_…`, for assertions.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,12 @@ from engines.redis_server import RedisServer
 DATABASES = count()
 
 pytest.register_assert_rewrite(*(f"engines.{path.stem}" for path in Path(__file__).parent.glob("contract_*.py")))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The place of a database file that does not exist yet."""
+    return tmp_path / "data.db"
 
 
 @pytest.fixture(scope="session")

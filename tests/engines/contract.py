@@ -10,19 +10,19 @@ from collections.abc import AsyncIterator
 import pytest
 
 from emulator.engines.engine import Engine
-from engines.contract_ballots import BallotsContract, TallyContract
+from engines.contract_ballots import BallotsContract
 from engines.contract_catalog import CatalogContract
 from engines.contract_documents import DocumentsContract
 from engines.contract_draws import DrawsContract
-from engines.contract_dump import DumpContract, DumpPropertyContract
+from engines.contract_dump import DumpContract
 from engines.contract_engine import NamespacesContract
-from engines.contract_entries import EntriesContract, NotesContract
-from engines.contract_holdings import HoldingsContract, SpentItemsContract
-from engines.contract_load import AsideContract, LoadContract
-from engines.contract_logs import ListingContract, LogsContract
-from engines.contract_pools import AssignmentsContract, PoolsContract
-from engines.contract_property import PoolsPropertyContract, PropertyContract
-from engines.contract_purge import ExpiryContract, PurgeContract
+from engines.contract_entries import EntriesContract
+from engines.contract_holdings import HoldingsContract
+from engines.contract_load import LoadContract
+from engines.contract_logs import LogsContract
+from engines.contract_pools import PoolsContract
+from engines.contract_property import PropertyContract
+from engines.contract_purge import PurgeContract
 from engines.contract_relay import RelayContract
 from engines.contract_rosters import RostersContract
 from engines.contract_terms import TermsContract
@@ -34,14 +34,10 @@ class EngineContract(
     DocumentsContract,
     BallotsContract,
     TermsContract,
-    TallyContract,
     EntriesContract,
-    NotesContract,
     LogsContract,
-    ListingContract,
     CatalogContract,
     PoolsContract,
-    AssignmentsContract,
     HoldingsContract,
     DrawsContract,
     RostersContract,
@@ -49,14 +45,9 @@ class EngineContract(
     NamespacesContract,
     RelayContract,
     PropertyContract,
-    PoolsPropertyContract,
-    SpentItemsContract,
     DumpContract,
     LoadContract,
-    AsideContract,
-    DumpPropertyContract,
     AcknowledgedContract,
-    ExpiryContract,
 ):
     @pytest.fixture
     def open(self) -> Open:

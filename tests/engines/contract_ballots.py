@@ -188,8 +188,6 @@ class BallotsContract:
         assert not await redefine(b"two", b"three", NOW + 5)  # it has expired
         assert await redefine(None, b"three", NOW + 5)
 
-
-class TallyContract:
     async def test_the_choice_with_the_most_casts_comes_first(self, engine: Engine) -> None:
         for voter, choice in (("U1", "a"), ("U2", "b"), ("U3", "c"), ("U4", "c"), ("U5", "b"), ("U6", "c")):
             await cast(engine, voter, choice)

@@ -63,6 +63,23 @@ async def reload(engine: Engine, *, now: int = NOW) -> None:
     await load(engine, await dumped(engine, now=now))
 
 
+async def fill_all(engine: Engine) -> None:
+    """Write some of every kind of record."""
+    await fill_shapes(engine)
+    await engine.ballots.define(key("many"), b"d", MANY, now=NOW, expires_at=END)
+    for choice in ("a", "b"):
+        await cast(engine, "U1", choice, key("many"), times=2)
+    await fill(engine, [f"{number}" for number in range(205)], source("unused"))
+    await stocked(engine, ["x", "y", "z"])
+    await draw(engine, "U1")
+    await drop_pool(engine)
+    await stocked(engine, ["y", "z", "w"])
+    await draw(engine, "U1")
+    await draw(engine, "U2")
+    for name in ("one", "two"):
+        await add_members(engine, ["U1", "U2"], key(name))
+
+
 class DumpContract:
     async def test_a_loaded_dump_dumps_equal(self, engine: Engine, open: Open) -> None:
         await fill_all(engine)
@@ -310,25 +327,6 @@ class DumpContract:
             await load(engine, await dumped(engine), size=1_200)
             assert passes.count > 4
 
-
-async def fill_all(engine: Engine) -> None:
-    """Write some of every kind of record."""
-    await fill_shapes(engine)
-    await engine.ballots.define(key("many"), b"d", MANY, now=NOW, expires_at=END)
-    for choice in ("a", "b"):
-        await cast(engine, "U1", choice, key("many"), times=2)
-    await fill(engine, [f"{number}" for number in range(205)], source("unused"))
-    await stocked(engine, ["x", "y", "z"])
-    await draw(engine, "U1")
-    await drop_pool(engine)
-    await stocked(engine, ["y", "z", "w"])
-    await draw(engine, "U1")
-    await draw(engine, "U2")
-    for name in ("one", "two"):
-        await add_members(engine, ["U1", "U2"], key(name))
-
-
-class DumpPropertyContract:
     @pytest.mark.slow
     @settings(max_examples=examples(40), deadline=None, suppress_health_check=SHARED)
     @given(HISTORIES, HISTORIES)

@@ -31,6 +31,48 @@ def names(some: Sequence[Entry]) -> list[str]:
     return [entry.voter for entry in some]
 
 
+def _closable(pages: AsyncIterator[Sequence[Entry]]) -> _Reading:
+    return typed(_Reading, pages)
+
+
+class _Reading(AsyncIterator[Sequence[Entry]]):
+    """Readings are async generators, so that they can be abandoned."""
+
+    async def aclose(self) -> None: ...
+
+
+VOTERS = [f"U{number}" for number in range(2300)]
+"""Enough for several pages."""
+
+
+async def note(
+    engine: Engine, voter: str, at: Key | None = None, *, now: int = NOW, whole: bool = True, times: int = 1
+) -> None:
+    """Cast with a note that is the voter and the time."""
+    request = CastRequest(voter, "a", f"{voter} {now - NOW}".encode(), times=times, whole=whole)
+    await engine.ballots.cast(at or key(), request, now=now, expires_at=END)
+
+
+async def fill_notes(engine: Engine, at: Key | None = None, *, per_ms: int = 1, whole: bool = True) -> None:
+    await asyncio.gather(
+        *(note(engine, voter, at, now=NOW + number // per_ms, whole=whole) for number, voter in enumerate(VOTERS))
+    )
+
+
+def text_of(page: bytes | Sequence[Entry]) -> bytes:
+    return page if isinstance(page, bytes) else b",".join(entry.note for entry in page)
+
+
+async def notes(engine: Engine, at: Key | None = None, *, since: int = 0, limit: int | None = None) -> list[str]:
+    pages = engine.ballots.notes(at or key(), now=NOW, separator=b",", since=since, limit=limit)
+    text = b",".join([text_of(page) async for page in pages]).decode()
+    return text.split(",") if text else []
+
+
+async def expected(engine: Engine, at: Key | None = None, *, since: int = 0) -> list[str]:
+    return [entry.note.decode() for entry in await entries(engine, at, since=since)]
+
+
 class EntriesContract:
     async def test_entries_come_oldest_first(self, engine: Engine) -> None:
         for voter, at in (("U1", 5), ("U2", 9), ("U3", 2), ("U4", 7)):
@@ -181,50 +223,6 @@ class EntriesContract:
         assert len(seen) == 2300 + 1000
         assert seen == sorted(seen, key=lambda entry: entry.cast_at)
 
-
-def _closable(pages: AsyncIterator[Sequence[Entry]]) -> _Reading:
-    return typed(_Reading, pages)
-
-
-class _Reading(AsyncIterator[Sequence[Entry]]):
-    """Readings are async generators, so that they can be abandoned."""
-
-    async def aclose(self) -> None: ...
-
-
-VOTERS = [f"U{number}" for number in range(2300)]
-"""Enough for several pages."""
-
-
-async def note(
-    engine: Engine, voter: str, at: Key | None = None, *, now: int = NOW, whole: bool = True, times: int = 1
-) -> None:
-    """Cast with a note that is the voter and the time."""
-    request = CastRequest(voter, "a", f"{voter} {now - NOW}".encode(), times=times, whole=whole)
-    await engine.ballots.cast(at or key(), request, now=now, expires_at=END)
-
-
-async def fill_notes(engine: Engine, at: Key | None = None, *, per_ms: int = 1, whole: bool = True) -> None:
-    await asyncio.gather(
-        *(note(engine, voter, at, now=NOW + number // per_ms, whole=whole) for number, voter in enumerate(VOTERS))
-    )
-
-
-def text_of(page: bytes | Sequence[Entry]) -> bytes:
-    return page if isinstance(page, bytes) else b",".join(entry.note for entry in page)
-
-
-async def notes(engine: Engine, at: Key | None = None, *, since: int = 0, limit: int | None = None) -> list[str]:
-    pages = engine.ballots.notes(at or key(), now=NOW, separator=b",", since=since, limit=limit)
-    text = b",".join([text_of(page) async for page in pages]).decode()
-    return text.split(",") if text else []
-
-
-async def expected(engine: Engine, at: Key | None = None, *, since: int = 0) -> list[str]:
-    return [entry.note.decode() for entry in await entries(engine, at, since=since)]
-
-
-class NotesContract:
     async def test_an_absent_ballot_has_no_notes(self, engine: Engine) -> None:
         assert await notes(engine) == []
 

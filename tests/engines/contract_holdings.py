@@ -14,6 +14,10 @@ P, Q, R = key("p"), key("q"), key("r")
 X, Y, Z = source("x"), source("y"), source("z")
 
 
+P, Q, R = key("p"), key("q"), key("r")
+X = source("x")
+
+
 class HoldingsContract:
     async def test_a_user_holds_items_in_the_order_of_the_draws(self, engine: Engine) -> None:
         await stocked(engine, "dacb", P)
@@ -214,12 +218,6 @@ class HoldingsContract:
             assert await draw(other, "U2", P) == "b"
             assert await drop(other, P) == 2
 
-
-P, Q, R = key("p"), key("q"), key("r")
-X = source("x")
-
-
-class SpentItemsContract:
     async def test_pools_of_one_family_never_hand_out_the_same_item(self, engine: Engine) -> None:
         for pool in (P, Q, R):
             await stocked(engine, "abcd", pool)

@@ -30,6 +30,19 @@ BALLOT = BallotRecord(key(), END, None, Terms())
 ENTRY = EntryRecord(key(), Entry("U1", "a", 1, NOW, b""), False)
 
 
+async def can_set_aside(engine: Engine) -> bool:
+    """Return whether the engine can do it; if not, check that it says so and changes nothing."""
+    if not engine.can_copy:
+        await write(engine, b"1")
+        before = await dumped(engine)
+        with pytest.raises(EngineError):
+            await engine.set_aside()
+        with pytest.raises(EngineError):
+            await engine.take_back()
+        assert before == await dumped(engine)
+    return engine.can_copy
+
+
 class LoadContract:
     async def test_a_load_replaces_everything_else(self, engine: Engine, open: Open) -> None:
         await fill_all(engine)
@@ -122,21 +135,6 @@ class LoadContract:
 
         assert before == await dumped(engine)
 
-
-async def can_set_aside(engine: Engine) -> bool:
-    """Return whether the engine can do it; if not, check that it says so and changes nothing."""
-    if not engine.can_copy:
-        await write(engine, b"1")
-        before = await dumped(engine)
-        with pytest.raises(EngineError):
-            await engine.set_aside()
-        with pytest.raises(EngineError):
-            await engine.take_back()
-        assert before == await dumped(engine)
-    return engine.can_copy
-
-
-class AsideContract:
     async def test_what_was_set_aside_comes_back_and_later_writes_are_gone(self, engine: Engine) -> None:
         if not await can_set_aside(engine):
             return

@@ -11,6 +11,24 @@ from emulator.engines.engine import Engine
 from engines.shorthand import END, EVERYWHERE, MANY, NOW, ODD, LoopPasses, all_of, append, cast, items, key, latest
 
 
+async def ballots(engine: Engine, group: Key = EVERYWHERE, *, now: int = NOW, limit: int = 999) -> list[Key]:
+    return [listed.key for listed in await engine.ballots.listing(group, now=now, limit=limit)]
+
+
+async def logs(engine: Engine, group: Key = EVERYWHERE, *, now: int = NOW, limit: int = 999) -> list[Key]:
+    return [listed.key for listed in await engine.logs.listing(group, now=now, limit=limit)]
+
+
+async def fill(engine: Engine, keys: list[Key], *, expires_at: int = END) -> None:
+    """Write a ballot and a log for each key."""
+    for each in keys:
+        await cast(engine, "U1", "3", each, expires_at=expires_at)
+        await append(engine, b"1", each, expires_at=expires_at)
+
+
+SORTED = [key(name, channel=channel) for channel in ("", "c", "c1", "d") for name in ("a", "a1", "b")]
+
+
 class LogsContract:
     async def test_entries_come_newest_first(self, engine: Engine) -> None:
         for at in (5, 9, 2):
@@ -123,26 +141,6 @@ class LogsContract:
 
         assert [Item(END, b"2")] == await items(engine, now=END)
 
-
-async def ballots(engine: Engine, group: Key = EVERYWHERE, *, now: int = NOW, limit: int = 999) -> list[Key]:
-    return [listed.key for listed in await engine.ballots.listing(group, now=now, limit=limit)]
-
-
-async def logs(engine: Engine, group: Key = EVERYWHERE, *, now: int = NOW, limit: int = 999) -> list[Key]:
-    return [listed.key for listed in await engine.logs.listing(group, now=now, limit=limit)]
-
-
-async def fill(engine: Engine, keys: list[Key], *, expires_at: int = END) -> None:
-    """Write a ballot and a log for each key."""
-    for each in keys:
-        await cast(engine, "U1", "3", each, expires_at=expires_at)
-        await append(engine, b"1", each, expires_at=expires_at)
-
-
-SORTED = [key(name, channel=channel) for channel in ("", "c", "c1", "d") for name in ("a", "a1", "b")]
-
-
-class ListingContract:
     async def test_things_are_listed_by_channel_then_name(self, engine: Engine) -> None:
         await fill(engine, SORTED[::-1])
 

@@ -17,6 +17,10 @@ P, Q, R = key("p"), key("q"), key("r")
 X, Y, Z = source("x"), source("y"), source("z")
 
 
+P, Q, R = key("p"), key("q"), key("r")
+X, Y, Z = source("x"), source("y"), source("z")
+
+
 class PoolsContract:
     async def test_items_are_handed_out_in_list_order(self, engine: Engine) -> None:
         await fill(engine, ["b", "a"])
@@ -198,12 +202,6 @@ class PoolsContract:
             with pytest.raises(ValueError, match="channel"):
                 await operation
 
-
-P, Q, R = key("p"), key("q"), key("r")
-X, Y, Z = source("x"), source("y"), source("z")
-
-
-class AssignmentsContract:
     async def test_stocks_are_the_lists_of_live_pools(self, engine: Engine) -> None:
         await assign(engine, {P: X}, note=b"\x00one")
         await assign(engine, {Q: Y}, note=b"", expires_at=END + 1)

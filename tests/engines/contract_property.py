@@ -101,42 +101,6 @@ STEP = st.tuples(
 SHARED = [HealthCheck.function_scoped_fixture, HealthCheck.differing_executors]
 
 
-class PropertyContract:
-    @settings(max_examples=examples(60), deadline=None, suppress_health_check=SHARED)
-    @given(st.lists(STEP, max_size=40))
-    async def test_a_ballot_equals_its_recount_after_any_operations(
-        self, engine: Engine, steps: list[tuple[int, int, CastRequest | Terms | str]]
-    ) -> None:
-        await engine.reset()
-        model, now = Model(), NOW
-        for move, life, what in steps:
-            now += move
-            if isinstance(what, CastRequest):
-                done = await engine.ballots.cast(key(), what, now=now, expires_at=now + life, tally=True)
-                assert model.cast(what, now, now + life) == done
-            elif isinstance(what, Terms):
-                await engine.ballots.define(key(), b"", what, now=now, expires_at=now + life)
-                model.define(what, now, now + life)
-            elif what == "drop":
-                await engine.ballots.drop(key(), now=now)
-                model = Model()
-            elif now >= model.end:
-                await engine.purge(now=now)
-                await engine.tidy()
-                model = Model()
-            else:
-                assert [one for one in await engine.purge(now=now) if one.at > now] == []
-
-        model.begin(now)
-        assert list(model.tally(None).counts) == await counts(engine, now=now)
-        assert [next((row[1] for row in reversed(model.rows) if row[0] == voter), None) for voter in VOTERS] == [
-            await choice_of(engine, voter, now=now) for voter in VOTERS
-        ]
-        assert sorted(model.rows, key=lambda row: row[3]) == [
-            tuple(entry[:4]) for entry in await entries(engine, now=now)
-        ]
-
-
 POOLS, LISTS, USERS = (key("p"), key("q")), tuple(source(name) for name in "xyz"), ("A", "B", "C")
 
 
@@ -255,7 +219,41 @@ async def is_accepted(engine: Engine, operation: str, what: tuple, now: int, end
     return True
 
 
-class PoolsPropertyContract:
+class PropertyContract:
+    @settings(max_examples=examples(60), deadline=None, suppress_health_check=SHARED)
+    @given(st.lists(STEP, max_size=40))
+    async def test_a_ballot_equals_its_recount_after_any_operations(
+        self, engine: Engine, steps: list[tuple[int, int, CastRequest | Terms | str]]
+    ) -> None:
+        await engine.reset()
+        model, now = Model(), NOW
+        for move, life, what in steps:
+            now += move
+            if isinstance(what, CastRequest):
+                done = await engine.ballots.cast(key(), what, now=now, expires_at=now + life, tally=True)
+                assert model.cast(what, now, now + life) == done
+            elif isinstance(what, Terms):
+                await engine.ballots.define(key(), b"", what, now=now, expires_at=now + life)
+                model.define(what, now, now + life)
+            elif what == "drop":
+                await engine.ballots.drop(key(), now=now)
+                model = Model()
+            elif now >= model.end:
+                await engine.purge(now=now)
+                await engine.tidy()
+                model = Model()
+            else:
+                assert [one for one in await engine.purge(now=now) if one.at > now] == []
+
+        model.begin(now)
+        assert list(model.tally(None).counts) == await counts(engine, now=now)
+        assert [next((row[1] for row in reversed(model.rows) if row[0] == voter), None) for voter in VOTERS] == [
+            await choice_of(engine, voter, now=now) for voter in VOTERS
+        ]
+        assert sorted(model.rows, key=lambda row: row[3]) == [
+            tuple(entry[:4]) for entry in await entries(engine, now=now)
+        ]
+
     @settings(max_examples=examples(100), deadline=None, suppress_health_check=SHARED)
     @given(st.lists(POOLS_STEP, min_size=20, max_size=50))
     async def test_pools_equal_a_model_after_any_operations(

@@ -48,6 +48,83 @@ async def read_all(engine: Engine, now: int) -> list[object]:
     return results
 
 
+DAY = 24 * 3_600_000
+LIFETIME = 7 * DAY
+SCHEDULES, STEPS = 12, 8
+
+Write = Callable[[Engine, int, int], Awaitable[object]]
+"""Writes a thing at a time, with an expiry."""
+IsAlive = Callable[[Engine, int], Awaitable[bool]]
+
+
+async def _document(engine: Engine, now: int, end: int) -> None:
+    await write(engine, b"%d" % end, now=now, expires_at=end)
+
+
+async def _has_document(engine: Engine, now: int) -> bool:
+    return await read(engine, now=now) is not None
+
+
+async def _cast(engine: Engine, now: int, end: int) -> None:
+    await engine.ballots.cast(key("poll"), CastRequest(f"U{end}", "a"), now=now, expires_at=end)
+
+
+async def _has_cast(engine: Engine, now: int) -> bool:
+    return bool((await engine.ballots.tally(key("poll"), now=now)).counts)
+
+
+async def _definition(engine: Engine, now: int, end: int) -> None:
+    await engine.ballots.define(key("defined"), b"%d" % end, Terms(), now=now, expires_at=end)
+
+
+async def _has_definition(engine: Engine, now: int) -> bool:
+    return await engine.ballots.definition(key("defined"), now=now) is not None
+
+
+async def _item(engine: Engine, now: int, end: int) -> None:
+    await append(engine, b"1", key("log"), now=now, expires_at=end)
+
+
+async def _has_item(engine: Engine, now: int) -> bool:
+    return (await engine.logs.read(key("log"), now=now)).latest != 0
+
+
+async def _list(engine: Engine, now: int, end: int) -> None:
+    await fill(engine, [f"{end}"], source("unused"), now=now, expires_at=end)
+
+
+async def _has_list(engine: Engine, now: int) -> bool:
+    records = [record async for page in engine.dump(now=now) for record in page]
+    return any(isinstance(record, ListRecord) and record.key == source("unused") for record in records)
+
+
+async def _pool(engine: Engine, now: int, end: int) -> None:
+    await assign(engine, {key("pool"): source("of pool")}, now=now, expires_at=end)
+
+
+async def _has_pool(engine: Engine, now: int) -> bool:
+    return bool(await engine.pools.stocks([key("pool")], now=now))
+
+
+async def _member(engine: Engine, now: int, end: int) -> None:
+    await add_members(engine, ["U1"], key("roster"), now=now, expires_at=end)
+
+
+async def _has_member(engine: Engine, now: int) -> bool:
+    return bool(await listing(engine, "U1", now=now))
+
+
+KINDS: Mapping[str, tuple[Write, IsAlive]] = {
+    "document": (_document, _has_document),
+    "cast": (_cast, _has_cast),
+    "definition": (_definition, _has_definition),
+    "log": (_item, _has_item),
+    "list": (_list, _has_list),
+    "pool": (_pool, _has_pool),
+    "roster": (_member, _has_member),
+}
+
+
 class PurgeContract:
     async def test_a_purge_does_not_change_any_result(self, engine: Engine) -> None:
         for purged in (NOW, NOW + 9, NOW + 10, NOW + 15, NOW + 20, NOW + 9999):
@@ -157,85 +234,6 @@ class PurgeContract:
     async def test_a_purge_of_nothing_reports_nothing(self, engine: Engine) -> None:
         assert await engine.purge(now=NOW) == []
 
-
-DAY = 24 * 3_600_000
-LIFETIME = 7 * DAY
-SCHEDULES, STEPS = 12, 8
-
-Write = Callable[[Engine, int, int], Awaitable[object]]
-"""Writes a thing at a time, with an expiry."""
-IsAlive = Callable[[Engine, int], Awaitable[bool]]
-
-
-async def _document(engine: Engine, now: int, end: int) -> None:
-    await write(engine, b"%d" % end, now=now, expires_at=end)
-
-
-async def _has_document(engine: Engine, now: int) -> bool:
-    return await read(engine, now=now) is not None
-
-
-async def _cast(engine: Engine, now: int, end: int) -> None:
-    await engine.ballots.cast(key("poll"), CastRequest(f"U{end}", "a"), now=now, expires_at=end)
-
-
-async def _has_cast(engine: Engine, now: int) -> bool:
-    return bool((await engine.ballots.tally(key("poll"), now=now)).counts)
-
-
-async def _definition(engine: Engine, now: int, end: int) -> None:
-    await engine.ballots.define(key("defined"), b"%d" % end, Terms(), now=now, expires_at=end)
-
-
-async def _has_definition(engine: Engine, now: int) -> bool:
-    return await engine.ballots.definition(key("defined"), now=now) is not None
-
-
-async def _item(engine: Engine, now: int, end: int) -> None:
-    await append(engine, b"1", key("log"), now=now, expires_at=end)
-
-
-async def _has_item(engine: Engine, now: int) -> bool:
-    return (await engine.logs.read(key("log"), now=now)).latest != 0
-
-
-async def _list(engine: Engine, now: int, end: int) -> None:
-    await fill(engine, [f"{end}"], source("unused"), now=now, expires_at=end)
-
-
-async def _has_list(engine: Engine, now: int) -> bool:
-    records = [record async for page in engine.dump(now=now) for record in page]
-    return any(isinstance(record, ListRecord) and record.key == source("unused") for record in records)
-
-
-async def _pool(engine: Engine, now: int, end: int) -> None:
-    await assign(engine, {key("pool"): source("of pool")}, now=now, expires_at=end)
-
-
-async def _has_pool(engine: Engine, now: int) -> bool:
-    return bool(await engine.pools.stocks([key("pool")], now=now))
-
-
-async def _member(engine: Engine, now: int, end: int) -> None:
-    await add_members(engine, ["U1"], key("roster"), now=now, expires_at=end)
-
-
-async def _has_member(engine: Engine, now: int) -> bool:
-    return bool(await listing(engine, "U1", now=now))
-
-
-KINDS: Mapping[str, tuple[Write, IsAlive]] = {
-    "document": (_document, _has_document),
-    "cast": (_cast, _has_cast),
-    "definition": (_definition, _has_definition),
-    "log": (_item, _has_item),
-    "list": (_list, _has_list),
-    "pool": (_pool, _has_pool),
-    "roster": (_member, _has_member),
-}
-
-
-class ExpiryContract:
     @pytest.mark.parametrize("kind", KINDS)
     async def test_a_write_under_a_clock_set_back_shortens_no_expiry(self, engine: Engine, kind: str) -> None:
         change, is_alive = KINDS[kind]

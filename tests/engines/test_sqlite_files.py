@@ -21,11 +21,6 @@ from engines.database_files import go, make_older, opened, process
 from engines.shorthand import NOW, Listener, append, cast, choice_of, counts, entries, items, key, read, write
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "data.db"
-
-
 async def test_written_data_is_there_after_reopening_the_file(path: Path) -> None:
     async with opened(path) as engine:
         await cast(engine, "U1", "a")

@@ -22,13 +22,8 @@ from engines.shorthand import END, NOW, Open, cast, counts, key, read, write
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "data.db"
-
-
-@pytest.fixture
-def open_alone(file: Path) -> Open:
-    return partial(open_engine, f"sqlite://{file}", is_alone=True)
+def open_alone(path: Path) -> Open:
+    return partial(open_engine, f"sqlite://{path}", is_alone=True)
 
 
 class Cut:
@@ -43,14 +38,14 @@ class Cut:
         await asyncio.Event().wait()
 
 
-async def leave_half_copy(open_alone: Open, file: Path, namespace: str, records: Sequence[Record]) -> Path:
+async def leave_half_copy(open_alone: Open, path: Path, namespace: str, records: Sequence[Record]) -> Path:
     """Return a copy of the file as a process leaves it that is killed while it fills a namespace."""
-    copy = file.with_name("killed.db")
+    copy = path.with_name("killed.db")
     async with open_alone(namespace=namespace) as engine:
         cut = Cut(records)
         loading = asyncio.create_task(engine.load(cut.pages(), replace=True))
         await cut.is_stuck.wait()
-        back_up(str(file), copy, now=1, replace=True)
+        back_up(str(path), copy, now=1, replace=True)
         loading.cancel()
         await asyncio.gather(loading, return_exceptions=True)
     return copy
@@ -64,25 +59,25 @@ async def all_records(open_alone: Open) -> list[Record]:
 
 @pytest.mark.parametrize("namespace", [pytest.param("main", marks=pytest.mark.long), "main/fork"])
 async def test_a_half_copy_is_no_damage_before_while_and_after_it_is_deleted(
-    open_alone: Open, file: Path, namespace: str
+    open_alone: Open, path: Path, namespace: str
 ):
     records = await all_records(open_alone)
-    counts = described(str(file)).environments
-    shutil.copy(await leave_half_copy(open_alone, file, namespace, records), file)
+    counts = described(str(path)).environments
+    shutil.copy(await leave_half_copy(open_alone, path, namespace, records), path)
 
-    assert [] == verify_file(str(file)).findings
-    assert counts == described(str(file)).environments
+    assert [] == verify_file(str(path)).findings
+    assert counts == described(str(path)).environments
     async with open_alone(namespace="main") as engine:
         # The steps of `tidy`, with a look at the file after each.
         while await engine._group_commit.write(engine.purge._collect_some):
-            assert [] == verify_file(str(file)).findings
+            assert [] == verify_file(str(path)).findings
         assert records == await dumped(engine)
-    assert counts == described(str(file)).environments
+    assert counts == described(str(path)).environments
 
 
-async def test_a_backup_of_a_file_with_a_half_copy_restores(open_alone: Open, file: Path, tmp_path: Path):
+async def test_a_backup_of_a_file_with_a_half_copy_restores(open_alone: Open, path: Path, tmp_path: Path):
     records = await all_records(open_alone)
-    backup = await leave_half_copy(open_alone, file, "main/fork", records)
+    backup = await leave_half_copy(open_alone, path, "main/fork", records)
     other = tmp_path / "other.db"
 
     restored = restore(str(backup), str(other), environments=("main",), now=1)
@@ -92,35 +87,35 @@ async def test_a_backup_of_a_file_with_a_half_copy_restores(open_alone: Open, fi
         assert records == await dumped(engine)
 
 
-async def test_an_opening_removes_the_half_copies_of_its_own_namespaces_only(open_alone: Open, file: Path):
+async def test_an_opening_removes_the_half_copies_of_its_own_namespaces_only(open_alone: Open, path: Path):
     records = await all_records(open_alone)
-    shutil.copy(await leave_half_copy(open_alone, file, "main/fork", records), file)
+    shutil.copy(await leave_half_copy(open_alone, path, "main/fork", records), path)
 
-    async with open_engine(f"sqlite://{file}", namespace="main") as peer:
+    async with open_engine(f"sqlite://{path}", namespace="main") as peer:
         await peer.tidy()
-        assert "main/fork//loading" in names(file)  # another process may be making it now
+        assert "main/fork//loading" in names(path)  # another process may be making it now
     async with open_alone(namespace="other"), open_alone(namespace="mai"):
-        assert "main/fork//loading" in names(file)
+        assert "main/fork//loading" in names(path)
     async with open_alone(namespace="main"):
-        assert "main/fork//loading" not in names(file)
+        assert "main/fork//loading" not in names(path)
 
 
-async def test_an_opening_removes_what_a_killed_process_had_set_aside(open_alone: Open, file: Path):
-    killed = file.with_name("killed.db")
+async def test_an_opening_removes_what_a_killed_process_had_set_aside(open_alone: Open, path: Path):
+    killed = path.with_name("killed.db")
     async with open_alone(namespace="main/x") as engine:
         await fill_all(engine)
         await engine.set_aside()
-        back_up(str(file), killed, now=1, replace=False)
-    shutil.copy(killed, file)
+        back_up(str(path), killed, now=1, replace=False)
+    shutil.copy(killed, path)
 
-    assert [] == verify_file(str(file)).findings
+    assert [] == verify_file(str(path)).findings
     async with open_alone(namespace="main"):
-        assert {"main", "main/x"} == names(file)
+        assert {"main", "main/x"} == names(path)
 
 
-def names(file: Path) -> set[str]:
+def names(path: Path) -> set[str]:
 
-    with closing(sqlite3.connect(file)) as connection:
+    with closing(sqlite3.connect(path)) as connection:
         return {name for (name,) in connection.execute("SELECT namespace FROM spaces")}
 
 
@@ -128,8 +123,8 @@ RECORDS = [DocumentRecord(key(f"{number:03}"), END, b"new") for number in range(
 
 
 @pytest.fixture
-def open(file: Path) -> Open:
-    return partial(open_engine, f"sqlite://{file}")
+def open(path: Path) -> Open:
+    return partial(open_engine, f"sqlite://{path}")
 
 
 class Halfway:
@@ -145,7 +140,7 @@ class Halfway:
         yield RECORDS[250:]
 
 
-async def test_an_interrupted_load_shows_nothing_and_an_opening_alone_removes_it(open: Open, file: Path):
+async def test_an_interrupted_load_shows_nothing_and_an_opening_alone_removes_it(open: Open, path: Path):
     halfway = Halfway()
     async with open(namespace="main") as engine:
         await fill_all(engine)
@@ -156,7 +151,7 @@ async def test_an_interrupted_load_shows_nothing_and_an_opening_alone_removes_it
         async with open(namespace="main", is_alone=True) as after_the_crash:
             assert before == await dumped(after_the_crash)
             await after_the_crash.tidy()
-            with sqlite3.connect(file) as database:
+            with sqlite3.connect(path) as database:
                 [(left,)] = database.execute("SELECT count(*) FROM documents WHERE value = ?", (b"new",)).fetchall()
             assert 0 == left
 

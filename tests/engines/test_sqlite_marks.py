@@ -41,11 +41,6 @@ def statements(engine: Engine, start: str) -> Iterator[list[str]]:
         connection.set_trace_callback(None)
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "data.db"
-
-
 async def test_neither_new_voters_nor_known_ones_are_looked_up(path: Path) -> None:
     async with opened(path) as engine:
         with statements(engine, "SELECT number, slot") as lookups:

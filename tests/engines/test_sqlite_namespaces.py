@@ -22,11 +22,6 @@ NAMESPACES = 48
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "data.db"
-
-
-@pytest.fixture
 async def medium(path: Path) -> AsyncIterator[Medium]:
     async with open_medium(f"sqlite://{path}") as medium:
         yield medium

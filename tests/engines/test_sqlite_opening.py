@@ -25,11 +25,6 @@ from engines.database_files import opened
 from engines.shorthand import cast
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "data.db"
-
-
 def use(url: str | Path, casts: int = 1) -> None:
     """Open an engine on a URL or a path, cast, and close it."""
 

@@ -21,11 +21,6 @@ Handed = list[tuple[str, str]]
 """Users and items."""
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "data.db"
-
-
 def printed(running: subprocess.Popen[str], lines: int = 1 << 30) -> Handed:
     """Return what a drawing process prints, without a line that its death cut short."""
     assert running.stdout

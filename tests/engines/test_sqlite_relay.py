@@ -7,17 +7,10 @@ import logging
 import sqlite3
 from pathlib import Path
 
-import pytest
-
 from emulator.engines.sqlite.relay import MAX_ROWS
 from engines.child_process import POLL
 from engines.database_files import go, opened, process
 from engines.shorthand import WITHIN, Listener, key
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "data.db"
 
 
 async def test_messages_go_from_one_process_to_another(path: Path) -> None:

@@ -192,11 +192,6 @@ def damaged(statements: str, target: Path) -> Path:
     return target
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "data.db"
-
-
 def test_at_least_a_hundred_different_damages_are_planted() -> None:
     assert len(set(STATEMENTS)) + len(BYTES) >= 100
 

@@ -21,19 +21,17 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import emulator.engines.sqlite as sqlite
-import emulator.engines.sqlite.files as files
 from emulator.config.settings import Settings
 from emulator.engines import open_engine
 from emulator.engines.engine import Upgrades
-from emulator.engines.sqlite.files.backup import back_up, restore
-from emulator.engines.sqlite.schema import create_or_raise
+from emulator.engines.sqlite import dump, namespace_ids, schema
+from emulator.engines.sqlite import load as load_module
+from emulator.engines.sqlite.files import backup, copying
 from emulator.opening import open_app
 
-_FOLDER = str(Path(files.__file__).parent)
-_ENGINE = str(Path(sqlite.__file__).parent)
-_MODULES = {f"{_FOLDER}/{name}.py" for name in ("copying", "restore", "upgrade", "backup")}
-_COPYING = {f"{_ENGINE}/{name}.py" for name in ("namespace_ids", "records/load", "records/rows", "records/dump")}
+_MODULES = {backup.__file__, copying.__file__}
+_COPYING = {namespace_ids.__file__, load_module.__file__, dump.__file__}
+_UPGRADE = {schema.prepare.__code__, schema._backed_up.__code__, schema.create_or_raise.__code__}
 FORKED = "forked"
 
 
@@ -46,11 +44,11 @@ def upgrade(folder: Path) -> None:
 
 
 def replace(folder: Path) -> None:
-    restore(str(folder / "backup.db"), str(folder / "data.db"), environments=("sandbox", "production"), now=1)
+    backup.restore(str(folder / "backup.db"), str(folder / "data.db"), environments=("sandbox", "production"), now=1)
 
 
 def back_it_up(folder: Path) -> None:
-    back_up(str(folder / "data.db"), folder / "copies" / f"{folder.name}.db", now=1, replace=False)
+    backup.back_up(str(folder / "data.db"), folder / "copies" / f"{folder.name}.db", now=1, replace=False)
 
 
 def fork(folder: Path) -> None:
@@ -95,7 +93,7 @@ def die_at(step: int, task: str) -> Iterator[int]:
         return each_line
 
     def each_call(frame: FrameType, event: str, argument: Any) -> Any:
-        is_step = frame.f_code.co_filename in modules or frame.f_code is create_or_raise.__code__
+        is_step = frame.f_code.co_filename in modules or frame.f_code in _UPGRADE
         return each_line if is_step else None
 
     sys.settrace(each_call)

@@ -13,8 +13,8 @@ survive the death of this process, as far as the medium allows. A failure of the
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeVar
 
 NEVER = 1 << 62
 """An `expires_at` that is never reached."""
@@ -45,6 +45,17 @@ class Expired(NamedTuple):
 Change = Callable[[Mapping[Key, bytes]], Mapping[Key, bytes]]
 """Takes the live documents and returns those to write. If it raises, nothing is written and the exception reaches the
 caller. It must be pure: it runs again if another process wrote in between."""
+Value = TypeVar("Value")
+
+
+def changed(
+    change: Callable[[Mapping[Key, Value]], Mapping[Key, Value]], live: Mapping[Key, Value], keys: Iterable[Key]
+) -> dict[Key, Value]:
+    """Return what a change of these keys writes. Raises `ValueError` for any other key."""
+    written = dict(change(live))
+    if unexpected := written.keys() - set(keys):
+        raise ValueError(f"a change may write only the keys that it was given, not {unexpected}")
+    return written
 
 
 class Documents(Protocol):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from emulator.engines.base import Key
+from emulator.engines.base import Key, changed
 
 
 class Stock(NamedTuple):
@@ -24,6 +24,14 @@ Assignment = Callable[[Mapping[Key, Stock]], Mapping[Key, Stock]]
 Limit = Callable[[bytes], int]
 """Takes the note of a pool and returns how many of its items a user may have. Like `Change`, it may run again and must
 be pure."""
+
+
+def assigned(change: Assignment, live: Mapping[Key, Stock], keys: Iterable[Key]) -> dict[Key, Stock]:
+    """Return what an assignment to these keys writes. Raises `ValueError` for any other key, or for a repeated list."""
+    written = changed(change, live, keys)
+    if len({source for source, _ in written.values()}) < len(written):
+        raise ValueError("each pool needs a list of its own")
+    return written
 
 
 class Count(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Final
 
 from emulator.bounded_cache import BoundedCache
 from emulator.engines.base import Key
-from emulator.engines.pools import Assignment, Count, Drawn, Holding, Limit, Stock
+from emulator.engines.pools import Assignment, Count, Drawn, Holding, Limit, Stock, assigned
 from emulator.engines.redis.documents import KeyLocks, attempts
 from emulator.engines.redis.keys import (
     expiry_arg,
@@ -49,11 +49,7 @@ class RedisPools:
         async with self._key_locks.hold(names.values()):
             async for _ in attempts():
                 stocks, versions = await self._stocks(keys, now)
-                written = dict(change(stocks))
-                if unexpected := written.keys() - set(keys):
-                    raise ValueError(f"a change may write only the keys that it was given, not {unexpected}")
-                if len({source for source, _ in written.values()}) < len(written):
-                    raise ValueError("each pool needs a list of its own")
+                written = assigned(change, stocks, keys)
                 for key, (source, _) in written.items():
                     await resolve_spent(self._pipeline, user_last(source), name_last_prefix(key))
                 args = [b"assign", now_arg(now), expiry_arg(expires_at), b"%d" % len(names)]

@@ -13,7 +13,7 @@ from typing import Final
 from emulator.bounded_cache import BoundedCache
 from emulator.engines.base import Key, Terms
 from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds, Tables
-from emulator.engines.sqlite.table_list import BALLOTS, MARKS, TALLIES, TERMS
+from emulator.engines.sqlite.table_list import BALLOTS, MARKS, TALLIES, TERMS, terms_of
 
 MAX_HELD: Final = 32_768
 """Voters whose casts are cached: some 15 MB, at 300 to 500 bytes each."""
@@ -292,13 +292,12 @@ class BallotCache(Tables):
         row = self._group_commit.connection.execute(_LOAD, self._namespace.params(key)).fetchone()
         if row is None:
             return None
-        id, expires_at, latest, definition, opens_at, closes_at, disabled, known_voters_only, *limits = row
+        id, expires_at, latest, definition, *terms = row
         rows = self._group_commit.connection.execute(_LOAD_COUNTS, (id, MAX_CHOICES + 1)).fetchall()
-        terms = Terms(opens_at, closes_at, bool(disabled), bool(known_voters_only), *limits)
         counts = Histogram(rows) if len(rows) <= MAX_CHOICES else None
         generation = 0 if rows else self.marks.generation
         times = (expires_at, latest)
-        return self._add(key, CachedBallot(id, *times, times, terms, definition, counts, generation))
+        return self._add(key, CachedBallot(id, *times, times, terms_of(terms), definition, counts, generation))
 
     def _add(self, key: Key, ballot: CachedBallot) -> CachedBallot:
         if len(self._ballots) >= MAX_BALLOTS:

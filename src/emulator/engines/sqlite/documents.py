@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from emulator.bounded_cache import BoundedCache
-from emulator.engines.base import NEVER, Change, Key
+from emulator.engines.base import NEVER, Change, Key, changed
 from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds, Tables
 from emulator.engines.sqlite.table_list import DOCUMENTS, KEYED
 
@@ -101,9 +101,7 @@ class SqliteDocuments(Tables):
         self, keys: Sequence[Key], change: Change, now: int, expires_at: int, statement: str
     ) -> dict[Key, bytes]:
         live = self._read(keys, now)
-        written = dict(change(dict(live)))
-        if unexpected := written.keys() - set(keys):
-            raise ValueError(f"a change may write only the keys that it was given, not {unexpected}")
+        written = changed(change, dict(live), keys)
         self._note_expired(written.keys() - live.keys(), now)
         for key, value in written.items():
             self._peeked.pop(key)

@@ -13,10 +13,11 @@ from itertools import islice
 from typing import Any, Final
 
 from emulator.engines import records as types
-from emulator.engines.base import Entry, Key, Terms
+from emulator.engines.base import Entry, Key
 from emulator.engines.records import ITEMS_PER_RECORD, Record
 from emulator.engines.sqlite.connection import connect, engine_errors, finished_in_thread
-from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, Tables
+from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, Tables, key_columns
+from emulator.engines.sqlite.table_list import TERMS, terms_of
 
 PAGE: Final = 100
 """Records between two returns to the event loop."""
@@ -26,11 +27,7 @@ _CACHE: Final = "PRAGMA cache_size = -4096"
 _BY_KEY: Final = f"ORDER BY {KEY_COLUMNS}"
 _ALIVE: Final = "space = :space AND +expires_at > :now"
 _DOCUMENTS = f"SELECT {KEY_COLUMNS}, expires_at, value FROM documents WHERE {_ALIVE} {_BY_KEY}"
-_BALLOTS = f"""
-    SELECT {KEY_COLUMNS}, expires_at, definition,
-        opens_at, closes_at, disabled, known_voters_only, per_voter, per_choice, choices
-    FROM ballots WHERE {_ALIVE} {_BY_KEY}
-"""
+_BALLOTS = f"SELECT {KEY_COLUMNS}, expires_at, definition, {TERMS} FROM ballots WHERE {_ALIVE} {_BY_KEY}"
 # Groups are read one at a time: to sort all casts at once would take a copy of them.
 _GROUP: Final = "shelf, owner, name, holder"
 _IN_GROUP: Final = "shelf = :shelf AND owner = :owner AND name = :name AND holder = :holder"
@@ -56,8 +53,7 @@ _POSITIONS = f"""
 """
 _CHUNKS = "SELECT first, items FROM chunks WHERE list = ? AND first > ? ORDER BY first"
 _POOLS = f"""
-    SELECT {", ".join(f"pools.{column}" for column in KEY_COLUMNS.split(", "))}, pools.expires_at, closed, note,
-        pools.id, {", ".join(f"lists.{column}" for column in KEY_COLUMNS.split(", "))}
+    SELECT {key_columns("pools")}, pools.expires_at, closed, note, pools.id, {key_columns("lists")}
     FROM pools LEFT JOIN lists ON lists.id = pools.list
     WHERE pools.space = :space AND +pools.expires_at > :now ORDER BY 1, 2, 3, 4, 5, pools.id
 """
@@ -116,9 +112,7 @@ class _Reading:
     def records(self) -> Iterator[Record]:
         yield from self._keyed(types.DocumentRecord, _DOCUMENTS)
         for row in self._rows(_BALLOTS):
-            opens_at, closes_at, disabled, known_voters_only, *limits = row[7:]
-            terms = Terms(opens_at, closes_at, bool(disabled), bool(known_voters_only), *limits)
-            yield types.BallotRecord(Key(*row[:5]), row[5], row[6], terms)
+            yield types.BallotRecord(Key(*row[:5]), row[5], row[6], terms_of(row[7:]))
         for key, choice in self._grouped(_GROUPS_OF_BALLOTS, _CHOICES):
             yield types.ChoiceRecord(key, choice)
         for key, voter, choice, times, at, note, whole in self._grouped(_GROUPS_OF_BALLOTS, _ENTRIES):

@@ -14,6 +14,13 @@ BY_KEY = "space = ? AND shelf = ? AND owner = ? AND name = ? AND holder = ? AND 
 BY_KEY_ALL_CHANNELS = "space = ? AND shelf = ? AND owner = ? AND name = ? AND holder = ?"
 KEY_COLUMNS = "shelf, owner, name, place, holder"
 """In the order of `Key`."""
+
+
+def key_columns(table: str) -> str:
+    """Return the columns of a key in the order of `Key`, with the name of their table."""
+    return ", ".join(f"{table}.{column}" for column in KEY_COLUMNS.split(", "))
+
+
 LISTED_ORDER = "place, name, holder"
 MATCHING = "instr(name || char(10) || place || char(10) || holder, %s)"
 """Whether the name, channel or user contains a text, to be completed with a parameter."""

@@ -7,26 +7,22 @@ that one lookup finds all rosters of a member.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
+from typing import Any
 
 from emulator.engines.base import Key
-from emulator.engines.pools import Assignment, Count, Drawn, Holding, Limit, Stock
-from emulator.engines.sqlite.namespace_ids import BY_KEY, KEY_COLUMNS, NamespaceIds, Tables
+from emulator.engines.pools import Assignment, Count, Drawn, Holding, Limit, Stock, assigned
+from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds, Tables, key_columns
 from emulator.engines.sqlite.pool_cache import ROOT_OF_POOLS, CachedPool, ListRow, Lists, PoolCache, SpentItems, packed
 from emulator.engines.sqlite.table_list import HANDED, MEMBERS, ROSTERS
 
 MAX_SKIPPED = 500
 """Items that all pools together skip in one group commit."""
 
-_STOCK = f"""
-    SELECT pools.expires_at, note, {", ".join(f"lists.{column}" for column in KEY_COLUMNS.split(", "))}
-    FROM (SELECT * FROM pools WHERE {BY_KEY} AND closed = 0) AS pools CROSS JOIN lists ON lists.id = pools.list
-"""
-_PROGRESS = f"""
-    SELECT pools.expires_at, handed, lists.size - position
-    FROM (SELECT * FROM pools WHERE {BY_KEY} AND closed = 0) AS pools CROSS JOIN lists ON lists.id = pools.list
-"""
+_LIVE = f"FROM (SELECT * FROM pools WHERE {BY_KEY} AND closed = 0) AS pools CROSS JOIN lists ON lists.id = pools.list"
+_STOCK = f"SELECT pools.expires_at, note, {key_columns('lists')} {_LIVE}"
+_PROGRESS = f"SELECT pools.expires_at, handed, lists.size - position {_LIVE}"
 # CROSS JOIN fixes the order: `handed` first, then whether its pool has expired.
 _OF_USER = """
     SELECT handed.item, pools.closed FROM handed CROSS JOIN pools ON pools.id = handed.pool
@@ -100,9 +96,7 @@ class SqlitePools(Tables):
         self._lists.append(to, chunks, expires_at)
 
     def _assign(self, keys: Sequence[Key], change: Assignment, now: int, expires_at: int) -> list[Key]:
-        written = dict(change(self._stocks(keys, now)))
-        if unexpected := written.keys() - set(keys):
-            raise ValueError(f"a change may write only the keys that it was given, not {unexpected}")
+        written = assigned(change, self._stocks(keys, now), keys)
         self._check_sources(written, now)
         for key, (source, note) in written.items():
             pool = self._pool_cache.find(key)
@@ -119,9 +113,7 @@ class SqlitePools(Tables):
         return list(written)
 
     def _check_sources(self, stocks: Mapping[Key, Stock], now: int) -> None:
-        """Raise `ValueError` if two pools would use one list."""
-        if len({source for source, _ in stocks.values()}) < len(stocks):
-            raise ValueError("each pool needs a list of its own")
+        """Raise `ValueError` if another live pool uses one of the lists."""
         for key, (source, _) in stocks.items():
             found, pool = self._lists.find(source), self._pool_cache.find(key)
             if found is None or found.pool is None or found.expires_at <= now:
@@ -140,20 +132,17 @@ class SqlitePools(Tables):
         return None
 
     def _stocks(self, keys: Sequence[Key], now: int) -> dict[Key, Stock]:
-        stocks = {}
-        for key in keys:
-            row = self._group_commit.connection.execute(_STOCK, self._namespace.params(key)).fetchone()
-            if row is not None and now < row[0]:
-                stocks[key] = Stock(Key(*row[2:]), row[1])
-        return stocks
+        return {key: Stock(Key(*source), note) for key, (note, *source) in self._live_pools(_STOCK, keys, now)}
 
     def _counts(self, keys: Sequence[Key], now: int) -> dict[Key, Count]:
-        counts = {}
+        return {key: Count(*counts) for key, counts in self._live_pools(_PROGRESS, keys, now)}
+
+    def _live_pools(self, statement: str, keys: Sequence[Key], now: int) -> Iterator[tuple[Key, tuple[Any, ...]]]:
+        """Yield the keys of live pools, each with what `statement` selects after the expiry."""
         for key in keys:
-            row = self._group_commit.connection.execute(_PROGRESS, self._namespace.params(key)).fetchone()
+            row = self._group_commit.connection.execute(statement, self._namespace.params(key)).fetchone()
             if row is not None and now < row[0]:
-                counts[key] = Count(*row[1:])
-        return counts
+                yield key, row[1:]
 
     def _discard(self, sources: Sequence[Key]) -> None:
         for found in [self._lists.find(source) for source in dict.fromkeys(sources)]:

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from emulator.engines.base import Key
 from emulator.engines.sqlite.group_commit import GroupCommit
-from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, NamespaceIds
+from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, NamespaceIds, Tables
 from emulator.errors import EngineError
 
 POLL_INTERVAL = 0.05
@@ -110,14 +110,13 @@ class Messages:
             self._earlier_spaces, self._spaces = self._spaces, spaces
 
 
-class SqliteRelay:
+class SqliteRelay(Tables):
     """The relay of one namespace."""
 
     def __init__(self, messages: Messages, namespace: NamespaceIds, name: str) -> None:
+        super().__init__(namespace)
         self.is_local = messages.is_local
         self._messages = messages
-        self._group_commit = namespace.group_commit
-        self._namespace = namespace
         self._name = name
         self._listeners: list[Deliver] = []
 

@@ -7,6 +7,7 @@ themselves are in `schema.py`.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from emulator.engines.base import Terms
@@ -15,6 +16,12 @@ KEYED: Final = "space, shelf, owner, name, holder, place"
 """The columns of a key, with its namespace."""
 TERMS: Final = ", ".join(Terms._fields)
 """The columns of a ballot's terms."""
+
+
+def terms_of(columns: Sequence[int]) -> Terms:
+    """Return the terms that `TERMS` hold."""
+    opens_at, closes_at, disabled, known_voters_only, *limits = columns
+    return Terms(opens_at, closes_at, bool(disabled), bool(known_voters_only), *limits)
 
 
 class Table(NamedTuple):

@@ -69,15 +69,11 @@ def _environments(connection: sqlite3.Connection) -> tuple[dict[str, dict[str, i
 
 
 def _span(connection: sqlite3.Connection) -> tuple[int | None, int | None]:
-    ends = [
-        connection.execute(f"SELECT min({at}), max({at}) FROM {table} WHERE typeof({at}) = 'integer'").fetchone()
-        for table, at in _TIMES
-    ]
-    oldest, newest = (
-        [each[0] for each in ends if each[0] is not None],
-        [each[1] for each in ends if each[1] is not None],
-    )
-    return min(oldest, default=None), max(newest, default=None)
+    times = " UNION ALL ".join(f"SELECT {at} AS at FROM {table}" for table, at in _TIMES)
+    oldest, newest = connection.execute(
+        f"SELECT min(at), max(at) FROM ({times}) WHERE typeof(at) = 'integer'"
+    ).fetchone()
+    return oldest, newest
 
 
 def _number(connection: sqlite3.Connection, statement: str) -> int:
