@@ -55,7 +55,7 @@ class TestFile(EngineContract):
         async with open(namespace="main") as second:
             yield {
                 "failure": partial(fail, engine),
-                "checkpoint": engine._database.checkpoints.catch_up,  # type: ignore[attr-defined]
+                "checkpoint": engine._database.checkpoints.copy_log_now,  # type: ignore[attr-defined]
                 "another connection": lambda: write(second, b"1", key("of another connection")),
             }
 

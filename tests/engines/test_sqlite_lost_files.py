@@ -63,24 +63,24 @@ def test_a_lost_file_is_never_certainly_in_place(tmp_path: Path, lose: Callable[
     for each in ("data.db", "data.db-wal"):
         (folder / each).touch()
     watch = FileWatch(str(folder / "data.db"))
-    watch.begin()
+    watch.note_files()
     try:
-        assert (sys.platform == "linux", None) == (watch.is_in_place(), watch.loss())
+        assert (sys.platform == "linux", None) == (watch.is_in_place(), watch.lost_file())
         lose(folder / name)
 
         assert not watch.is_in_place()
-        assert f"{folder / name} was" in str(watch.loss()) or not folder.exists()
+        assert f"{folder / name} was" in str(watch.lost_file()) or not folder.exists()
     finally:
-        watch.end()
+        watch.close_handles()
 
 
 def test_a_path_with_a_link_is_never_certainly_in_place(tmp_path: Path) -> None:
     (tmp_path / "real.db").touch()
     (tmp_path / "data.db").symlink_to("real.db")
     watch = FileWatch(str(tmp_path / "data.db"))
-    watch.begin()
+    watch.note_files()
 
-    assert (False, None) == (watch.is_in_place(), watch.loss())
+    assert (False, None) == (watch.is_in_place(), watch.lost_file())
 
 
 def test_letting_go_of_the_files_keeps_the_locks_of_sqlite(tmp_path: Path) -> None:
@@ -88,9 +88,9 @@ def test_letting_go_of_the_files_keeps_the_locks_of_sqlite(tmp_path: Path) -> No
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("CREATE TABLE votes (value)")
         watch = FileWatch(str(path))
-        watch.begin()
+        watch.note_files()
         connection.execute("BEGIN IMMEDIATE")
-        watch.end()
+        watch.close_handles()
         write = f"import sqlite3; sqlite3.connect({str(path)!r}, timeout=0).execute('INSERT INTO votes VALUES (1)')"
         other = subprocess.run([sys.executable, "-c", write], capture_output=True, text=True, check=False)
 

@@ -31,7 +31,7 @@ from emulator.opening import open_app
 
 _MODULES = {backup.__file__, copying.__file__}
 _COPYING = {namespace_ids.__file__, load_module.__file__, dump.__file__}
-_UPGRADE = {schema.prepare.__code__, schema._backed_up.__code__, schema.create_or_raise.__code__}
+_UPGRADE = {schema.create_or_upgrade.__code__, schema._backed_up.__code__, schema.create_or_raise.__code__}
 FORKED = "forked"
 
 

@@ -18,7 +18,7 @@ from emulator.engines.base import EMPTY_TALLY, Cast, CastRequest, Entry, Key, Li
 from emulator.engines.redis.keys import channel_last, channel_last_prefix, expiry_arg, now_arg, parse_channel_last
 from emulator.engines.redis.nodes import Reply
 from emulator.engines.redis.pipeline import BALLOTS, ENTRIES, Pipeline
-from emulator.engines.redis.reading import Position, listing, merged
+from emulator.engines.redis.reading import Position, listing, merged_pages
 from emulator.errors import EngineError
 
 MAX_CASTS = 250
@@ -231,7 +231,7 @@ class RedisBallots:
         bound, *ids = await self._pipeline.run(ENTRIES, b"begin", reading, now_arg(now), is_all, name)
         try:
             sources = [_Reading(self._pipeline, id, reading, since, bound) for id in ids]
-            async for page in merged([source.fetch for source in sources], limit):
+            async for page in merged_pages([source.fetch for source in sources], limit):
                 yield page
         finally:
             if ids:

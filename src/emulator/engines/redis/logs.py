@@ -5,7 +5,7 @@ from __future__ import annotations
 from emulator.engines.base import Item, Key, ListedLog, Span
 from emulator.engines.redis.keys import channel_last, channel_last_prefix, expiry_arg, now_arg
 from emulator.engines.redis.pipeline import LOGS, Pipeline
-from emulator.engines.redis.reading import Position, listing, merged
+from emulator.engines.redis.reading import Position, listing, merged_pages
 
 
 class RedisLogs:
@@ -19,7 +19,7 @@ class RedisLogs:
         name, is_all = (channel_last_prefix(key), b"1") if key.channel is None else (channel_last(key), b"0")
         bound, latest, *logs = await self._pipeline.run(LOGS, b"begin", now_arg(now), is_all, name)
         readings = [_Reading(self._pipeline, log, (expiry_arg(since), bound, now_arg(now))) for log in logs]
-        return Span(int(latest or 0), merged([reading.fetch for reading in readings], None))
+        return Span(int(latest or 0), merged_pages([reading.fetch for reading in readings], None))
 
     async def listing(
         self, group: Key, *, now: int, limit: int, after: Key | None = None, matching: str = ""

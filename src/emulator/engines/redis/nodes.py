@@ -142,16 +142,16 @@ class Nodes:
         self.moves = 0
         """How often the owner has changed."""
 
-    def learn(self, listing: Reply) -> None:
+    def note_nodes(self, listing: Reply) -> None:
         """Note the nodes in the owner's reply to `LIST_NODES`; ignore an error."""
         if isinstance(listing, list):
             self._known = {address for _, _, nodes in _nodes(listing, self.owner[0]) for address in nodes}
 
-    def follow(self, redirection: MovedError) -> None:
+    def follow_redirection(self, redirection: MovedError) -> None:
         """Make the node that a MOVED reply names the owner."""
         self._set_owner((redirection.host or self.owner[0], redirection.port))
 
-    def doubt(self) -> None:
+    def ask_others_next(self) -> None:
         """Have the next connection ask other nodes for the owner first, because a replica may replace a failed one."""
         self._is_doubted = True
 

@@ -148,7 +148,7 @@ class Connection:
         """Remove the cause of the refusals, if possible."""
         moved = next((reply for reply in refusals if isinstance(reply, MovedError)), None)
         if moved is not None:
-            self._nodes.follow(moved)
+            self._nodes.follow_redirection(moved)
             await self.close()
         elif self._connection is not None and any(isinstance(reply, NoScriptError) for reply in refusals):
             with engine_errors():  # Redis has lost its scripts, for example by SCRIPT FLUSH
@@ -156,7 +156,7 @@ class Connection:
 
     async def _leave(self) -> None:
         """Disconnect from a node that does not serve, whose name may now lead to another server."""
-        self._nodes.doubt()
+        self._nodes.ask_others_next()
         await self.close()
 
     async def _ready(self) -> AbstractConnection:
@@ -194,7 +194,7 @@ class Connection:
         *_, info, listing = await exchange(connection, [*kill, (b"CLIENT", b"INFO"), LIST_NODES])
         self._filter = _kill_filter(info)
         self._abandoned.pop(self._address, None)
-        self._nodes.learn(listing)
+        self._nodes.note_nodes(listing)
 
 
 def _kill_filter(info: Reply) -> Command:

@@ -37,7 +37,7 @@ class _Source(Generic[Row]):
             self.rows.extend(rows)
 
 
-async def merged(fetches: Sequence[Fetch[Row]], limit: int | None) -> AsyncIterator[list[Row]]:
+async def merged_pages(fetches: Sequence[Fetch[Row]], limit: int | None) -> AsyncIterator[list[Row]]:
     """Iterate over pages of the rows of all sources, in order and at most `limit`. Sources are fetched concurrently."""
     sources = [_Source(fetch) for fetch in fetches]
     share = max(MIN_FETCH, PAGE // max(1, len(sources)))

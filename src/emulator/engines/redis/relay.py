@@ -84,7 +84,7 @@ class RedisRelay:
                 return connection
             except MovedError as moved:
                 await connection.disconnect(nowait=True)
-                self._nodes.follow(moved)
+                self._nodes.follow_redirection(moved)
             except BaseException:
                 await connection.disconnect(nowait=True)
                 raise
@@ -116,7 +116,7 @@ class RedisRelay:
                     reason = str(error) or "Redis does not answer"
                     _log.warning("cannot receive messages from other processes: %s", reason)
                 is_failing = True
-                self._nodes.doubt()
+                self._nodes.ask_others_next()
             finally:
                 if connection is not None:
                     await connection.disconnect(nowait=True)

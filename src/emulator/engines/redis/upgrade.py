@@ -38,14 +38,14 @@ async def upgrade(pipeline: Pipeline, namespace: bytes, upgrades: Upgrades) -> N
             f"Redis: the data has format {number or 1}, this version needs format {FORMAT}, and --no-upgrade is set; "
             "back up Redis, then start extcli serve without it"
         )
-    await _spend(pipeline)
-    await _enlist(pipeline)
+    await _note_handed_as_spent(pipeline)
+    await _index_ballots_and_logs(pipeline)
     await pipeline.send(b"SET", marker, f"{FORMAT} {version('extcli')}".encode())
     if not is_new:
         _log.info("Redis: raised the data from format %s to %s%s", number or 1, FORMAT, upgrades.note)
 
 
-async def _spend(pipeline: Pipeline) -> None:
+async def _note_handed_as_spent(pipeline: Pipeline) -> None:
     """Note as spent what the existing pools have handed out."""
     cursor = b""
     while cursor != b"0":
@@ -56,7 +56,7 @@ async def _spend(pipeline: Pipeline) -> None:
                 position = await pipeline.run(POOLS, b"spend", family, pool, position or b"0")
 
 
-async def _enlist(pipeline: Pipeline) -> None:
+async def _index_ballots_and_logs(pipeline: Pipeline) -> None:
     """Enter the existing ballots and logs into the index for listings."""
     cursor = b""
     while cursor != b"0":

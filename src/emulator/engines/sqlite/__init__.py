@@ -60,7 +60,7 @@ class SqliteEngine:
         self.purge = Purge(self._namespace, ballot_cache, pool_cache, documents)
         self.tidy = self.purge.tidy
         self.dump = Dump(self._namespace)
-        self.load = Load(self._namespace, database.checkpoints.catch_up)
+        self.load = Load(self._namespace, database.checkpoints.copy_log_now)
 
     @property
     def is_open(self) -> bool:

@@ -79,7 +79,7 @@ class Marks(Tables):
         """That of the filter of voters. A ballot without casts notes it: the filter will contain all of its voters."""
         return self._filter.generation
 
-    def of_voter(self, ballot: int, voter: str) -> tuple[Row, ...]:
+    def rows_of_voter(self, ballot: int, voter: str) -> tuple[Row, ...]:
         """Return the voter's rows by `number`."""
         rows = self._held.get((ballot, voter))
         if rows is None:
@@ -88,14 +88,14 @@ class Marks(Tables):
                 self._held[ballot, voter] = rows
         return rows
 
-    def of_caster(self, ballot: int, voter: str, generation: int) -> tuple[Row, ...]:
+    def rows_before_cast(self, ballot: int, voter: str, generation: int) -> tuple[Row, ...]:
         """Do the same for a voter who is about to cast. `generation` is that of the ballot, or 0."""
         rows = self._held.get((ballot, voter))
         if rows is None:
             # A voter that joins the filter only now has no rows, if it has all voters of the ballot.
             if generation == self._filter.generation and self._filter.add(ballot, voter):
                 return ()
-            rows = self.of_voter(ballot, voter)
+            rows = self.rows_of_voter(ballot, voter)
         return rows
 
     def write(self, mark: Mark, others: tuple[Row, ...]) -> None:
@@ -202,7 +202,7 @@ class BallotCache(Tables):
         self._ballots: BoundedCache[Key, CachedBallot] = BoundedCache(MAX_BALLOTS)
         self._changed: dict[CachedBallot, None] = {}
 
-    def alive(self, key: Key, now: int) -> CachedBallot | None:
+    def find_live(self, key: Key, now: int) -> CachedBallot | None:
         ballot = self._ballots.get(key) or self._load(key)
         return ballot if ballot is not None and now < ballot.expires_at else None
 
@@ -247,15 +247,15 @@ class BallotCache(Tables):
             return
         if ballot.expires_at <= now:
             self._namespace.note_expired(key, ballot.expires_at)
-        self.tombstone(ballot.id, key)
+        self.remove(ballot.id, key)
 
-    def tombstone(self, id: int, key: Key) -> None:
+    def remove(self, id: int, key: Key) -> None:
         """Remove a ballot; `tidy`, which another namespace of the file may call, deletes its casts and counts."""
         self.marks.flush()  # while the ballot is not listed as removed: no row may be written after it was tidied
         ballot = self._ballots.pop(key)
         if ballot is not None:
             self._changed.pop(ballot, None)
-        BALLOTS.bury(self._group_commit.connection, id)
+        BALLOTS.remove_and_list(self._group_commit.connection, id)
 
     def flush(self) -> None:
         self.marks.flush()

@@ -62,7 +62,7 @@ class SqliteBallots(Tables):
         return await self._group_commit.write(self._redefine, key, expected, definition, terms, now, expires_at)
 
     async def definition(self, key: Key, *, now: int) -> bytes | None:
-        ballot = await self._group_commit.read(self._ballot_cache.alive, key, now)
+        ballot = await self._group_commit.read(self._ballot_cache.find_live, key, now)
         return ballot.definition if ballot else None
 
     async def cast(self, key: Key, request: CastRequest, *, now: int, expires_at: int, tally: bool = False) -> Cast:
@@ -91,7 +91,7 @@ class SqliteBallots(Tables):
         return listed
 
     def _define(self, key: Key, definition: bytes, terms: Terms, now: int, expires_at: int) -> None:
-        ballot = self._ballot_cache.alive(key, now) or self._ballot_cache.create(key, now, expires_at)
+        ballot = self._ballot_cache.find_live(key, now) or self._ballot_cache.create(key, now, expires_at)
         self._ballot_cache.define(ballot, definition, terms)
         if ballot.counts is not None and not ballot.counts:
             self._ballot_cache.extend(ballot, expires_at)
@@ -99,7 +99,7 @@ class SqliteBallots(Tables):
     def _redefine(
         self, key: Key, expected: bytes | None, definition: bytes, terms: Terms, now: int, expires_at: int
     ) -> bool:
-        ballot = self._ballot_cache.alive(key, now)
+        ballot = self._ballot_cache.find_live(key, now)
         if (ballot.definition if ballot else None) != expected:
             return False
         self._define(key, definition, terms, now, expires_at)
@@ -108,8 +108,8 @@ class SqliteBallots(Tables):
     def _cast(self, key: Key, request: CastRequest, now: int, expires_at: int, tally: bool) -> Cast:
         voter, choice, note, _, more, whole = request
         (voter + choice).encode()  # raises for text that cannot be stored, before anything is written
-        ballot = self._ballot_cache.alive(key, now)
-        rows = self._marks.of_caster(ballot.id, voter, ballot.generation) if ballot else ()
+        ballot = self._ballot_cache.find_live(key, now)
+        rows = self._marks.rows_before_cast(ballot.id, voter, ballot.generation) if ballot else ()
         previous = rows[-1][2] if rows else None
         terms = ballot.terms if ballot else _DEFAULT
         if refused := _refusal(terms, request, rows, now):
@@ -119,7 +119,7 @@ class SqliteBallots(Tables):
         replacing: _Change = (rows[0][1] if rows else 0, 1, rows, ())
         slot, times, replaced, others = replacing if terms.per_voter == 1 else _adding(rows, choice, more)
         if replaced and self._readings.active:
-            self._readings.keep(ballot.id, voter, [row[0] for row in replaced])
+            self._readings.keep_replaced(ballot.id, voter, [row[0] for row in replaced])
         if len(replaced) > 1:  # while more votes were allowed, the voter cast for several choices
             self._marks.drop_others(ballot.id, voter, slot)
         number = self._namespace.next_number()
@@ -147,8 +147,8 @@ class SqliteBallots(Tables):
         return Tally(tuple(rows), choice)
 
     def _tally(self, key: Key, now: int, voter: str | None, top: int | None) -> Tally:
-        ballot = self._ballot_cache.alive(key, now)
-        rows = self._marks.of_voter(ballot.id, voter) if ballot and voter is not None else ()
+        ballot = self._ballot_cache.find_live(key, now)
+        rows = self._marks.rows_of_voter(ballot.id, voter) if ballot and voter is not None else ()
         return self._counts(ballot, rows[-1][2] if rows else None, top)
 
     def _tally_all_channels(self, key: Key, now: int, voter: str | None, top: int | None) -> Tally:
@@ -161,7 +161,7 @@ class SqliteBallots(Tables):
 
     def _listed(self, group: Key, after: Key | None, limit: int, now: int, matching: str) -> list[tuple[Any, ...]]:
         self._ballot_cache.flush()
-        condition, params = self._namespace.listed(group, after, matching)
+        condition, params = self._namespace.listing_condition(group, after, matching)
         # The plus sign keeps SQLite from using the index by expiry, which would sort all ballots.
         return self._group_commit.connection.execute(
             f"SELECT id, {KEY_COLUMNS}, expires_at, definition FROM ballots WHERE {condition} AND +expires_at > ?"

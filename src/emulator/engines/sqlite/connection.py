@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 from emulator.engines.engine import UPGRADES, Upgrades
-from emulator.engines.sqlite.schema import BeingRaised, UnusableDatabase, prepare, set_options
+from emulator.engines.sqlite.schema import BeingRaised, UnusableDatabase, create_or_upgrade, set_options
 from emulator.errors import EngineError
 
 Result = TypeVar("Result")
@@ -91,7 +91,7 @@ def _connect_once(path: str | None, check_same_thread: bool, upgrades: Upgrades)
             set_options(connection)
             _empty[0].backup(connection)
         else:
-            prepare(connection, path, upgrades)
+            create_or_upgrade(connection, path, upgrades)
         if path is None and not _empty:
             _empty.append(sqlite3.connect(file, check_same_thread=False))
             set_options(_empty[0])

@@ -39,7 +39,7 @@ class FileWatch:
         self._places: list[tuple[bytes, bytes]] = []
         """Links of the system to the open files, and what they say while the files are in place."""
 
-    def begin(self) -> None:
+    def note_files(self) -> None:
         """Note the files, which the database has just opened."""
         if self._file is None:
             return
@@ -50,14 +50,14 @@ class FileWatch:
             links = [b"/proc/self/fd/%d" % handle for handle in self._handles]
             self._places = list(zip(links, map(os.fsencode, self._opened), strict=True))
 
-    def end(self) -> None:
+    def close_handles(self) -> None:
         """Let go of the files. SQLite keeps its locks: to close a handle without rights to read or write ends none."""
         while self._handles:
             os.close(self._handles.pop())
         self._places = []
 
     def is_in_place(self) -> bool:
-        """Return whether the files are certainly not lost. Costs a fifth of `loss`, which knows more."""
+        """Return whether the files are certainly not lost. Costs a fifth of `lost_file`, which knows more."""
         try:
             for link, place in self._places:
                 if os.readlink(link) != place:
@@ -66,7 +66,7 @@ class FileWatch:
             return False
         return bool(self._places)
 
-    def loss(self) -> str | None:
+    def lost_file(self) -> str | None:
         """Return what has become of the files, if they are no longer those that are open."""
         for file, opened in self._opened.items():
             try:
@@ -169,9 +169,9 @@ class Corruption:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None:
-            self.found(error)
+            self.note_and_raise(error)
 
-    def found(self, error: BaseException) -> None:
+    def note_and_raise(self, error: BaseException) -> None:
         """Note an error, and raise `EngineError` for one of SQLite's."""
         if isinstance(error, sqlite3.Error):
             self.note(error)
@@ -187,7 +187,7 @@ class Corruption:
         with suppress(OSError), open(marker_path(self._path), "w") as marker:
             marker.write(f"{describe(error)}\n")
 
-    def lose(self, what: str) -> None:
+    def mark_lost(self, what: str) -> None:
         """Stop using files of which `what` has become: `rescue_with` saves what they hold."""
         if not self._message:
             self._message = f"{what} while the service was using it"
@@ -221,7 +221,7 @@ class Corruption:
             _log.error("%s and no longer used. Stop the service, then %s", self._message, remedy(self._path))
 
 
-def examine(path: str) -> None:
+def check_before_opening(path: str) -> None:
     """Raise `EngineError` if a file is not writable or is corrupt.
 
     Only a marked file, or one with a log left by a crash, is checked, and only if no process has it open.

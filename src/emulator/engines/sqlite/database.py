@@ -55,7 +55,7 @@ class Checkpoints:
         self._connection.close()
         self._task = self._connection = None
 
-    async def catch_up(self) -> None:
+    async def copy_log_now(self) -> None:
         """Copy the log now, so that it begins anew and stays short. The caller writes much, and waits meanwhile.
 
         Other writers may go on.

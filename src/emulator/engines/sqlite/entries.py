@@ -16,7 +16,7 @@ from typing import Any
 from emulator.engines.base import NEVER, Entry, Key
 from emulator.engines.sqlite.ballot_cache import BallotCache
 from emulator.engines.sqlite.connection import engine_errors
-from emulator.engines.sqlite.merge import PAGE, Row, merged
+from emulator.engines.sqlite.merge import PAGE, Row, merged_pages
 from emulator.engines.sqlite.namespace_ids import BY_KEY, BY_KEY_ALL_CHANNELS, NamespaceIds, Tables
 
 _ONE = f"SELECT id, latest < {NEVER} FROM ballots WHERE {BY_KEY} AND expires_at > ?"
@@ -63,7 +63,7 @@ class Reading:
         self._is_scanned = is_in_order
         self._kept: list[Row] = []
 
-    def keep(self, row: Row) -> None:
+    def keep_replaced(self, row: Row) -> None:
         """Keep a row that is about to be replaced."""
         if row[1] < self._bound and row[:2] > self._position:
             heapq.heappush(self._kept, row)
@@ -82,12 +82,12 @@ class Reading:
             self._position = rows[-1][:2]
         return rows
 
-    def joined(self, size: int, separator: bytes) -> tuple[int, bytes] | None:
+    def join_notes(self, size: int, separator: bytes) -> tuple[int, bytes] | None:
         """Return the number of the next entries, 0 at the end, and their notes joined; `None` if that is impossible."""
         if self._kept:
             return None
         if self._is_scanned:
-            return self._scan(size, separator)
+            return self._join_notes_by_number(size, separator)
         at, number = self._position
         params: dict[str, Any] = {"ballot": self.ballot, "bound": self._bound, "separator": separator.decode()}
         params |= {"at": at, "number": number, "size": size, "end": self._bound}
@@ -108,9 +108,9 @@ class Reading:
         if count and not is_whole:
             return None
         self._position = position
-        return (count, text) if count or not end else self.joined(size, separator)
+        return (count, text) if count or not end else self.join_notes(size, separator)
 
-    def _scan(self, size: int, separator: bytes) -> tuple[int, bytes] | None:
+    def _join_notes_by_number(self, size: int, separator: bytes) -> tuple[int, bytes] | None:
         """Do the same if later casts have higher numbers: scan a range of numbers, of all ballots."""
         at, number = self._position
         params: dict[str, Any] = {"ballot": self.ballot, "bound": self._bound, "at": at, "number": number, "size": 1}
@@ -151,7 +151,7 @@ class Readings(Tables):
     ) -> AsyncIterator[Sequence[Entry]]:
         await self._group_commit.wait_for_commit()
         async with self._begin(key, now, since) as readings:
-            async for rows in merged(readings, NEVER if limit is None else limit):
+            async for rows in merged_pages(readings, NEVER if limit is None else limit):
                 yield _entries(rows)
 
     async def notes(
@@ -164,7 +164,7 @@ class Readings(Tables):
                 page = None
                 if len(readings) == 1:
                     with engine_errors():
-                        page = readings[0].joined(min(JOINED_PAGE, left), separator)
+                        page = readings[0].join_notes(min(JOINED_PAGE, left), separator)
                 if page is not None:
                     count, text = page
                     if not count:
@@ -175,14 +175,14 @@ class Readings(Tables):
                     continue
                 most = min(left, unjoined * PAGE) if len(readings) == 1 else left
                 unjoined = min(2 * unjoined, _MAX_UNJOINED)
-                async for rows in merged(readings, most):
+                async for rows in merged_pages(readings, most):
                     left -= len(rows)
                     most -= len(rows)
                     yield _entries(rows)
                 if most:
                     return
 
-    def keep(self, ballot: int, voter: str, numbers: Sequence[int]) -> None:
+    def keep_replaced(self, ballot: int, voter: str, numbers: Sequence[int]) -> None:
         """Copy the rows with these numbers for active readings of the ballot, before they are replaced."""
         readings = self.active.get(ballot)
         if not readings:
@@ -190,7 +190,7 @@ class Readings(Tables):
         for row in self._group_commit.connection.execute(_OF_VOTER, (ballot, voter)).fetchall():
             if row[1] in numbers:
                 for reading in readings:
-                    reading.keep(row)
+                    reading.keep_replaced(row)
 
     @asynccontextmanager
     async def _begin(self, key: Key, now: int, since: int) -> AsyncIterator[list[Reading]]:

@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn, ParamSpec, Protocol, TypeVar
 
 from emulator.engines.engine import UPGRADES, Upgrades
 from emulator.engines.sqlite.connection import PAUSES, connect, describe, is_busy
-from emulator.engines.sqlite.corruption import Corruption, FileWatch, examine
+from emulator.engines.sqlite.corruption import Corruption, FileWatch, check_before_opening
 from emulator.errors import EngineError
 
 Params = ParamSpec("Params")
@@ -89,13 +89,13 @@ class GroupCommit:
     async def open(self) -> None:
         self._loop = asyncio.get_running_loop()
         if self.path is not None:
-            await asyncio.to_thread(examine, self.path)
+            await asyncio.to_thread(check_before_opening, self.path)
         self.connection = await connect(self.path, upgrades=self._upgrades)
         if self._awaits_disk:
             self.connection.execute("PRAGMA synchronous = FULL")
         with self.corruption:
             self.connection.execute("SELECT next FROM numbers").fetchone()  # opens the log
-        self._files.begin()
+        self._files.note_files()
 
     def close(self) -> None:
         if self.connection is _CLOSED:
@@ -105,7 +105,7 @@ class GroupCommit:
         self._caches.clear()
         self.connection.close()
         self.connection = _CLOSED
-        self._files.end()
+        self._files.close_handles()
 
     def write(
         self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
@@ -163,9 +163,9 @@ class GroupCommit:
 
     def check_files(self) -> bool:
         """Stop using the files if they were deleted or replaced; return whether they were."""
-        loss = self._files.loss()
+        loss = self._files.lost_file()
         if loss is not None:
-            self.corruption.lose(loss)
+            self.corruption.mark_lost(loss)
         return loss is not None
 
     def version(self) -> int:

@@ -19,7 +19,7 @@ from emulator.engines.records import Record, checked
 from emulator.engines.sqlite import table_list as tables
 from emulator.engines.sqlite.ballot_cache import ADD_COUNT
 from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds, Tables
-from emulator.engines.sqlite.pool_cache import SPEND, USE_LIST, SpentItems, packed
+from emulator.engines.sqlite.pool_cache import SPEND, USE_LIST, SpentItems, chunks_of
 from emulator.engines.sqlite.pools import ADD_MEMBER, ROOT_OF_ROSTERS
 from emulator.engines.sqlite.table_list import Table
 from emulator.errors import EngineError
@@ -47,7 +47,7 @@ def clear(connection: sqlite3.Connection, space: int, records: Sequence[Record])
             for id, removed, id_of_other in connection.execute(statement, params).fetchall():
                 table.remove(connection, id, removed)
                 if id_of_other:
-                    other.bury(connection, id_of_other)
+                    other.remove_and_list(connection, id_of_other)
 
 
 _ENTRY = """
@@ -179,7 +179,7 @@ class RecordRows:
         for key, items in records:
             id = self._lists[key]
             (size,) = self._later[_SIZE].get(id, (0,))
-            for count, chunk in packed(items):
+            for count, chunk in chunks_of(items):
                 yield id, size, chunk
                 size += count
             self._later[_SIZE][id] = (size,)

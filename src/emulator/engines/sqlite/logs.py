@@ -8,7 +8,7 @@ from typing import Any
 
 from emulator.engines.base import NEVER, Item, Key, ListedLog, Span
 from emulator.engines.sqlite.group_commit import GroupCommit
-from emulator.engines.sqlite.merge import Row, merged
+from emulator.engines.sqlite.merge import Row, merged_pages
 from emulator.engines.sqlite.namespace_ids import BY_KEY, BY_KEY_ALL_CHANNELS, KEY_COLUMNS, LISTED_ORDER, Tables
 from emulator.engines.sqlite.table_list import ITEMS, LOGS
 
@@ -74,7 +74,7 @@ class SqliteLogs(Tables):
         return listed
 
     async def _pages(self, readings: Sequence[_Reading]) -> AsyncIterator[Sequence[Item]]:
-        async for rows in merged(readings, NEVER):
+        async for rows in merged_pages(readings, NEVER):
             yield [Item(-negative, value) for negative, _, value in rows]
 
     def _begin(self, key: Key, now: int, since: int) -> tuple[int, list[_Reading]]:
@@ -88,7 +88,7 @@ class SqliteLogs(Tables):
         return latest, [_Reading(self._group_commit, log, start, now, since) for (log,) in logs]
 
     def _listed(self, group: Key, after: Key | None, limit: int, now: int, matching: str) -> list[tuple[Any, ...]]:
-        condition, params = self._namespace.listed(group, after, matching)
+        condition, params = self._namespace.listing_condition(group, after, matching)
         return self._group_commit.connection.execute(
             f"SELECT id, {KEY_COLUMNS} FROM logs WHERE {condition} AND {_HAS_ENTRIES} ORDER BY {LISTED_ORDER} LIMIT ?",
             (*params, now, limit),

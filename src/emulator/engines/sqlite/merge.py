@@ -24,7 +24,7 @@ _STARTED_AT_ONCE = 50
 """Sources whose first rows are read between two returns to the event loop; there may be thousands of them."""
 
 
-async def merged(sources: Sequence[Source], limit: int) -> AsyncIterator[list[Row]]:
+async def merged_pages(sources: Sequence[Source], limit: int) -> AsyncIterator[list[Row]]:
     """Iterate over pages of the rows of all sources, in order and at most `limit`. The event loop runs in between."""
     read = sources[0] if len(sources) == 1 else await _merge(sources)
     while limit > 0:

@@ -49,7 +49,7 @@ class Numbers:
         self._next: int | None = None
         self._is_changed = False
 
-    def take(self) -> int:
+    def next_number(self) -> int:
         """Return a number greater than all before; only inside a write."""
         number = self._next
         if number is None:
@@ -88,7 +88,7 @@ class NamespaceIds:
         self.group_commit = self._group_commit = group_commit
         self.caches: Sequence[WriteCache] = (self,)
         """What keeps data of this namespace in memory."""
-        self.next_number: Callable[[], int] = numbers.take
+        self.next_number: Callable[[], int] = numbers.next_number
         """Returns a number greater than all before; only inside a write."""
         self.upper_bound: Callable[[], int] = numbers.upper_bound
         """Returns a number greater than all given out so far."""
@@ -125,7 +125,7 @@ class NamespaceIds:
         """Return the parameters of `BY_KEY_ALL_CHANNELS`."""
         return self.id, key.kind, key.owner, key.name, key.user
 
-    def listed(self, group: Key, after: Key | None, matching: str) -> tuple[str, tuple[object, ...]]:
+    def listing_condition(self, group: Key, after: Key | None, matching: str) -> tuple[str, tuple[object, ...]]:
         """Return the condition and its parameters for a listing, to be sorted by `LISTED_ORDER`."""
         condition = "space = ? AND shelf = ? AND owner = ?"
         params: tuple[object, ...] = (self.id, group.kind, group.owner)
@@ -155,19 +155,19 @@ class NamespaceIds:
         if is_alone:
             rows = self._group_commit.connection.execute(_HIDDEN_UNDER, {"start": f"{self._namespace}/"}).fetchall()
             for (name,) in rows:
-                self._bury(name)
+                self._remove(name)
 
     def reset(self) -> None:
         """Give the namespace a new id, so that it is empty. `tidy` deletes the rows of the old id."""
         self.drop_cached()
-        self._bury(self._namespace)
+        self._remove(self._namespace)
         self._store(self.next_number())
         self._id = None
 
     def set_aside(self) -> None:
         """Give the namespace a new id, so that it is empty, and keep the old one for `take_back`."""
         self.drop_cached()
-        self._bury(self._aside)
+        self._remove(self._aside)
         self._rename(self._namespace, self._aside)
         self._store(self.next_number())
         self._id = None
@@ -177,7 +177,7 @@ class NamespaceIds:
         if not self.has_aside():
             raise EngineError("nothing is set aside; another process may have opened the namespace")
         self.drop_cached()
-        self._bury(self._namespace)
+        self._remove(self._namespace)
         self._rename(self._aside, self._namespace)
         self._id = None
 
@@ -186,18 +186,18 @@ class NamespaceIds:
 
     def drop_aside(self) -> None:
         """Remove what `set_aside` kept. `tidy` deletes its rows."""
-        self._bury(self._aside)
+        self._remove(self._aside)
 
     def drop(self) -> None:
         """Remove the namespace. `tidy` deletes its rows."""
         self.drop_cached()
-        self._bury(self._namespace)
-        self._bury(self._aside)
+        self._remove(self._namespace)
+        self._remove(self._aside)
         self._id = None
 
     def begin_hidden(self) -> int:
         """Return a new id for rows that stay hidden until `show_hidden`."""
-        self._bury(self._hidden)
+        self._remove(self._hidden)
         self._store(id := self.next_number(), self._hidden)
         return id
 
@@ -209,7 +209,7 @@ class NamespaceIds:
         if self._stored(self._hidden) != id:  # now: an error after the first row would roll back the writes of others
             raise EngineError("another process opened or loaded the same namespace meanwhile; nothing was replaced")
         self.drop_cached()
-        self._bury(self._namespace)
+        self._remove(self._namespace)
         self._group_commit.connection.execute("DELETE FROM spaces WHERE namespace = ?", (self._hidden,))
         self._store(id)
         self._id = None
@@ -217,12 +217,12 @@ class NamespaceIds:
     def drop_hidden(self, id: int) -> None:
         """Remove what was written under the id that `begin_hidden` returned."""
         if self._stored(self._hidden) == id:
-            self._bury(self._hidden)
+            self._remove(self._hidden)
 
     def take_over(self, name: str) -> None:
         """Give the namespace the id of another one, whose database this one has become a copy of."""
         self._rename(name, self._namespace)
-        self._bury(f"{name}{_ASIDE_END}")
+        self._remove(f"{name}{_ASIDE_END}")
         self._id = None
 
     def size(self) -> int:
@@ -279,7 +279,7 @@ class NamespaceIds:
         statement = "UPDATE OR REPLACE spaces SET namespace = ? WHERE namespace = ?"
         self._group_commit.connection.execute(statement, (new, name))
 
-    def _bury(self, name: str) -> None:
+    def _remove(self, name: str) -> None:
         """Remove a namespace. Absent is fine."""
         execute = self._group_commit.connection.execute
         execute("INSERT INTO dead_spaces SELECT space FROM spaces WHERE namespace = ?", (name,))

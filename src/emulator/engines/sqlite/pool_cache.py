@@ -50,7 +50,7 @@ class Lists(Tables):
         return ListRow(id, None, 0, expires_at)
 
     def append(self, to: ListRow, chunks: Sequence[tuple[int, bytes]], expires_at: int) -> None:
-        """Append the chunks that `packed` returned, and let the list live until `expires_at` at least."""
+        """Append the chunks that `chunks_of` returned, and let the list live until `expires_at` at least."""
         size, rows = to.size, []
         for count, items in chunks:
             rows.append((to.id, size, items))
@@ -66,9 +66,9 @@ class Lists(Tables):
         row = self._group_commit.connection.execute(_CHUNK, (id, position)).fetchone()
         return (0, []) if row is None else (row[0], row[1].decode().split("\0"))
 
-    def tombstone(self, id: int) -> None:
+    def remove(self, id: int) -> None:
         """Remove the list; `tidy` deletes its items."""
-        LISTS.bury(self._group_commit.connection, id)
+        LISTS.remove_and_list(self._group_commit.connection, id)
 
 
 class SpentItems(Tables):
@@ -87,7 +87,7 @@ class SpentItems(Tables):
     def is_unspent(self, family: int, item: str) -> bool:
         return self._group_commit.connection.execute(_IS_SPENT, (family, digest_of(item))).fetchone() is None
 
-    def count_first(self, family: int, items: Sequence[str]) -> int:
+    def count_spent_at_front(self, family: int, items: Sequence[str]) -> int:
         """Return how many items at the front of a chunk of a list are spent."""
         digests = list(map(digest_of, items))
         among = _SPENT_AMONG.format(", ".join("?" * len(digests)))
@@ -99,7 +99,7 @@ class SpentItems(Tables):
         return self._group_commit.connection.execute(SPEND, (family, digest_of(item))).rowcount == 1
 
 
-def packed(items: Sequence[str]) -> list[tuple[int, bytes]]:
+def chunks_of(items: Sequence[str]) -> list[tuple[int, bytes]]:
     """Return chunks: the number of items, and the items separated by NUL. Raises `ValueError` for NUL in an item."""
     chunks = []
     for start in range(0, len(items), CHUNK_SIZE):
@@ -150,7 +150,7 @@ class PoolCache(Tables):
         """Return the pool, alive or expired, unless it was dropped. Only inside a write, since only commits evict."""
         return self._pools.get(key) or self._load(key)
 
-    def alive(self, key: Key, now: int) -> CachedPool | None:
+    def find_live(self, key: Key, now: int) -> CachedPool | None:
         pool = self.find(key)
         return pool if pool is not None and now < pool.expires_at else None
 
@@ -169,7 +169,7 @@ class PoolCache(Tables):
     def assign(self, pool: CachedPool, list_id: int, note: bytes, expires_at: int) -> None:
         """Assign a list to the pool. If it is the same list, the pool keeps its position."""
         if list_id != pool.list_id:
-            self._lists.tombstone(pool.list_id)
+            self._lists.remove(pool.list_id)
             pool.list_id, pool.position, pool.chunk_start, pool.chunk = list_id, 0, 0, ()
         pool.note, pool.expires_at = note, expires_at
         self._group_commit.connection.execute(_ASSIGN, (list_id, pool.position, note, expires_at, pool.id))
@@ -195,15 +195,15 @@ class PoolCache(Tables):
     def close(self, key: Key, pool: CachedPool) -> None:
         """Drop a pool, and keep the history of what it handed out."""
         if pool.handed == 0:
-            self.tombstone(key, pool.id, pool.list_id)
+            self.remove(key, pool.id, pool.list_id)
             return
         self._evict(key)
         self._group_commit.connection.execute(_CLOSE, (pool.id,))
-        self._lists.tombstone(pool.list_id)
+        self._lists.remove(pool.list_id)
 
     def expire(self, key: Key, pool: CachedPool) -> None:
         self._namespace.note_expired(key, pool.expires_at)
-        self.tombstone(key, pool.id, pool.list_id)
+        self.remove(key, pool.id, pool.list_id)
 
     def expire_id(self, id: int) -> None:
         key = Key(*self._group_commit.connection.execute(_KEY_OF, (id,)).fetchone())
@@ -211,12 +211,12 @@ class PoolCache(Tables):
         assert pool is not None
         self.expire(key, pool)
 
-    def tombstone(self, key: Key, id: int, list_id: int) -> None:
+    def remove(self, key: Key, id: int, list_id: int) -> None:
         """Remove a pool and its list; `tidy` deletes their rows. `list_id` is 0 for a dropped pool."""
         if list_id:
             self._evict(key)
-            self._lists.tombstone(list_id)
-        POOLS.bury(self._group_commit.connection, id)
+            self._lists.remove(list_id)
+        POOLS.remove_and_list(self._group_commit.connection, id)
 
     def flush(self) -> None:
         if self._changed:

@@ -14,7 +14,15 @@ from typing import Any
 from emulator.engines.base import Key
 from emulator.engines.pools import Assignment, Count, Drawn, Holding, Limit, Stock, assigned
 from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds, Tables, key_columns
-from emulator.engines.sqlite.pool_cache import ROOT_OF_POOLS, CachedPool, ListRow, Lists, PoolCache, SpentItems, packed
+from emulator.engines.sqlite.pool_cache import (
+    ROOT_OF_POOLS,
+    CachedPool,
+    ListRow,
+    Lists,
+    PoolCache,
+    SpentItems,
+    chunks_of,
+)
 from emulator.engines.sqlite.table_list import HANDED, MEMBERS, ROSTERS
 
 MAX_SKIPPED = 500
@@ -48,7 +56,7 @@ class SqlitePools(Tables):
         """Pools in which one draw skips items; the other draws wait for the event."""
 
     async def fill(self, source: Key, items: Sequence[str], *, now: int, expires_at: int) -> None:
-        await self._group_commit.write(self._fill, source, packed(items), now, expires_at)
+        await self._group_commit.write(self._fill, source, chunks_of(items), now, expires_at)
 
     async def assign(self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int) -> None:
         for key in await self._group_commit.write(self._assign, keys, change, now, expires_at):
@@ -126,7 +134,7 @@ class SqlitePools(Tables):
         if found is None or now < found.expires_at:
             return found
         if found.pool is None:
-            self._lists.tombstone(found.id)
+            self._lists.remove(found.id)
         else:
             self._pool_cache.expire_id(found.pool)
         return None
@@ -147,11 +155,11 @@ class SqlitePools(Tables):
     def _discard(self, sources: Sequence[Key]) -> None:
         for found in [self._lists.find(source) for source in dict.fromkeys(sources)]:
             if found is not None and found.pool is None:
-                self._lists.tombstone(found.id)
+                self._lists.remove(found.id)
 
     def _draw(self, key: Key, user: str, limit: Limit, now: int, held: bool) -> Drawn | _Pending:
         user.encode()  # raises for text that cannot be stored, before anything is written
-        pool = self._pool_cache.alive(key, now)
+        pool = self._pool_cache.find_live(key, now)
         item = None if pool is None else self._hand_out(pool, user, limit(pool.note))
         if isinstance(item, _Pending):
             return item
@@ -176,7 +184,7 @@ class SqlitePools(Tables):
                 return item
             if self._skipped >= MAX_SKIPPED:
                 return _Pending.MORE
-            count = self._spent.count_first(pool.family, self._pool_cache.next_items(pool))
+            count = self._spent.count_spent_at_front(pool.family, self._pool_cache.next_items(pool))
             self._pool_cache.advance(pool, count, handed=0)
             self._skipped += count
             self._group_commit.unwritten[self] = None
@@ -193,7 +201,7 @@ class SqlitePools(Tables):
             skipped.set()
 
     def _skip_some(self, key: Key, now: int) -> bool:
-        pool = self._pool_cache.alive(key, now)
+        pool = self._pool_cache.find_live(key, now)
         return pool is not None and self._next_item(pool, self._spent.is_unspent) is _Pending.MORE
 
     def _held(self, keys: Sequence[Key], user: str, now: int) -> dict[Key, Holding]:
@@ -244,7 +252,7 @@ class SqliteRosters(Tables):
         connection = self._group_commit.connection
         row = connection.execute(_FIND, self._namespace.params(key)).fetchone()
         if row is not None and row[2] <= now:
-            ROSTERS.bury(connection, row[0], row[1])
+            ROSTERS.remove_and_list(connection, row[0], row[1])
             row = None
         if row is None:
             row = self._create(key, expires_at)
@@ -276,4 +284,4 @@ class SqliteRosters(Tables):
     def _drop(self, keys: Sequence[Key]) -> None:
         found = [self._group_commit.connection.execute(_FIND, self._namespace.params(key)).fetchone() for key in keys]
         for id, root, _ in {row for row in found if row is not None}:
-            ROSTERS.bury(self._group_commit.connection, id, root)
+            ROSTERS.remove_and_list(self._group_commit.connection, id, root)

@@ -106,11 +106,11 @@ class Purge(Tables):
             if table is DOCUMENTS:
                 self._documents.purged(key)
             elif table is BALLOTS:
-                self._ballot_cache.tombstone(id, key)
+                self._ballot_cache.remove(id, key)
             elif table is POOLS:
-                self._pool_cache.tombstone(key, id, other)
+                self._pool_cache.remove(key, id, other)
             elif table.removed:
-                table.bury(connection, id, other or None)
+                table.remove_and_list(connection, id, other or None)
         return rows
 
     def _purge_items(self, now: int) -> dict[Key, int]:
@@ -135,7 +135,7 @@ class Purge(Tables):
             self._scan_members(*position)
             return True
         if space := connection.execute("SELECT space FROM dead_spaces LIMIT 1").fetchone():
-            has_owners = any(self._bury_some(table, *space) for table in TABLES.values() if table.removed)
+            has_owners = any(self._remove_some(table, *space) for table in TABLES.values() if table.removed)
             if not has_owners and not any(self._delete(*each, space) for each in _ROWS_OF_NAMESPACE):
                 connection.execute("DELETE FROM dead_spaces WHERE space = ?", space)
             return True
@@ -160,11 +160,11 @@ class Purge(Tables):
                 "UPDATE dead_rosters SET (member, roster) = (?, ?) WHERE root = ?", (*rows[-1][:2], root)
             )
 
-    def _bury_some(self, table: Table, space: int) -> bool:
+    def _remove_some(self, table: Table, space: int) -> bool:
         connection = self._group_commit.connection
         rows = connection.execute(
             f"SELECT id, {table.removed_id} FROM {table.name} WHERE space = ? LIMIT {STEP}", (space,)
         ).fetchall()
         connection.executemany(f"DELETE FROM {table.name} WHERE id = ?", [row[:1] for row in rows])
-        connection.executemany(table.note_removed, [row[1:] for row in rows])
+        connection.executemany(table.list_removed, [row[1:] for row in rows])
         return bool(rows)

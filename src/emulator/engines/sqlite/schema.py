@@ -294,7 +294,7 @@ class BeingRaised(Exception):
     """Another process holds the lock on a file of an older format; usually it raises the format."""
 
 
-def prepare(connection: sqlite3.Connection, path: str | None, upgrades: Upgrades) -> None:
+def create_or_upgrade(connection: sqlite3.Connection, path: str | None, upgrades: Upgrades) -> None:
     """Create missing tables, raise an older format, and set the options of the connection.
 
     Raises `UnusableDatabase`, `BeingRaised`, or a busy `OperationalError` while another process creates the file.
@@ -331,14 +331,21 @@ def prepare(connection: sqlite3.Connection, path: str | None, upgrades: Upgrades
 
 def _backed_up(path: str, found: int, now: int) -> Path:
     """Copy the file, which no other process writes to, to a file beside it that is named after its format."""
-    from emulator.engines.sqlite.files.copying import DamagedCopy, copied, free_name, put, remove_parts, timestamp
+    from emulator.engines.sqlite.files.copying import (
+        DamagedCopy,
+        copied,
+        free_name,
+        move_into_place,
+        remove_parts,
+        timestamp,
+    )
 
     beside = Path(f"{os.path.abspath(path)}.format-{found}")
     remove_parts(beside)
     target = free_name(Path(f"{beside}-{timestamp(now)}"))
     try:
         with copied(path, beside) as copy:
-            put(copy, target, replace=False)
+            move_into_place(copy, target, replace=False)
     except DamagedCopy as error:
         raise UnusableDatabase(f"its format is not raised, because it is corrupt ({error})") from None
     except OSError as error:

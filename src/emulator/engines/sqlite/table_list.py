@@ -52,22 +52,22 @@ class Table(NamedTuple):
         """The statement that adds a row."""
         return f"INSERT INTO {self.name} ({self.columns}) VALUES ({', '.join('?' for _ in self.columns.split(','))})"
 
-    def bury(self, connection: sqlite3.Connection, id: int, removed: int | None = None) -> None:
+    def remove_and_list(self, connection: sqlite3.Connection, id: int, removed: int | None = None) -> None:
         """Remove a row; `tidy` deletes those that belong to it. `removed` is its `removed_id`; by default the id."""
         connection.execute(f"DELETE FROM {self.name} WHERE id = ?", (id,))
-        connection.execute(self.note_removed, (id if removed is None else removed,))
+        connection.execute(self.list_removed, (id if removed is None else removed,))
 
     def remove(self, connection: sqlite3.Connection, id: int, removed: int) -> None:
-        """Remove a row as `bury` does; if the table has no list of removed ids, with the rows that belong to it."""
+        """Remove a row as `remove_and_list` does; without a list of removed ids, with the rows that belong to it."""
         if self.removed:
-            self.bury(connection, id, removed)
+            self.remove_and_list(connection, id, removed)
             return
         for table in belonging_to(self):
             connection.execute(f"DELETE FROM {table.name} WHERE {table.owner} = ?", (id,))
         connection.execute(f"DELETE FROM {self.name} WHERE id = ?", (id,))
 
     @property
-    def note_removed(self) -> str:
+    def list_removed(self) -> str:
         """The statement that lists an id as removed. A scan of the rows that belong to it starts again."""
         return f"INSERT OR REPLACE INTO {self.removed} ({REMOVED[self.removed]}) VALUES (?)"
 

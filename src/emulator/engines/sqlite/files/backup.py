@@ -20,8 +20,8 @@ from emulator.engines.sqlite.files.copying import (
     copied,
     free_name,
     link,
+    move_into_place,
     open_read_only,
-    put,
     remove_parts,
     sync,
     timestamp,
@@ -63,7 +63,7 @@ def back_up(path: str, target: Path, *, now: int, replace: bool) -> Backup:
             verified = verify(str(copy))
             if verified.facts is None:
                 raise _corrupt(path, verified)
-            put(copy, target, replace=replace)
+            move_into_place(copy, target, replace=replace)
     except UnusableDatabase as error:
         raise EngineError(f"cannot back up {path}: {error}") from None
     except FAILURES as error:

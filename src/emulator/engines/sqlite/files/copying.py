@@ -149,7 +149,7 @@ def remove_parts(beside: Path, *, before: float = math.inf) -> None:
                     each.unlink()
 
 
-def put(copy: Path, target: Path, *, replace: bool) -> None:
+def move_into_place(copy: Path, target: Path, *, replace: bool) -> None:
     """Move a file to `target`, in one step. Raises `FileExistsError` unless it may replace what is there."""
     if replace:
         os.replace(copy, target)
