@@ -91,8 +91,6 @@ def test_forms_create_fork_and_delete_namespaces(live: LiveServer, stranger: Cli
     assert "teal" not in names
 
 
-@pytest.mark.parametrize(
-    ("form", "status"), [({"name": "a b"}, 400), ({"drop": "a/b"}, 400), ({"name": "a" * 5_000}, 413)]
-)
-def test_a_form_with_a_wrong_name_is_refused(stranger: Client, form: dict[str, str], status: int):
-    assert status == stranger.post("/_ns", data=form).status_code
+@pytest.mark.parametrize("form", [{"name": "a b"}, {"drop": "a/b"}, {"name": "a" * 5_000}])
+def test_a_form_with_a_wrong_name_is_refused(stranger: Client, form: dict[str, str]):
+    assert 400 == stranger.post("/_ns", data=form).status_code

@@ -139,7 +139,7 @@ def test_an_invalid_file_is_logged_without_secrets_and_ignored(file: ExtensionsF
         repaired = hang_up(served, "reloaded by process", workers + (workers > 1))
 
         (line,) = invalid
-        assert re.search(r" ERROR emulator: .*extensions\.toml: extensions\.my-extension\.secrets\[1\]: is not b", line)
+        assert re.search(r" ERROR emulator: .*extensions\.toml:2:76: extensions\.my-extension\.secrets\[1\]: ", line)
         assert 1 == len(absent)
         assert secret not in "".join([*invalid, *absent, *repaired])
         assert ([200], [401, 200]) == (kept, statuses(ours, client(served, FRESH)))

@@ -56,7 +56,7 @@ class SqliteEngine:
         self.catalog: Catalog = SqliteCatalog(self._namespace, ballot_cache)
         self._relay = SqliteRelay(database.messages, self._namespace, namespace)
         self.relay: Relay = self._relay
-        self._namespace.caches = (ballot_cache, pool_cache, pools, documents, self._namespace)
+        self._caches = (ballot_cache, pool_cache, pools, documents, self._namespace)
         self.purge = Purge(self._namespace, ballot_cache, pool_cache, documents)
         self.tidy = self.purge.tidy
         self.dump = Dump(self._namespace)
@@ -73,8 +73,8 @@ class SqliteEngine:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._database.namespace(self._name))
             stack.callback(self._leave)
-            self._namespace.is_open = True
-            self._group_commit.add_caches(self._namespace.caches)
+            self._namespace.is_open, self._namespace.caches = True, self._caches
+            self._group_commit.add_caches(self._caches)
             with self._group_commit.corruption.opening():
                 await self._group_commit.write(self._namespace.register, is_alone=self._database.is_alone)
             self._relay.open()
@@ -88,7 +88,8 @@ class SqliteEngine:
     def _leave(self) -> None:
         """Complete the operations that are pending; later ones fail."""
         self._relay.close()
-        self._group_commit.remove_caches(self._namespace.caches)
+        self._group_commit.remove_caches(self._caches)
+        self._namespace.caches = ()  # they refer to it: a circle would stay in memory until garbage is collected
         self._namespace.is_open = False
 
     async def check(self) -> None:
