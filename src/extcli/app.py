@@ -52,7 +52,8 @@ ROOMS = {
     "access": (
         "Tokens and connections",
         {
-            "token": "Tokens: sign, request, refresh, explain.",
+            "token": "Tokens: sign, request, explain.",
+            "link": "Links of games to channels: list, use, end.",
             "pin": "PINs: link a game to a channel.",
             "user": "Users: the caller, and those who shared their id.",
             "socket": "The WebSocket: send requests, or open a session.",
@@ -92,6 +93,7 @@ NOUNS = {noun: summary for _, nouns in ROOMS.values() for noun, summary in nouns
 
 _FILES = {
     "demo": "open",
+    "link": "token",
     "rig": "open",
     "stop": "status",
     "state": "stores",

@@ -33,7 +33,7 @@ LISTS = {
     "config list": "key,value",
     "config list --show-origin": "key,value,origin",
     "profile list": "name,url,production,current",
-    "token list": "service,client id,channel,since,until",
+    "link list": "service,client id,channel,since,until",
     "policies": "id,seen,text,why",
 }
 """Every list, with the names of its columns."""

@@ -62,7 +62,7 @@ def test_a_readable_file_is_private_after_the_next_write(extcli, live, state):
     (state / "links.json").chmod(0o644)
     live.advance(1000)
 
-    extcli("token", "refresh")
+    extcli("link", "token")
 
     assert 0o600 == mode(state / "links.json")
 
@@ -77,7 +77,7 @@ def test_an_existing_directory_keeps_its_mode(extcli, live, tmp_path):
 
 def test_the_refresh_token_is_stored_and_the_access_token_is_not(extcli, live, state):
     log_in(extcli, live)
-    access = extcli("token", "refresh").stdout.strip()
+    access = extcli("link", "token").stdout.strip()
 
     text = (state / "links.json").read_text()
 
@@ -113,7 +113,7 @@ def test_concurrent_logins_are_all_stored(shell, live, extcli):
         process.stdin.close()
 
     assert {0} == {process.wait(timeout=30) for process in processes}
-    assert channels == [row[2] for row in extcli("token", "list").rows]
+    assert channels == [row[2] for row in extcli("link", "list").rows]
 
 
 def test_concurrent_writers_lose_no_link(tmp_path):
@@ -156,7 +156,7 @@ def test_a_concurrent_reader_sees_a_complete_file(tmp_path):
         b"[" * 100_000,
     ],
 )
-@pytest.mark.parametrize("command", [("token", "list"), ("token", "refresh"), ("pin", "login"), ("socket", "repl")])
+@pytest.mark.parametrize("command", [("link", "list"), ("link", "token"), ("pin", "login"), ("socket", "repl")])
 def test_a_damaged_file_is_an_error_and_stays_unchanged(extcli, state, command, damage):
     state.mkdir()
     (state / "links.json").write_bytes(damage)
@@ -185,7 +185,7 @@ def test_a_failed_write_leaves_the_old_file(extcli, shell, live, state):
     before = (state / "links.json").read_bytes()
     live.advance(1000)
 
-    full = shell("token", "refresh", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10)))
+    full = shell("link", "token", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10)))
     stdout, stderr = full.communicate(timeout=20)
 
     assert (2, b"") == (full.returncode, stdout)
@@ -221,6 +221,6 @@ def test_a_refresh_token_is_sent_only_to_the_socket_that_issued_it(extcli, live)
     log_in(extcli, live)
 
     elsewhere = f"{live.url.replace('http', 'ws', 1)}/0.2.0/my-extension"
-    result = extcli("token", "refresh", "-v", env={"EXTCLI_WS_URL": elsewhere}, exits=2)
+    result = extcli("link", "token", "-v", env={"EXTCLI_WS_URL": elsewhere}, exits=2)
 
     assert "CONNECT" not in result.stderr

@@ -207,7 +207,7 @@ TABLES = """
 vote get LONG; vote get short --channel 1002; vote list; vote logs LONG; vote config LONG; rank get LONG; rank list
 accumulate get LONG; accumulate list; state get channel; state all; store-config get channel; json-store get LONG
 trivia list; trivia get LONG; trivia leaderboard; trivia team; bits list; user list; user info; codes list
-codes eligible; codes redeemed; token list; clock now; ns list; profile list; profile show LONG
+codes eligible; codes redeemed; link list; clock now; ns list; profile list; profile show LONG
 config list --show-origin; extension list; pin status; doctor
 """
 
@@ -217,7 +217,7 @@ def filled(extcli, lines, folder):
     """A service with data of every kind, two profiles and two registered extensions."""
     write_profiles(**{LONG: {"url": f"http://{LONG}.example:8282", "production": True}, "b": {"channel": "1"}})
     upload = ("codes", "upload", "--set", f"{TEXTS[0][:60]}={lines('A-1', 'A-2')}", "--yes")
-    for command in (*FILLED_BY[:-1], upload, FILLED_BY[-1], ("extension", "init", "--owner", "7"), ("token", "list")):
+    for command in (*FILLED_BY[:-1], upload, FILLED_BY[-1], ("extension", "init", "--owner", "7"), ("link", "list")):
         result = extcli(*command)
         assert 0 == result.exit_code, (command, result.stderr)
 

@@ -206,7 +206,7 @@ def test_revoke_ends_pins_and_links_of_the_channel(extcli):
     )
     assert "false\n" == extcli("pin", "status").stdout
     assert 4 == extcli("pin", "login", input=pin).exit_code
-    assert "no link is stored" in extcli("token", "refresh").stderr
+    assert "no link is stored" in extcli("link", "token").stderr
 
 
 def test_a_viewer_cannot_validate_or_revoke(extcli):

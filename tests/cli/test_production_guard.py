@@ -37,7 +37,7 @@ DESTRUCTIVE = {
     "api POST of a control": ("api", "POST", "/_emulator/reset", "--no-auth"),
     "socket set": ("socket", "send", "set", "state", "--data", '{"state_id": "channel", "state": {}}'),
     "vote define": ("vote", "define", "lunch", "--prompt", "Which?"),
-    "token revoke": ("token", "revoke"),
+    "link end": ("link", "end"),
 }
 every_destructive_command = pytest.mark.parametrize("command", DESTRUCTIVE.values(), ids=DESTRUCTIVE)
 

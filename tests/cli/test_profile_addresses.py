@@ -188,8 +188,8 @@ def test_a_link_of_one_profile_is_not_used_for_another(extcli, monkeypatch):
         pin = extcli("pin", "request", "-p", "one", "-o", "plain").stdout
         assert 0 == extcli("pin", "login", "-p", "one", input=pin).exit_code
 
-        assert 0 == extcli("token", "refresh", "-p", "one").exit_code
-        assert 2 == extcli("token", "refresh", "-p", "other").exit_code
+        assert 0 == extcli("link", "token", "-p", "one").exit_code
+        assert 2 == extcli("link", "token", "-p", "other").exit_code
 
 
 # connect

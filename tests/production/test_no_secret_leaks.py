@@ -219,7 +219,7 @@ def test_verbose_commands_show_no_secret(tmp_path: Path, seen: LeakDetector, ext
         pin = seen.add(extcli("pin", "request", "-o", "plain").strip(), "a PIN")
         extcli("pin", "login", given=pin)
         extcli("pin", "login", given=seen.add("7T7T7T", "a wrong PIN"))
-        seen.add_token(extcli("token", "refresh").strip(), "an access token")
+        seen.add_token(extcli("link", "token").strip(), "an access token")
         extcli("socket", "send", "set", "state", "--data", '{"state_id": "channel", "state": {"x": 1}}', "--yes")
         extcli("broadcast", "send", "e", f'"{codes[1]}"')
         kept = re.findall(r"eyJ[\w-]+\.[\w-]+\.[\w-]+", (tmp_path / "state" / "links.json").read_text())

@@ -66,7 +66,8 @@ def commands() -> Iterator[tuple[str, Any]]:
         found = load_noun(noun)
         yield noun, found
         for verb, command in getattr(found, "commands", {}).items():
-            yield f"{noun} {verb}", command
+            if not command.hidden:
+                yield f"{noun} {verb}", command
 
 
 def examples(command: Any) -> list[str]:

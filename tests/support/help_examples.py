@@ -50,9 +50,9 @@ extcli snapshot save after.json
 """
 LINK = "extcli pin request -o plain | extcli pin login"
 BEFORE = {
-    "extcli token refresh": LINK,
-    "$(extcli token refresh": LINK,
-    "extcli token revoke": LINK,
+    "extcli link token": LINK,
+    "$(extcli link token": LINK,
+    "extcli link end": LINK,
     'echo "$game"': "game=$(extcli pin request --game -o plain); echo $game | cut -d' ' -f1 | extcli pin validate",
     "extcli config unset timeout": "extcli config set timeout 10s -p dev",
     "extcli extension retire": "extcli extension rotate --client-id my-extension",

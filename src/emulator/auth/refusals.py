@@ -149,7 +149,7 @@ def not_a_jwt() -> Facts:
 
 
 @refusal(Unauthorized, UNAUTHORIZED, "T3", "A refresh token was sent as an access token",
-         "Exchange it for an access token: `extcli token refresh`.")  # fmt: skip
+         "Exchange it for an access token: `extcli link token`.")  # fmt: skip
 def refresh_token_as_access() -> Facts:
     detail = "a refresh token is only valid in the WebSocket action authenticate"
     needed = "an access token; refresh tokens are only for the socket action authenticate"

@@ -289,12 +289,14 @@ def command(
     loses: str = "",
     is_control: bool = False,
     prints: View | None = None,
+    was: tuple[typer.Typer, str] | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add a function as a verb. Its first parameter is the `Session`; the others are its own options.
 
     If it always `loses` data, it asks for confirmation in production (`guarded`). `is_control` says that it calls the
     control API. Commands that edit the profiles file do not `use_profile`, so that they work even if the file is
-    invalid. In the help, `$columns` stands for the columns of what the verb `prints`.
+    invalid. In the help, `$columns` stands for the columns of what the verb `prints`. `was` is the group and the
+    name of an earlier spelling, which stays, but is in no list.
     """
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
@@ -302,7 +304,10 @@ def command(
             from extcli.cli.confirm import guarded
 
             function = guarded(loses, is_control=is_control)(function)
-        return app.command(name, cls=Command)(shared(function, use_profile=use_profile, prints=prints))
+        verb = shared(function, use_profile=use_profile, prints=prints)
+        if was:
+            was[0].command(was[1], cls=Command, hidden=True)(verb)
+        return app.command(name, cls=Command)(verb)
 
     return add
 

@@ -182,7 +182,7 @@ def token(header: Mapping[str, Any], claims: Mapping[str, Any], *, origin: str, 
     elif header.get("alg") != "HS256":
         meaning = f"{origin} is not signed with HS256, which the service requires"
     elif claims.get("use") == "refresh":
-        meaning, action = f"{origin} is a refresh token, which no endpoint accepts", "use `extcli token refresh`"
+        meaning, action = f"{origin} is a refresh token, which no endpoint accepts", "use `extcli link token`"
     elif expires is None and production:
         meaning = f"{origin} has no exp, and production refuses it"
     else:

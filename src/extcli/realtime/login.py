@@ -103,7 +103,7 @@ def stored_link(session: Session) -> Link:
         raise UsageError(
             f"no link is stored for {resolver.client_id()} at {resolver.url()}"
             + (f", channel {channel}" if channel else ""),
-            fix="link with `extcli pin request -o plain | extcli pin login`; `extcli token list` shows stored links",
+            fix="link with `extcli pin request -o plain | extcli pin login`; `extcli link list` shows stored links",
         )
     return link
 

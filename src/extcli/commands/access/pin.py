@@ -78,7 +78,7 @@ def login(session: Session, source: FromPipe = None) -> None:
     """Log in as a game with a PIN, and store the link.
 
     Prompts for the PIN, or reads it from a pipe, and sends it over the WebSocket. Stores
-    the refresh token, for `listen`, `socket` and `token refresh`. The access token is
+    the refresh token, for `listen`, `socket` and `link token`. The access token is
     neither shown nor stored.
 
     \b
@@ -99,7 +99,7 @@ def login(session: Session, source: FromPipe = None) -> None:
     session.output.show_value(facts, link_views.LOGIN)
     session.output.note(f"the refresh token is stored in {session.link_store.path}")
     session.output.note("`extcli listen` and `extcli socket` use the link; for any other command, get a token from it:")
-    session.output.note("EXTCLI_TOKEN=$(extcli token refresh) extcli user info")
+    session.output.note("EXTCLI_TOKEN=$(extcli link token) extcli user info")
 
 
 @command(app)

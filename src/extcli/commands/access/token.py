@@ -1,4 +1,4 @@
-"""`extcli token`: signs tokens, requests them from a sandbox or for a stored link, and explains them."""
+"""`extcli token`: signs tokens, requests them from a sandbox, and explains them. `extcli link`: the stored links."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from extcli.realtime import views as link_views
 from extcli.session import BACKEND, VIEWER, Session
 
 app = noun("Tokens: the JWT in every Authorization header, after the client id.")
+link_app = noun("Links of games to channels, which `extcli pin login` stores: list them, use them, end them.")
 
 _CLOCK_SECONDS = 2.0
 """How long `mint` waits for the clock of a service that it does not need."""
@@ -113,8 +114,8 @@ def inspect(
     session.output.show_value(document, views.TOKEN_CONTENT)
 
 
-@command(app)
-def refresh(session: Session, header: Header = False) -> None:
+@command(link_app, "token", was=(app, "refresh"))
+def use_link(session: Session, header: Header = False) -> None:
     """Print a new access token for a stored link.
 
     `extcli pin login` stores links. The new refresh token replaces the stored one. With
@@ -122,34 +123,34 @@ def refresh(session: Session, header: Header = False) -> None:
 
     \b
     Examples:
-      EXTCLI_TOKEN=$(extcli token refresh) extcli user info
-      curl -H "$(extcli token refresh --header)" http://127.0.0.1:8282/v1/e/vote
+      EXTCLI_TOKEN=$(extcli link token) extcli user info
+      curl -H "$(extcli link token --header)" http://127.0.0.1:8282/v1/e/vote
     """
     from extcli.realtime import login
 
     _print(session, login.renew(session, login.stored_link(session)).access, header)
 
 
-@command(app, "list", prints=link_views.LINKS)
+@command(link_app, "list", was=(app, "list"), prints=link_views.LINKS)
 def list_links(session: Session) -> None:
     """List the stored links, without their tokens. Sends nothing.
 
     Plain output is $columns, with times in
     Unix milliseconds.
 
-    Example: extcli token list
+    Example: extcli link list
     """
     session.output.show_value([link_views.facts_of(link) for link in session.link_store.all()], link_views.LINKS)
 
 
-@command(app, loses="all links and PINs of the channel end")
-def revoke(session: Session) -> None:
+@command(link_app, "end", was=(app, "revoke"), loses="all links and PINs of the channel end")
+def end_link(session: Session) -> None:
     """End a stored link at the service, and delete it.
 
     This ends all links and PINs of its channel. Open sockets keep their rights until they
     close.
 
-    Example: extcli token revoke --channel 1001
+    Example: extcli link end --channel 1001
     """
     from extcli.realtime import login
 

@@ -21,12 +21,12 @@ def info(session: Session) -> None:
     Succeeds once the token is valid, so a game can poll it until its PIN is entered.
 
     Also reports the identity it acts as, and the source of the token. A stored link is not
-    used by itself; get a token from it with `token refresh`.
+    used by itself; get a token from it with `link token`.
 
     \b
     Examples:
       extcli user info --as broadcaster
-      EXTCLI_TOKEN=$(extcli token refresh) extcli user info
+      EXTCLI_TOKEN=$(extcli link token) extcli user info
     """
     session.output.show(session.service(VIEWER).read_user_info(), views.RECORD)
     credentials = session.credentials(VIEWER)
