@@ -49,7 +49,6 @@ class Rule:
 
 def rule(
     source: str,
-    sentence: str,
     *roles: str,
     writes: bool = False,
     extension: bool = False,
@@ -58,14 +57,17 @@ def rule(
     mode: str | None = None,
     specified: bool | None = None,
 ) -> Callable[[Probe], Rule]:
-    """Make a probe a rule, named after its source and the function. Rules of sections are `specified` by default."""
+    """Make a probe a rule, named after its source and the function. Its docstring is the sentence of reports.
+
+    Rules of sections are `specified` by default.
+    """
 
     def decorate(probe: Probe) -> Rule:
         prefix = source.rpartition(": ")[2].lower().replace(" ", "-") if ":" in source else source
         return Rule(
             name=f"{prefix}.{probe.__name__.replace('_', '-')}",
             source=source,
-            sentence=sentence,
+            sentence=" ".join((probe.__doc__ or "").split()),
             probe=probe,
             roles=frozenset(roles),
             writes=writes or extension,

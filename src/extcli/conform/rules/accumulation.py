@@ -22,47 +22,40 @@ def values(at: Deployment, buffer: str, **query: Any) -> list[Any]:
     return [entry["data"] for entry in at.broadcaster.get("accumulate", id=buffer, **query).data["data"]]
 
 
-@rule("R2", 'A buffer without entries is {"data": [], "latest": 0}.', "broadcaster")
+@rule("R2", "broadcaster")
 def buffer_without_entries(at: Deployment) -> None:
+    """A buffer without entries is {"data": [], "latest": 0}."""
     buffer = at.broadcaster.get("accumulate", id=at.fresh("buffer")).data
     expect("the buffer", {"data": [], "latest": 0}, buffer)
 
 
-@rule("spec: Authentication", "Broadcasters, admins and backends read buffers; a viewer is refused with 403.", *ROLES)
+@rule("spec: Authentication", *ROLES)
 def buffer_by_role(at: Deployment) -> None:
+    """Broadcasters, admins and backends read buffers; a viewer is refused with 403."""
     for role, status in (("viewer", 403), ("broadcaster", 200), ("admin", 200), ("backend", 200)):
         expect(f"the status for role {role}", status, at.caller(role).get("accumulate", id=at.fresh("buffer")).status)
 
 
-@rule("R2", "A `start` that is not an integer is refused with 400.", "broadcaster")
+@rule("R2", "broadcaster")
 def malformed_start(at: Deployment) -> None:
+    """A `start` that is not an integer is refused with 400."""
     for start in ("x", "1.5", "1e3", "null"):
         reply = at.broadcaster.get("accumulate", id=at.fresh("buffer"), start=start)
         expect(f"the status with start={start}", 400, reply.status)
 
 
-@rule(
-    "spec: Limits",
-    "A value of 255 bytes is stored; one of 256 is refused with 400.",
-    "viewer",
-    "broadcaster",
-    writes=True,
-)
+@rule("spec: Limits", "viewer", "broadcaster", writes=True)
 def size_of_a_value(at: Deployment) -> None:
+    """A value of 255 bytes is stored; one of 256 is refused with 400."""
     buffer, fits = at.fresh("buffer"), "x" * 253
     expect("status and body with 255 bytes", [200, {}], _status(at, buffer, json.dumps(fits)))
     expect("the status with 256 bytes", 400, _status(at, buffer, json.dumps(fits + "x"))[0])
     expect("the values", [fits], values(at, buffer))
 
 
-@rule(
-    "R3",
-    "The limit counts bytes of compact UTF-8 JSON: not spaces, and not escapes of letters.",
-    "viewer",
-    "broadcaster",
-    writes=True,
-)
+@rule("R3", "viewer", "broadcaster", writes=True)
 def compact_size_of_a_value(at: Deployment) -> None:
+    """The limit counts bytes of compact UTF-8 JSON: not spaces, and not escapes of letters."""
     buffer, letters = at.fresh("buffer"), "\u00e9" * 126
     expect("the status with 254 bytes of UTF-8, escaped", 200, _status(at, buffer, json.dumps(letters))[0])
     expect("the status with 256 bytes of UTF-8", 400, _status(at, buffer, f'"{letters}\u00e9"')[0])
@@ -70,22 +63,18 @@ def compact_size_of_a_value(at: Deployment) -> None:
     expect("the values", [{"a": 1}, letters], values(at, buffer))
 
 
-@rule("spec: Accumulation", "Any JSON is stored unchanged, newest first.", "viewer", "broadcaster", writes=True)
+@rule("spec: Accumulation", "viewer", "broadcaster", writes=True)
 def stored_values(at: Deployment) -> None:
+    """Any JSON is stored unchanged, newest first."""
     buffer = at.fresh("buffer")
     stored: list[Any] = [{"rating": 5}, [], None, True, -0.5, "text", {"a": {"b": [None]}}]
     add(at, buffer, *stored)
     expect("the values", stored[::-1], values(at, buffer))
 
 
-@rule(
-    "spec: Resources",
-    "An entry has time, channel, and the poster's user id, or opaque id if it is not shared.",
-    "viewer",
-    "broadcaster",
-    writes=True,
-)
+@rule("spec: Resources", "viewer", "broadcaster", writes=True)
 def entries_of_a_buffer(at: Deployment) -> None:
+    """An entry has time, channel, and the poster's user id, or opaque id if it is not shared."""
     buffer, opaque, before = at.fresh("buffer"), at.fresh("opaque", prefix="A"), at.now()
     add(at, buffer, 1)
     at.caller("viewer", None, opaque=opaque).post("accumulate", 2, id=buffer).check()
@@ -100,28 +89,18 @@ def entries_of_a_buffer(at: Deployment) -> None:
     expect_that("`observed`", near, "the time of the call in Unix ms", times)
 
 
-@rule(
-    "R2",
-    "`opaque_user_id` is the poster's opaque id, also if the user id is shared.",
-    "viewer",
-    "broadcaster",
-    writes=True,
-)
+@rule("R2", "viewer", "broadcaster", writes=True)
 def opaque_user_id_of_an_entry(at: Deployment) -> None:
+    """`opaque_user_id` is the poster's opaque id, also if the user id is shared."""
     buffer = at.fresh("buffer")
     add(at, buffer, 1)
     entry = at.broadcaster.get("accumulate", id=buffer).data["data"][0]
     expect("`opaque_user_id`", opaque_id(at.user), entry.get("opaque_user_id"))
 
 
-@rule(
-    "spec: Accumulation",
-    "`latest` is the time of the newest entry, whatever `start` is.",
-    "viewer",
-    "broadcaster",
-    writes=True,
-)
+@rule("spec: Accumulation", "viewer", "broadcaster", writes=True)
 def latest_entry(at: Deployment) -> None:
+    """`latest` is the time of the newest entry, whatever `start` is."""
     buffer = at.fresh("buffer")
     add(at, buffer, 1, 2)
     read = at.broadcaster.get("accumulate", id=buffer).data
@@ -131,8 +110,9 @@ def latest_entry(at: Deployment) -> None:
     expect("the buffer read from after its newest entry", {"data": [], "latest": newest}, later)
 
 
-@rule("spec: Accumulation", "`start` is inclusive.", "viewer", "broadcaster", writes=True)
+@rule("spec: Accumulation", "viewer", "broadcaster", writes=True)
 def start_of_a_read(at: Deployment) -> None:
+    """`start` is inclusive."""
     buffer = at.fresh("buffer")
     add(at, buffer, 1)
     observed = at.broadcaster.get("accumulate", id=buffer).data["data"][0]["observed"]
@@ -140,15 +120,9 @@ def start_of_a_read(at: Deployment) -> None:
     expect("the values from one ms later", [], values(at, buffer, start=observed + 1))
 
 
-@rule(
-    "spec: Accumulation",
-    "A broadcaster reads their own channel; an extension-level token reads all.",
-    "viewer",
-    "broadcaster",
-    "backend",
-    writes=True,
-)
+@rule("spec: Accumulation", "viewer", "broadcaster", "backend", writes=True)
 def buffer_of_a_channel(at: Deployment) -> None:
+    """A broadcaster reads their own channel; an extension-level token reads all."""
     buffer, second = at.fresh("buffer"), at.fresh("channel")
     for channel, value in ((at.channel, 1), (second, 2)):
         at.caller("viewer", channel=channel).post("accumulate", value, id=buffer).check()

@@ -56,28 +56,32 @@ def redeem(at: Deployment, user: str, prize: int = 0) -> Any:
 # Sets
 
 
-@rule("C1", "Admins and backends list code sets; others are refused with 403.", *ROLES)
+@rule("C1", *ROLES)
 def code_sets_by_role(at: Deployment) -> None:
+    """Admins and backends list code sets; others are refused with 403."""
     for role in ROLES:
         status = 200 if role in ("admin", "backend") else 403
         expect(f"the status for role {role}", status, at.caller(role).get("codes").status)
 
 
-@rule("spec: Endpoints", "Any user may ask for their eligibility.", *ROLES)
+@rule("spec: Endpoints", *ROLES)
 def eligibility_by_role(at: Deployment) -> None:
+    """Any user may ask for their eligibility."""
     for role in ROLES:
         expect(f"the status for role {role}", 200, at.caller(role).get("codes/eligibility").status)
 
 
-@rule("C1", "Any user may read the codes that they have redeemed.", *ROLES)
+@rule("C1", *ROLES)
 def redeemed_codes_by_role(at: Deployment) -> None:
+    """Any user may read the codes that they have redeemed."""
     for role in ROLES:
         redeemed = at.caller(role).get("codes/redeemed").data.get("redeemed")
         expect_that(f"`redeemed` for role {role}", isinstance(redeemed, list), "an array", redeemed)
 
 
-@rule("C1", "Viewers and broadcasters may not define, delete or grant codes: 403.", *ROLES, extension=True)
+@rule("C1", *ROLES, extension=True)
 def code_writers(at: Deployment) -> None:
+    """Viewers and broadcasters may not define, delete or grant codes: 403."""
     check_unused(at)
     mark = {"prizes": [0], "prize_limits": [1]}
     for caller in (at.viewer, at.broadcaster):
@@ -92,13 +96,9 @@ def code_writers(at: Deployment) -> None:
     expect("the names of the sets", [], at.backend.get("codes").data["names"])
 
 
-@rule(
-    "spec: Endpoints",
-    "Sets get the indices given, or else their positions, and are listed by index.",
-    "backend",
-    extension=True,
-)
+@rule("spec: Endpoints", "backend", extension=True)
 def indices_of_sets(at: Deployment) -> None:
+    """Sets get the indices given, or else their positions, and are listed by index."""
     check_unused(at)
     expect("the status of PUT", 200, define(at, [code(at)], [code(at)], names=["Sword", "Hat"], indices=[5, 2]).status)
     expect("the names", ["Hat", "Sword"], at.backend.get("codes").data["names"])
@@ -108,16 +108,18 @@ def indices_of_sets(at: Deployment) -> None:
     expect("`indices`, `distributed` and `left`", [[0, 1, 2, 5], [0] * 4, [1] * 4], _counts(listed))
 
 
-@rule("spec: Limits", "A code has fewer than 64 characters; one of 64 is refused with 400.", "backend", extension=True)
+@rule("spec: Limits", "backend", extension=True)
 def length_of_a_code(at: Deployment) -> None:
+    """A code has fewer than 64 characters; one of 64 is refused with 400."""
     check_unused(at)
     for length, status in ((64, 400), (63, 200)):
         expect(f"the status with {length} characters", status, define(at, [code(at, length)]).status)
     expect("the status with an empty code", 400, define(at, [""]).status)
 
 
-@rule("spec: Limits", "There are at most ten sets, at the indices 0 to 9.", "backend", extension=True)
+@rule("spec: Limits", "backend", extension=True)
 def number_of_sets(at: Deployment) -> None:
+    """There are at most ten sets, at the indices 0 to 9."""
     check_unused(at)
     expect("the status with eleven sets", 400, define(at, *([code(at)] for _ in range(11))).status)
     expect("the status with index 10", 400, define(at, [code(at)], indices=[10]).status)
@@ -126,24 +128,18 @@ def number_of_sets(at: Deployment) -> None:
     expect("the status with ten sets", 200, define(at, *([code(at)] for _ in range(10))).status)
 
 
-@rule(
-    "spec: Endpoints", "Names are unique, one for each set; a refused PUT changes nothing.", "backend", extension=True
-)
+@rule("spec: Endpoints", "backend", extension=True)
 def names_of_sets(at: Deployment) -> None:
+    """Names are unique, one for each set; a refused PUT changes nothing."""
     check_unused(at)
     for names in (["A", "A"], ["A"], ["A", "B", "C"]):
         expect(f"the status with names {shown(names)}", 400, define(at, [code(at)], [code(at)], names=names).status)
     expect("the names afterwards", [], at.backend.get("codes").data["names"])
 
 
-@rule(
-    "spec: Endpoints",
-    "DELETE removes all sets, and answers how many codes of each were handed out.",
-    "viewer",
-    "backend",
-    extension=True,
-)
+@rule("spec: Endpoints", "viewer", "backend", extension=True)
 def deletion_of_sets(at: Deployment) -> None:
+    """DELETE removes all sets, and answers how many codes of each were handed out."""
     check_unused(at)
     expect("the answer without sets", {"distributed": []}, at.backend.delete("codes").data)
     define(at, [code(at), code(at)], [code(at)], indices=[4, 0]).check()
@@ -156,8 +152,9 @@ def deletion_of_sets(at: Deployment) -> None:
 # Grants and redemption
 
 
-@rule("C2", "Codes are handed out in the order of their list, one for each grant.", "viewer", "backend", extension=True)
+@rule("C2", "viewer", "backend", extension=True)
 def order_of_codes(at: Deployment) -> None:
+    """Codes are handed out in the order of their list, one for each grant."""
     codes = new_set(at, 3)
     grant(at, at.user, prizes=[0, 0], limits=[2]).check()
     expect("the codes that the user may redeem", [2], eligible(at, at.user))
@@ -167,14 +164,9 @@ def order_of_codes(at: Deployment) -> None:
     expect("redemption 3", {"all_prizes": codes[:2]}, redeem(at, at.user))
 
 
-@rule(
-    "C2",
-    "A code that was handed out is never handed out again, also after DELETE.",
-    "viewer",
-    "backend",
-    extension=True,
-)
+@rule("C2", "viewer", "backend", extension=True)
 def codes_handed_out_once(at: Deployment) -> None:
+    """A code that was handed out is never handed out again, also after DELETE."""
     check_unused(at)
     codes, other = [code(at), code(at)], at.fresh("user")
     for index, user, wanted in ((0, at.user, codes[0]), (7, other, codes[1])):
@@ -184,14 +176,9 @@ def codes_handed_out_once(at: Deployment) -> None:
         at.backend.delete("codes").check()
 
 
-@rule(
-    "C3",
-    "`prize_limits` bounds what a user gets; a lower limit takes nothing away.",
-    "viewer",
-    "backend",
-    extension=True,
-)
+@rule("C3", "viewer", "backend", extension=True)
 def limits_of_prizes(at: Deployment) -> None:
+    """`prize_limits` bounds what a user gets; a lower limit takes nothing away."""
     new_set(at, 5)
     for prizes, limit, wanted in (([0, 0, 0], 2, 2), ([0], 2, 2), ([0], 3, 3), ([0], 1, 3), ([0], 0, 3)):
         reply = grant(at, at.user, prizes=prizes, limits=[limit])
@@ -199,14 +186,9 @@ def limits_of_prizes(at: Deployment) -> None:
         expect(f"the codes after prizes {shown(prizes)} with limit {limit}", [wanted], eligible(at, at.user))
 
 
-@rule(
-    "C3",
-    "A grant of a set that does not exist is refused with 400 and grants nothing.",
-    "viewer",
-    "backend",
-    extension=True,
-)
+@rule("C3", "viewer", "backend", extension=True)
 def unknown_prizes(at: Deployment) -> None:
+    """A grant of a set that does not exist is refused with 400 and grants nothing."""
     new_set(at)
     for prizes in ([1], [0, 9], [-1], []):
         expect(
@@ -215,14 +197,9 @@ def unknown_prizes(at: Deployment) -> None:
     expect("the codes that the user may redeem", [0], eligible(at, at.user))
 
 
-@rule(
-    "C4",
-    "A poll's grant is for the voters of `correct` up to the cutoff, in seconds or ms.",
-    "viewer",
-    "backend",
-    extension=True,
-)
+@rule("C4", "viewer", "backend", extension=True)
 def grants_from_a_poll(at: Deployment) -> None:
+    """A poll's grant is for the voters of `correct` up to the cutoff, in seconds or ms."""
     new_set(at, 5)
     poll, right, wrong = at.fresh("poll"), at.user, at.fresh("user")
     for user, value in ((right, 2), (wrong, 3)):
@@ -236,8 +213,9 @@ def grants_from_a_poll(at: Deployment) -> None:
     expect("the codes of the wrong voter", [0], eligible(at, wrong))
 
 
-@rule("C4", "`mark_from_poll` needs all four members: without one it is refused with 400.", "backend", extension=True)
+@rule("C4", "backend", extension=True)
 def members_of_a_grant_from_a_poll(at: Deployment) -> None:
+    """`mark_from_poll` needs all four members: without one it is refused with 400."""
     new_set(at)
     body = {"prizes": [0], "prize_limits": [1], "correct": 2, "cutoff_timestamp": 4_000_000_000}
     for missing in body:
@@ -246,14 +224,9 @@ def members_of_a_grant_from_a_poll(at: Deployment) -> None:
         expect(f"the status without {missing}", 400, reply.status)
 
 
-@rule(
-    "C5",
-    "Without eligibility, without codes and without a set, `redeem` answers no `code`.",
-    "viewer",
-    "backend",
-    extension=True,
-)
+@rule("C5", "viewer", "backend", extension=True)
 def redemption_of_nothing(at: Deployment) -> None:
+    """Without eligibility, without codes and without a set, `redeem` answers no `code`."""
     new_set(at)
     first, second = at.user, at.fresh("user")
     for prize in (0, 9):
@@ -264,16 +237,16 @@ def redemption_of_nothing(at: Deployment) -> None:
     expect("the codes that the second user may redeem", [1], eligible(at, second))
 
 
-@rule("C5", "`redeem` takes an index from 0 to 9; others are refused with 400.", "viewer", writes=True)
+@rule("C5", "viewer", writes=True)
 def index_to_redeem(at: Deployment) -> None:
+    """`redeem` takes an index from 0 to 9; others are refused with 400."""
     for body in ({"prize": 10}, {"prize": -1}, {"prize": "0"}, {}):
         expect(f"the status with {shown(body)}", 400, at.viewer.post("codes/redeem", body).status)
 
 
-@rule(
-    "C6", "A user's codes stay in `redeemed` after DELETE, eligibility does not.", "viewer", "backend", extension=True
-)
+@rule("C6", "viewer", "backend", extension=True)
 def redeemed_codes_of_ended_sets(at: Deployment) -> None:
+    """A user's codes stay in `redeemed` after DELETE, eligibility does not."""
     codes = new_set(at, 2, indices=[1])
     grant(at, at.user, prizes=[1, 1], limits=[2, 2]).check()
     expect("the code", codes[0], redeem(at, at.user, 1).get("code"))

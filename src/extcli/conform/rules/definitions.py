@@ -20,13 +20,15 @@ def status_of_vote(at: Deployment, poll: str, value: int = 1, **members: Any) ->
     return at.viewer.post("vote", {"value": value, **members}, id=poll).status
 
 
-@rule("P4", "The definition of a poll that has none is 404.", "viewer")
+@rule("P4", "viewer")
 def poll_without_a_definition(at: Deployment) -> None:
+    """The definition of a poll that has none is 404."""
     expect("the status", 404, at.viewer.get("vote_config", id=at.fresh("poll")).status)
 
 
-@rule("P4", "A definition reads as it was written, with defaults and a status.", "viewer", "broadcaster", writes=True)
+@rule("P4", "viewer", "broadcaster", writes=True)
 def definition(at: Deployment) -> None:
+    """A definition reads as it was written, with defaults and a status."""
     poll = define(at, prompt="Which?", options=["a", "b"], userData={"x": 1})
     read = at.viewer.get("vote_config", id=poll).data
     wanted = {
@@ -46,8 +48,9 @@ def definition(at: Deployment) -> None:
     expect("the definition", wanted, {name: read.get(name) for name in wanted})
 
 
-@rule("P4", "A new definition keeps the votes.", "viewer", "broadcaster", writes=True)
+@rule("P4", "viewer", "broadcaster", writes=True)
 def definition_of_a_poll_with_votes(at: Deployment) -> None:
+    """A new definition keeps the votes."""
     poll = at.fresh("poll")
     expect("the status of a vote", 200, status_of_vote(at, poll))
     for prompt in ("one", "two"):
@@ -56,15 +59,9 @@ def definition_of_a_poll_with_votes(at: Deployment) -> None:
     expect("the prompt", "two", at.viewer.get("vote_config", id=poll).data["prompt"])
 
 
-@rule(
-    "P4",
-    "A viewer may not define a poll, and a broadcaster may not define a `global-` one: 403.",
-    "viewer",
-    "broadcaster",
-    "admin",
-    writes=True,
-)
+@rule("P4", "viewer", "broadcaster", "admin", writes=True)
 def definition_by_role(at: Deployment) -> None:
+    """A viewer may not define a poll, and a broadcaster may not define a `global-` one: 403."""
     own, shared = at.fresh("poll"), at.fresh("poll", prefix="global-")
     for caller, poll, status in (
         (at.viewer, own, 403),
@@ -76,8 +73,9 @@ def definition_by_role(at: Deployment) -> None:
         expect(f"the status for role {caller.role}, poll {poll}", status, reply.status)
 
 
-@rule("P4", "A definition needs no options, but an empty list of them is refused with 400.", "broadcaster", writes=True)
+@rule("P4", "broadcaster", writes=True)
 def empty_options(at: Deployment) -> None:
+    """A definition needs no options, but an empty list of them is refused with 400."""
     for options, status in (
         ({}, 200),
         ({"options": []}, 400),
@@ -91,8 +89,9 @@ def empty_options(at: Deployment) -> None:
         expect(f"the status with {len(options.get('options', []))} options", status, reply.status)
 
 
-@rule("P4", "A poll takes votes from `startsAt` until before `endsAt`.", "viewer", "broadcaster", writes=True)
+@rule("P4", "viewer", "broadcaster", writes=True)
 def open_polls(at: Deployment) -> None:
+    """A poll takes votes from `startsAt` until before `endsAt`."""
     for config, state, status in (
         ({"startsIn": 3600}, "pending", 400),
         ({"endsAt": -1}, "expired", 400),
@@ -103,23 +102,26 @@ def open_polls(at: Deployment) -> None:
         expect(f"the status of a vote with {shown(config)}", status, status_of_vote(at, poll))
 
 
-@rule("P4", "A disabled poll refuses votes with 400.", "viewer", "broadcaster", writes=True)
+@rule("P4", "viewer", "broadcaster", writes=True)
 def disabled_poll(at: Deployment) -> None:
+    """A disabled poll refuses votes with 400."""
     poll = define(at, disabled=True)
     expect("the status of a vote", 400, status_of_vote(at, poll))
     expect("the number of votes", 0, at.viewer.get("vote", id=poll).data["stats"]["count"])
 
 
-@rule("P4", "With `userIDVoting`, only users who share their id may vote.", "viewer", "broadcaster", writes=True)
+@rule("P4", "viewer", "broadcaster", writes=True)
 def votes_with_shared_ids(at: Deployment) -> None:
+    """With `userIDVoting`, only users who share their id may vote."""
     poll = define(at, userIDVoting=True)
     stranger = at.caller("viewer", None, opaque=at.fresh("opaque", prefix="A"))
     expect("the status without a shared id", 400, stranger.post("vote", {"value": 1}, id=poll).status)
     expect("the status with a shared id", 200, status_of_vote(at, poll))
 
 
-@rule("P4", "With `totalVotesPerUser`, votes add up, `count` at a time.", "viewer", "broadcaster", writes=True)
+@rule("P4", "viewer", "broadcaster", writes=True)
 def additive_votes(at: Deployment) -> None:
+    """With `totalVotesPerUser`, votes add up, `count` at a time."""
     poll = define(at, totalVotesPerUser=40, votesPerOption=40, distinctOptionsPerUser=2)
     for value, times in ((2, 1), (2, 30), (5, 3)):
         answer = at.viewer.post("vote", {"value": value, "count": times}, id=poll).data
@@ -129,8 +131,9 @@ def additive_votes(at: Deployment) -> None:
         expect(f"the status of a vote with count {times}", 400, status_of_vote(at, poll, 2, count=times))
 
 
-@rule("P4", "A vote over a limit of its poll is refused with 400 completely.", "viewer", "broadcaster", writes=True)
+@rule("P4", "viewer", "broadcaster", writes=True)
 def votes_over_a_limit(at: Deployment) -> None:
+    """A vote over a limit of its poll is refused with 400 completely."""
     for limits, first, second in (
         ((5, 5, 5), (1, 3), (2, 3)),
         ((9, 3, 5), (1, 2), (1, 2)),
@@ -144,8 +147,9 @@ def votes_over_a_limit(at: Deployment) -> None:
         expect("the number of votes afterwards", first[1], count)
 
 
-@rule("P4", "`count` is ignored where a user has one vote.", "viewer", writes=True)
+@rule("P4", "viewer", writes=True)
 def count_of_a_single_vote(at: Deployment) -> None:
+    """`count` is ignored where a user has one vote."""
     poll = at.fresh("poll")
     for times in (0, 2, 31):
         expect(f"the status with count {times}", 200, status_of_vote(at, poll, 3, count=times))

@@ -26,21 +26,24 @@ def works(game: Socket) -> None:
 # X1
 
 
-@rule("X1", "The socket is at every path that published clients use.", "viewer")
+@rule("X1", "viewer")
 def paths(at: Deployment) -> None:
+    """The socket is at every path that published clients use."""
     for path in ("/ws", "", f"/0.2.0/{at.client_id}", f"/0.2.0/gateway-unity/1.0.3/{at.client_id}"):
         at.socket(path).data("authenticate", data=credential(at))
 
 
-@rule("X1", "The last segment of the path is the client id, if `authenticate` names none.", "viewer")
+@rule("X1", "viewer")
 def client_id_of_the_path(at: Deployment) -> None:
+    """The last segment of the path is the client id, if `authenticate` names none."""
     at.socket(f"/0.2.0/{at.client_id}").data("authenticate", data={"jwt": at.token("viewer")})
     error = at.socket("/ws").error("authenticate", data={"jwt": at.token("viewer")})
     expect("the status without any client id", 400, error.get("status"))
 
 
-@rule("X1", "A handshake at a path of the API is 404.")
+@rule("X1")
 def paths_of_the_api(at: Deployment) -> None:
+    """A handshake at a path of the API is 404."""
     for path in ("/v1/e/vote", "//v1/e/vote"):
         expect(f"the status of a handshake at {path}", 404, at.handshake(path))
 
@@ -48,8 +51,9 @@ def paths_of_the_api(at: Deployment) -> None:
 # X2
 
 
-@rule("spec: Endpoints", "A reply has `meta` with request id, action, target and timestamp, and `data`.", "viewer")
+@rule("spec: Endpoints", "viewer")
 def reply(at: Deployment) -> None:
+    """A reply has `meta` with request id, action, target and timestamp, and `data`."""
     found = at.game("viewer").request("get", "state", STATE)
     expect("the members", {"meta", "data"}, set(found))
     expect("those of meta", {"request_id", "action", "target", "timestamp"}, set(found["meta"]))
@@ -58,8 +62,9 @@ def reply(at: Deployment) -> None:
     expect_that("timestamp", type(stamp) is int and stamp > 10**12, "Unix ms", stamp)
 
 
-@rule("spec: Errors", "An error has `meta` and `errors` with status, title and detail.", "viewer")
+@rule("spec: Errors", "viewer")
 def error(at: Deployment) -> None:
+    """An error has `meta` and `errors` with status, title and detail."""
     found = at.game("viewer").request("get", "state", {"state_id": "nothing"})
     expect("the members", {"meta", "errors"}, set(found))
     first = found["errors"][0]
@@ -67,20 +72,23 @@ def error(at: Deployment) -> None:
     expect_that("detail", isinstance(first.get("detail"), str), "a text", first.get("detail"))
 
 
-@rule("X2", "An error also has its status as `number`.", "viewer")
+@rule("X2", "viewer")
 def number_of_an_error(at: Deployment) -> None:
+    """An error also has its status as `number`."""
     expect("number", 400, at.game("viewer").error("get", "state", {"state_id": "nothing"}).get("number"))
 
 
-@rule("X2", "Fifty requests sent at once are answered in their order.", "viewer")
+@rule("X2", "viewer")
 def order_of_replies(at: Deployment) -> None:
+    """Fifty requests sent at once are answered in their order."""
     game = at.game("viewer")
     sent = [game.send("get" if number % 2 else "subscribe", "state", STATE) for number in range(50)]
     expect("the request ids", sent, [game.reply()["meta"].get("request_id") for _ in sent])
 
 
-@rule("X2", "A numeric request id is echoed: 0, 65536, 1.5.", "viewer")
+@rule("X2", "viewer")
 def echoed_request_id(at: Deployment) -> None:
+    """A numeric request id is echoed: 0, 65536, 1.5."""
     game = at.game("viewer")
     for number in (0, 65_536, -1, 1.5, 2**53):
         game.send_raw(frame("get", "state", STATE, number))
@@ -90,8 +98,9 @@ def echoed_request_id(at: Deployment) -> None:
         )
 
 
-@rule("X2", "A request id that is not a number is 400, in a reply with the id 65535.", "viewer")
+@rule("X2", "viewer")
 def malformed_request_id(at: Deployment) -> None:
+    """A request id that is not a number is 400, in a reply with the id 65535."""
     game = at.game("viewer")
     wrong: list[Any] = ["1", None, [], True]
     for number in wrong:
@@ -101,8 +110,9 @@ def malformed_request_id(at: Deployment) -> None:
         expect(f"request id and status for {shown(number)}", (NO_REQUEST, 400), seen)
 
 
-@rule("X2", "The reply comes before the updates that its request causes.", "broadcaster", writes=True)
+@rule("X2", "broadcaster", writes=True)
 def reply_before_update(at: Deployment) -> None:
+    """The reply comes before the updates that its request causes."""
     game = at.game()
     game.data("subscribe", "state", {"topic_id": "channel"})
     game.send("set", "state", {**STATE, "state": {"a": 1}})
@@ -113,8 +123,9 @@ def reply_before_update(at: Deployment) -> None:
 # X3
 
 
-@rule("X3", "Before authentication every request but `authenticate` is 401.")
+@rule("X3")
 def unauthenticated(at: Deployment) -> None:
+    """Before authentication every request but `authenticate` is 401."""
     game = at.socket()
     for action, target in (
         ("get", "state"),
@@ -127,29 +138,33 @@ def unauthenticated(at: Deployment) -> None:
         expect(f"the status of {action} {target}", 401, found.get("status"))
 
 
-@rule("spec: Events", "The topic `authentication` can be followed before authentication.")
+@rule("spec: Events")
 def topic_authentication(at: Deployment) -> None:
+    """The topic `authentication` can be followed before authentication."""
     game = at.socket()
     expect("the reply to subscribe", {"ok": True}, game.data("subscribe", "authentication"))
     expect("the reply to unsubscribe", {"ok": True}, game.data("unsubscribe", "authentication"))
 
 
-@rule("X3", "A subscription without a target is 400, also before authentication.", "viewer")
+@rule("X3", "viewer")
 def missing_target(at: Deployment) -> None:
+    """A subscription without a target is 400, also before authentication."""
     for game in (at.socket(), at.game("viewer")):
         for action in ("subscribe", "unsubscribe"):
             expect(f"the status of {action}", 400, game.error(action, "", {}).get("status"))
 
 
-@rule("X3", "An unknown action or target is 404.", "viewer", writes=True)
+@rule("X3", "viewer", writes=True)
 def unknown_action(at: Deployment) -> None:
+    """An unknown action or target is 404."""
     game = at.game("viewer")
     for action, target in (("frobnicate", "state"), ("get", "no-such-target"), ("vote", "poll"), ("GET", "state")):
         expect(f"the status of {action} {target}", 404, game.error(action, target, {}).get("status"))
 
 
-@rule("X3", "A malformed request is 400, and the connection stays open.", "viewer")
+@rule("X3", "viewer")
 def malformed_request(at: Deployment) -> None:
+    """A malformed request is 400, and the connection stays open."""
     game = at.game("viewer")
     request = {"action": "get", "params": {"request_id": 9, "target": "state"}}
     for text in ("{", "[]", "NaN", '{"action":""}', json.dumps({**request, "data": 1})):
@@ -159,15 +174,17 @@ def malformed_request(at: Deployment) -> None:
     works(game)
 
 
-@rule("X3", "A binary message closes the connection with 1003.", "viewer")
+@rule("X3", "viewer")
 def binary_message(at: Deployment) -> None:
+    """A binary message closes the connection with 1003."""
     game = at.game("viewer")
     game.send_raw(b"{}")
     expect("the close code", 1003, game.close_code())
 
 
-@rule("X3", "Before authentication a message over 4 KiB closes the connection with 1009.")
+@rule("X3")
 def long_message(at: Deployment) -> None:
+    """Before authentication a message over 4 KiB closes the connection with 1009."""
     game = at.socket()
     game.send_raw("{}".ljust(4 * KIB))
     expect("the status of 4 KiB", 400, game.reply().get("errors", [{}])[0].get("status"))
@@ -175,8 +192,9 @@ def long_message(at: Deployment) -> None:
     expect("the close code", 1009, game.close_code())
 
 
-@rule("X3", "A request with 80 KiB of data is 413, and the connection stays open.", "viewer")
+@rule("X3", "viewer")
 def long_data(at: Deployment) -> None:
+    """A request with 80 KiB of data is 413, and the connection stays open."""
     game = at.game("viewer")
     found = game.error("get", "state", {**STATE, "x": "x" * 80 * KIB})
     expect("the status", 413, found.get("status"))
@@ -186,8 +204,9 @@ def long_data(at: Deployment) -> None:
 # X9
 
 
-@rule("X9", "A target that the service does not have is 404, with a text that says so.", "viewer")
+@rule("X9", "viewer")
 def unsupported_targets(at: Deployment) -> None:
+    """A target that the service does not have is 404, with a text that says so."""
     game = at.game("viewer")
     for target in ("drops", "matchmaking", "match", "gameMetadata"):
         for action in ("get", "subscribe"):

@@ -40,14 +40,9 @@ def create(game: Socket, poll: str, **members: Any) -> None:
 # X4
 
 
-@rule(
-    "X4",
-    "A token of another role than broadcaster gets its rights, and no refresh token.",
-    "viewer",
-    "admin",
-    "backend",
-)
+@rule("X4", "viewer", "admin", "backend")
 def token_of_another_role(at: Deployment) -> None:
+    """A token of another role than broadcaster gets its rights, and no refresh token."""
     for role in ("viewer", "admin", "backend"):
         game, token = at.socket(), at.token(role)
         found = game.data("authenticate", data={"client_id": at.client_id, "jwt": token})
@@ -59,39 +54,44 @@ def _pair(found: dict[str, Any], token: str) -> tuple[bool, Any, Any]:
     return found.get("jwt") == token, found.get("refresh"), found.get("twitch_id")
 
 
-@rule("X4", "A refused `jwt` is 401.")
+@rule("X4")
 def refused_token(at: Deployment) -> None:
+    """A refused `jwt` is 401."""
     game = at.socket()
     for token in ("", "x", "a.b.c"):
         error = game.error("authenticate", data={"client_id": at.client_id, "jwt": token})
         expect(f"the status of {shown(token)}", 401, error.get("status"))
 
 
-@rule("spec: Errors", "A wrong PIN is 400 Bad Request, and gives no rights.", writes=True)
+@rule("spec: Errors", writes=True)
 def wrong_pin(at: Deployment) -> None:
+    """A wrong PIN is 400 Bad Request, and gives no rights."""
     game = at.socket()
     error = game.error("authenticate", data={"client_id": at.client_id, "pin": "ZZZZZZ"})
     expect("status and title", (400, "Bad Request"), (error.get("status"), error.get("title")))
     expect("the status of a read afterwards", 401, game.error("get", "state", CHANNEL).get("status"))
 
 
-@rule("spec: Errors", "A refresh token that cannot be verified is 400 Bad Request.")
+@rule("spec: Errors")
 def wrong_refresh_token(at: Deployment) -> None:
+    """A refresh token that cannot be verified is 400 Bad Request."""
     game = at.socket()
     for token in ("", "x", "a.b.c"):
         error = game.error("authenticate", data={"client_id": at.client_id, "refresh": token})
         expect(f"status and title of {shown(token)}", (400, "Bad Request"), (error.get("status"), error.get("title")))
 
 
-@rule("spec: Authentication", "A failed attempt leaves the rights of the connection unchanged.", "viewer")
+@rule("spec: Authentication", "viewer")
 def failed_later_attempt(at: Deployment) -> None:
+    """A failed attempt leaves the rights of the connection unchanged."""
     game = at.game("viewer")
     game.error("authenticate", data={"client_id": at.client_id, "jwt": "x"})
     state(game)
 
 
-@rule("X4", "Authenticating for another channel ends the subscriptions.", "broadcaster", "viewer", writes=True)
+@rule("X4", "broadcaster", "viewer", writes=True)
 def switched_channel(at: Deployment) -> None:
+    """Authenticating for another channel ends the subscriptions."""
     game = at.game("viewer")
     follow(game)
     elsewhere = at.token("viewer", channel=at.fresh("channel"))
@@ -100,8 +100,9 @@ def switched_channel(at: Deployment) -> None:
     expect("the updates", [], states(game, 0))
 
 
-@rule("X4", "Rights outlive a revocation.", "broadcaster", writes=True)
+@rule("X4", "broadcaster", writes=True)
 def rights_after_a_revocation(at: Deployment) -> None:
+    """Rights outlive a revocation."""
     game = link(at, pin=bound_pin(at))
     at.broadcaster.delete("pin").check()
     set_state(game, {"a": 1})
@@ -111,8 +112,9 @@ def rights_after_a_revocation(at: Deployment) -> None:
 # X5: state and config
 
 
-@rule("X5", "The socket and REST share the channel's state.", "broadcaster", writes=True)
+@rule("X5", "broadcaster", writes=True)
 def shared_state(at: Deployment) -> None:
+    """The socket and REST share the channel's state."""
     game = at.game()
     set_state(game, {"a": 1})
     expect("the state over REST", {"a": 1}, at.broadcaster.get("channel_state").data)
@@ -122,8 +124,9 @@ def shared_state(at: Deployment) -> None:
     expect("the patched state", {"b": 2, "c": 3}, at.broadcaster.get("channel_state").data)
 
 
-@rule("X5", "The socket and REST share the channel's config.", "broadcaster", writes=True)
+@rule("X5", "broadcaster", writes=True)
 def shared_config(at: Deployment) -> None:
+    """The socket and REST share the channel's config."""
     game = at.game()
     game.data("set", "config", {"config": {"a": 1}})
     expect("the config over REST", {"a": 1}, at.broadcaster.get("channel_config").data)
@@ -132,8 +135,9 @@ def shared_config(at: Deployment) -> None:
     expect("the config over the socket", {"b": 2}, found.get("config"))
 
 
-@rule("X5", "Every write notifies every subscriber once, the writer included.", "broadcaster", "viewer", writes=True)
+@rule("X5", "broadcaster", "viewer", writes=True)
 def update_of_the_state(at: Deployment) -> None:
+    """Every write notifies every subscriber once, the writer included."""
     game, viewer = at.game(), at.game("viewer")
     for each in (game, viewer):
         follow(each)
@@ -145,13 +149,9 @@ def update_of_the_state(at: Deployment) -> None:
     expect("the updates of a viewer", expected, states(viewer, 3))
 
 
-@rule(
-    "X5",
-    "An update is a message with the action `update`, the request id 65535 and its store.",
-    "broadcaster",
-    writes=True,
-)
+@rule("X5", "broadcaster", writes=True)
 def form_of_an_update(at: Deployment) -> None:
+    """An update is a message with the action `update`, the request id 65535 and its store."""
     game = at.game()
     follow(game)
     set_state(game, {"a": 1})
@@ -161,8 +161,9 @@ def form_of_an_update(at: Deployment) -> None:
     expect("data", {"topic_id": "channel", "state": {"a": 1}}, found.get("data"))
 
 
-@rule("X5", "Updates stay in their channel.", "broadcaster", "viewer", writes=True)
+@rule("X5", "broadcaster", "viewer", writes=True)
 def updates_in_one_channel(at: Deployment) -> None:
+    """Updates stay in their channel."""
     elsewhere = at.game("viewer", channel=at.fresh("channel"))
     follow(elsewhere)
     set_state(at.game(), {"a": 1})
@@ -170,8 +171,9 @@ def updates_in_one_channel(at: Deployment) -> None:
     expect("the state of another channel", {}, state(elsewhere))
 
 
-@rule("X5", "A refused write causes no update.", "broadcaster", "viewer", writes=True)
+@rule("X5", "broadcaster", "viewer", writes=True)
 def update_of_a_refused_write(at: Deployment) -> None:
+    """A refused write causes no update."""
     game = at.game("viewer")
     follow(game)
     error = game.error("set", "state", {**CHANNEL, "state": {"a": 1}})
@@ -179,8 +181,9 @@ def update_of_a_refused_write(at: Deployment) -> None:
     expect("the updates", [], states(game, 0))
 
 
-@rule("X5", "After `unsubscribe` there are no more updates.", "broadcaster", writes=True)
+@rule("X5", "broadcaster", writes=True)
 def unsubscribed(at: Deployment) -> None:
+    """After `unsubscribe` there are no more updates."""
     game = at.game()
     for target, data in (("state", {"topic_id": "channel"}), ("state", CHANNEL), ("channel", None)):
         game.data("subscribe", target, data)
@@ -194,8 +197,9 @@ def unsubscribed(at: Deployment) -> None:
 # X5, X6: polls
 
 
-@rule("X5", "A poll that a game creates is the poll of REST.", "broadcaster", "viewer", writes=True)
+@rule("X5", "broadcaster", "viewer", writes=True)
 def shared_poll(at: Deployment) -> None:
+    """A poll that a game creates is the poll of REST."""
     game, poll = at.game(), at.fresh("poll")
     create(game, poll)
     found = at.viewer.get("vote_config", id=poll).data
@@ -208,15 +212,17 @@ def shared_poll(at: Deployment) -> None:
     expect("the votes afterwards", 0, at.viewer.get("vote", id=poll).data["stats"]["count"])
 
 
-@rule("X5", "An absent poll is 404, and deleting it is not an error.", "broadcaster", writes=True)
+@rule("X5", "broadcaster", writes=True)
 def absent_poll(at: Deployment) -> None:
+    """An absent poll is 404, and deleting it is not an error."""
     game, poll = at.game(), at.fresh("poll")
     expect("the status of get poll", 404, game.error("get", "poll", {"poll_id": poll}).get("status"))
     expect("the reply to delete poll", {"ok": True}, game.data("delete", "poll", {"poll_id": poll}))
 
 
-@rule("X5", "A vote sends the subscribers of its poll what `get poll` returns.", "broadcaster", "viewer", writes=True)
+@rule("X5", "broadcaster", "viewer", writes=True)
 def update_of_a_poll(at: Deployment) -> None:
+    """A vote sends the subscribers of its poll what `get poll` returns."""
     game, poll = at.game(), at.fresh("poll")
     create(game, poll)
     game.data("subscribe", "poll", {"topic_id": poll})
@@ -226,8 +232,9 @@ def update_of_a_poll(at: Deployment) -> None:
     expect("the data", game.data("get", "poll", {"poll_id": poll}), found.get("data"))
 
 
-@rule("X5", "The last update of a poll has the final count.", "broadcaster", "viewer", writes=True)
+@rule("X5", "broadcaster", "viewer", writes=True)
 def final_update_of_a_poll(at: Deployment) -> None:
+    """The last update of a poll has the final count."""
     game, poll = at.game(), at.fresh("poll")
     create(game, poll)
     game.data("subscribe", "poll", {"topic_id": poll})
@@ -239,8 +246,9 @@ def final_update_of_a_poll(at: Deployment) -> None:
     expect("the counts in their order", sorted(set(counts)), counts)
 
 
-@rule("X5", "A viewer reads polls over the socket, and may not create or delete them: 403.", "viewer", writes=True)
+@rule("X5", "viewer", writes=True)
 def polls_of_a_viewer(at: Deployment) -> None:
+    """A viewer reads polls over the socket, and may not create or delete them: 403."""
     game, poll = at.game("viewer"), at.fresh("poll")
     game.data("subscribe", "poll", {"topic_id": poll})
     for action in ("create", "delete"):
@@ -248,8 +256,9 @@ def polls_of_a_viewer(at: Deployment) -> None:
         expect(f"the status of {action}", 403, error.get("status"))
 
 
-@rule("X6", "A poll that a game creates is in the channel's state until it is deleted.", "broadcaster", writes=True)
+@rule("X6", "broadcaster", writes=True)
 def entry_of_a_poll(at: Deployment) -> None:
+    """A poll that a game creates is in the channel's state until it is deleted."""
     game = at.game()
     for way in ("socket", "REST"):
         poll = at.fresh("poll")
@@ -266,8 +275,9 @@ def entry_of_a_poll(at: Deployment) -> None:
 # X7
 
 
-@rule("X7", "Games of a channel hear when another is linked, and when links are revoked.", "broadcaster", writes=True)
+@rule("X7", "broadcaster", writes=True)
 def update_of_a_link(at: Deployment) -> None:
+    """Games of a channel hear when another is linked, and when links are revoked."""
     game = link(at, pin=bound_pin(at))
     game.data("subscribe", "authentication")
     link(at, pin=bound_pin(at))

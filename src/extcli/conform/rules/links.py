@@ -23,8 +23,9 @@ def link(at: Deployment, **credential: str) -> Socket:
 # Tokens of `POST pin`
 
 
-@rule("spec: Endpoints", "The token of `POST pin` is valid once its PIN was validated.", "broadcaster", writes=True)
+@rule("spec: Endpoints", "broadcaster", writes=True)
 def token_of_a_pin(at: Deployment) -> None:
+    """The token of `POST pin` is valid once its PIN was validated."""
     token, pin = issued(at)
     caller = at.bearer(token)
     expect("the status before validation", 401, caller.get("user_info").status)
@@ -33,16 +34,18 @@ def token_of_a_pin(at: Deployment) -> None:
     expect("role and channel afterwards", ("broadcaster", at.channel), (found.get("role"), found.get("channel_id")))
 
 
-@rule("T2", "A PIN validates only its own token.", "broadcaster", writes=True)
+@rule("T2", "broadcaster", writes=True)
 def token_of_another_pin(at: Deployment) -> None:
+    """A PIN validates only its own token."""
     (first, pin), (second, _) = issued(at), issued(at)
     validate(at.broadcaster, pin).check()
     found = [at.bearer(token).get("user_info").status for token in (first, second)]
     expect("the statuses of its token and of another", [200, 401], found)
 
 
-@rule("A5", "The payload of an issued token has no `-` and no `_`, and lasts 7 days.", "broadcaster", writes=True)
+@rule("A5", "broadcaster", writes=True)
 def payload_of_a_token(at: Deployment) -> None:
+    """The payload of an issued token has no `-` and no `_`, and lasts 7 days."""
     pair = at.socket().data("authenticate", data={"client_id": at.client_id, "pin": bound_pin(at)})
     for name, token, days in (
         ("POST pin", issued(at)[0], 7),
@@ -55,13 +58,9 @@ def payload_of_a_token(at: Deployment) -> None:
         expect(f"the lifetime of {name} in days", days, (claims.get("exp", 0) - claims.get("iat", 0)) / DAY)
 
 
-@rule(
-    "T5",
-    "`unauthed/validate_pin` is 200 from the validation until the revocation, else 401.",
-    "broadcaster",
-    writes=True,
-)
+@rule("T5", "broadcaster", writes=True)
 def check_of_a_token(at: Deployment) -> None:
+    """`unauthed/validate_pin` is 200 from the validation until the revocation, else 401."""
     token, pin = issued(at)
 
     def status() -> int:
@@ -74,8 +73,9 @@ def check_of_a_token(at: Deployment) -> None:
     expect("the status after revocation", 401, status())
 
 
-@rule("T5", "`unauthed/validate_pin` takes no PIN: right and wrong ones are both 400.", "broadcaster", writes=True)
+@rule("T5", "broadcaster", writes=True)
 def check_of_a_pin(at: Deployment) -> None:
+    """`unauthed/validate_pin` takes no PIN: right and wrong ones are both 400."""
     for name, pin in (("a right PIN", bound_pin(at)), ("a wrong PIN", WRONG)):
         reply = at.anonymous.post("unauthed/validate_pin", {"identifier": at.client_id, "pin": pin})
         expect(f"the status with {name}", 400, reply.status)
@@ -84,8 +84,9 @@ def check_of_a_pin(at: Deployment) -> None:
 # Links
 
 
-@rule("spec: Authentication", "A game's PIN leads to an access token and a refresh token.", "broadcaster", writes=True)
+@rule("spec: Authentication", "broadcaster", writes=True)
 def pair_of_tokens(at: Deployment) -> None:
+    """A game's PIN leads to an access token and a refresh token."""
     pair = at.socket().data("authenticate", data={"client_id": at.client_id, "pin": bound_pin(at)})
     for name in ("jwt", "refresh"):
         expect_that(name, isinstance(pair.get(name), str), "a text", pair.get(name))
@@ -94,8 +95,9 @@ def pair_of_tokens(at: Deployment) -> None:
     expect("the channel of the access token", at.channel, found.get("channel_id"))
 
 
-@rule("spec: Authentication", "A refresh token leads to a new pair of tokens.", "broadcaster", writes=True)
+@rule("spec: Authentication", "broadcaster", writes=True)
 def refreshed_pair(at: Deployment) -> None:
+    """A refresh token leads to a new pair of tokens."""
     game = at.socket()
     first = game.data("authenticate", data={"client_id": at.client_id, "pin": bound_pin(at)})
     second = game.data("authenticate", data={"client_id": at.client_id, "refresh": first["refresh"]})
@@ -107,29 +109,25 @@ def refreshed_pair(at: Deployment) -> None:
     expect("the status with the new access token", 200, at.bearer(second["jwt"]).get("user_info").status)
 
 
-@rule("T3", "PINs and refresh tokens can be used more than once.", "broadcaster", writes=True)
+@rule("T3", "broadcaster", writes=True)
 def repeated_use(at: Deployment) -> None:
+    """PINs and refresh tokens can be used more than once."""
     pin = bound_pin(at)
     pair = at.socket().data("authenticate", data={"client_id": at.client_id, "pin": pin})
     for credential in ({"pin": pin}, {"refresh": pair["refresh"]}, {"refresh": pair["refresh"]}):
         link(at, **credential)
 
 
-@rule(
-    "spec: Authentication",
-    "A refresh token is not an access token: REST refuses it with 401.",
-    "broadcaster",
-    writes=True,
-)
+@rule("spec: Authentication", "broadcaster", writes=True)
 def refresh_token_over_rest(at: Deployment) -> None:
+    """A refresh token is not an access token: REST refuses it with 401."""
     pair = at.socket().data("authenticate", data={"client_id": at.client_id, "pin": bound_pin(at)})
     expect("the status", 401, at.bearer(pair["refresh"]).get("user_info").status)
 
 
-@rule(
-    "T2", "`DELETE pin` ends PINs, their tokens and refresh tokens of the channel for good.", "broadcaster", writes=True
-)
+@rule("T2", "broadcaster", writes=True)
 def revocation(at: Deployment) -> None:
+    """`DELETE pin` ends PINs, their tokens and refresh tokens of the channel for good."""
     (token, pin), bound = issued(at), bound_pin(at)
     validate(at.broadcaster, pin).check()
     game = at.socket()
@@ -142,16 +140,18 @@ def revocation(at: Deployment) -> None:
         expect(f"the status with the {name}", 400, error.get("status"))
 
 
-@rule("T2", "`DELETE pin` leaves the links of other channels alone.", "broadcaster", writes=True)
+@rule("T2", "broadcaster", writes=True)
 def revocation_of_another_channel(at: Deployment) -> None:
+    """`DELETE pin` leaves the links of other channels alone."""
     token, pin = issued(at)
     validate(at.broadcaster, pin).check()
     other_owner(at).delete("pin").check()
     expect("the status with the token of the PIN", 200, at.bearer(token).get("user_info").status)
 
 
-@rule("T2", "`pin_token_exists` tells whether the channel is linked.", "broadcaster", writes=True)
+@rule("T2", "broadcaster", writes=True)
 def existence_of_a_link(at: Deployment) -> None:
+    """`pin_token_exists` tells whether the channel is linked."""
     _, pin = issued(at)
     found = [at.broadcaster.get("pin_token_exists").data.get("exists")]
     validate(at.broadcaster, pin).check()

@@ -27,22 +27,17 @@ def outstanding(game: Any) -> list[Any]:
     return [each.get("id") for each in game.data("get", "transaction", {"sku": "conform"})["transactions"]]
 
 
-@rule(SOURCE, "A receipt that is no text is refused with 400.", "viewer", writes=True)
+@rule(SOURCE, "viewer", writes=True)
 def malformed_receipt(at: Deployment) -> None:
+    """A receipt that is no text is refused with 400."""
     for receipt in (5, True, 1.5):  # the sandbox accepts any text (ruling T6)
         reply = at.viewer.post("bits/transactions", {"transactionReceipt": receipt})
         expect(f"the status of the receipt {shown(receipt)}", 400, reply.status)
 
 
-@rule(
-    "T6",
-    "The sandbox accepts any text as a receipt; the body says which purchase it is.",
-    "viewer",
-    "broadcaster",
-    writes=True,
-    mode="sandbox",
-)
+@rule("T6", "viewer", "broadcaster", writes=True, mode="sandbox")
 def receipt_of_any_text(at: Deployment) -> None:
+    """The sandbox accepts any text as a receipt; the body says which purchase it is."""
     game = at.game()
     for receipt in ("", "a placeholder", "a.b.c"):
         stated = {"transactionId": at.fresh("purchase"), "userId": at.fresh("user"), "sku": "conform"}
@@ -54,15 +49,9 @@ def receipt_of_any_text(at: Deployment) -> None:
         game.data("validate", "transaction", {"id": found["id"]})
 
 
-@rule(
-    SOURCE,
-    "A receipt is answered with 201 and notifies the channel's games once.",
-    "viewer",
-    "broadcaster",
-    writes=True,
-    secret=True,
-)
+@rule(SOURCE, "viewer", "broadcaster", writes=True, secret=True)
 def purchase(at: Deployment) -> None:
+    """A receipt is answered with 201 and notifies the channel's games once."""
     game, bought = at.game(), at.fresh("purchase")
     game.data("subscribe", "twitchPurchaseBits", {"sku": "*"})
     for _ in range(2):
@@ -75,15 +64,9 @@ def purchase(at: Deployment) -> None:
     game.data("validate", "transaction", {"id": bought})
 
 
-@rule(
-    SOURCE,
-    "A purchase is outstanding until it is validated or refunded.",
-    "viewer",
-    "broadcaster",
-    writes=True,
-    secret=True,
-)
+@rule(SOURCE, "viewer", "broadcaster", writes=True, secret=True)
 def settled_purchase(at: Deployment) -> None:
+    """A purchase is outstanding until it is validated or refunded."""
     game = at.game()
     for action in ("validate", "refund"):
         bought = at.fresh("purchase")

@@ -26,25 +26,22 @@ def scores(at: Deployment, ranking: str) -> list[list[object]]:
     return [[row.get("key"), row.get("score")] for row in at.broadcaster.get("rank", id=ranking).data["data"]]
 
 
-@rule("spec: Ranking", 'A ranking without answers is {"data": []}.', "broadcaster")
+@rule("spec: Ranking", "broadcaster")
 def ranking_without_answers(at: Deployment) -> None:
+    """A ranking without answers is {"data": []}."""
     expect("the ranking", {"data": []}, at.broadcaster.get("rank", id=at.fresh("ranking")).data)
 
 
-@rule("spec: Authentication", "Broadcasters, admins and backends read rankings; a viewer is refused with 403.", *ROLES)
+@rule("spec: Authentication", *ROLES)
 def ranking_by_role(at: Deployment) -> None:
+    """Broadcasters, admins and backends read rankings; a viewer is refused with 403."""
     for role, status in (("viewer", 403), ("broadcaster", 200), ("admin", 200), ("backend", 200)):
         expect(f"the status for role {role}", status, at.caller(role).get("rank", id=at.fresh("ranking")).status)
 
 
-@rule(
-    "spec: Ranking",
-    "A user's new answer replaces the former, which the reply has as `original`.",
-    "viewer",
-    "broadcaster",
-    writes=True,
-)
+@rule("spec: Ranking", "viewer", "broadcaster", writes=True)
 def second_answer(at: Deployment) -> None:
+    """A user's new answer replaces the former, which the reply has as `original`."""
     ranking = at.fresh("ranking")
     replies = [answer(at, ranking, at.user, key) for key in ("blue", "red", "red")]
     wanted = [{"accepted": True}, *({"accepted": True, "original": key} for key in ("blue", "red"))]
@@ -52,64 +49,46 @@ def second_answer(at: Deployment) -> None:
     expect("the ranking", [["red", 1]], scores(at, ranking))
 
 
-@rule(
-    "spec: Ranking",
-    "The score of a text is the number of its users; highest first.",
-    "viewer",
-    "broadcaster",
-    writes=True,
-)
+@rule("spec: Ranking", "viewer", "broadcaster", writes=True)
 def order_by_score(at: Deployment) -> None:
+    """The score of a text is the number of its users; highest first."""
     expect("the ranking", [["red", 2], ["blue", 1]], scores(at, answers(at, "blue", "red", "red")))
 
 
-@rule(
-    "R1",
-    "Answers with the same score are in the order of their first submission.",
-    "viewer",
-    "broadcaster",
-    writes=True,
-)
+@rule("R1", "viewer", "broadcaster", writes=True)
 def order_of_ties(at: Deployment) -> None:
+    """Answers with the same score are in the order of their first submission."""
     ranking = answers(at, "zebra", "ant", "mole", "ant", "zebra")
     expect("the ranking", [["zebra", 2], ["ant", 2], ["mole", 1]], scores(at, ranking))
 
 
-@rule(
-    "spec: Ranking",
-    "Answers are not altered: spaces, case and Unicode forms make different answers.",
-    "viewer",
-    "broadcaster",
-    writes=True,
-)
+@rule("spec: Ranking", "viewer", "broadcaster", writes=True)
 def unaltered_answers(at: Deployment) -> None:
+    """Answers are not altered: spaces, case and Unicode forms make different answers."""
     texts = ["red", "Red", " red", "red ", "caf\u00e9", "cafe\u0301", "", "01", "1", "\U0001f600"]
     expect("the ranking", [[text, 1] for text in texts], scores(at, answers(at, *texts)))
 
 
-@rule("spec: Limits", "A ranking shows its top 100 answers.", "viewer", "broadcaster", writes=True)
+@rule("spec: Limits", "viewer", "broadcaster", writes=True)
 def top_100(at: Deployment) -> None:
+    """A ranking shows its top 100 answers."""
     keys = [f"answer {number}" for number in range(101)]
     ranking = answers(at, *keys, keys[100])
     wanted = [[keys[100], 2], *([key, 1] for key in keys[:99])]
     expect("the ranking", wanted, scores(at, ranking))
 
 
-@rule("spec: Ranking", "An answer whose `key` is missing or not a string is refused with 400.", "viewer", writes=True)
+@rule("spec: Ranking", "viewer", writes=True)
 def answer_without_a_text(at: Deployment) -> None:
+    """An answer whose `key` is missing or not a string is refused with 400."""
     ranking = at.fresh("ranking")
     for body in ({}, {"key": 5}, {"key": None}, {"key": ["red"]}):
         expect(f"the status of {shown(body)}", 400, at.viewer.post("rank", body, id=ranking).status)
 
 
-@rule(
-    "spec: Ranking",
-    "DELETE removes a ranking, also an absent one; a viewer is refused with 403.",
-    "viewer",
-    "broadcaster",
-    writes=True,
-)
+@rule("spec: Ranking", "viewer", "broadcaster", writes=True)
 def deletion_of_a_ranking(at: Deployment) -> None:
+    """DELETE removes a ranking, also an absent one; a viewer is refused with 403."""
     ranking = answers(at, "red")
     expect("the status for a viewer", 403, at.viewer.delete("rank", id=ranking).status)
     expect("the ranking afterwards", [["red", 1]], scores(at, ranking))
@@ -119,14 +98,9 @@ def deletion_of_a_ranking(at: Deployment) -> None:
         expect("the ranking afterwards", [], scores(at, ranking))
 
 
-@rule(
-    "R1",
-    "All channels share a `global-` ranking, which a broadcaster may not delete; others are of one channel.",
-    "viewer",
-    "broadcaster",
-    writes=True,
-)
+@rule("R1", "viewer", "broadcaster", writes=True)
 def ranking_of_channels(at: Deployment) -> None:
+    """All channels share a `global-` ranking, which a broadcaster may not delete; others are of one channel."""
     second = at.fresh("channel")
     for prefix, wanted in (("", 1), ("global-", 2)):
         ranking = at.fresh("ranking", prefix=prefix)
@@ -137,10 +111,9 @@ def ranking_of_channels(at: Deployment) -> None:
     expect("the ranking afterwards", [["red", 2]], scores(at, ranking))
 
 
-@rule(
-    "A4", "An extension-level token reads the answers of all channels as one ranking.", "viewer", "admin", writes=True
-)
+@rule("A4", "viewer", "admin", writes=True)
 def ranking_in_all_channels(at: Deployment) -> None:
+    """An extension-level token reads the answers of all channels as one ranking."""
     ranking = at.fresh("ranking")
     for channel, key in ((at.channel, "red"), (at.fresh("channel"), "blue"), (at.fresh("channel"), "blue")):
         at.caller("viewer", at.fresh("user"), channel=channel).post("rank", {"key": key}, id=ranking).check()

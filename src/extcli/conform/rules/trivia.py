@@ -39,26 +39,23 @@ def questions(at: Deployment) -> list[Any]:
     return [question.get("id") for question in at.viewer.get("curated_poll").data["questions"]]
 
 
-@rule(SOURCE, "Only admins and backends read the leaderboard.", *ROLES)
+@rule(SOURCE, *ROLES)
 def leaderboard_by_role(at: Deployment) -> None:
+    """Only admins and backends read the leaderboard."""
     for role, status in (("viewer", 403), ("broadcaster", 403), ("admin", 200), ("backend", 200)):
         expect(f"the status for role {role}", status, at.caller(role).get("curated_poll_leaderboard").status)
 
 
-@rule(SOURCE, "An absent question is 404.", "viewer", "admin")
+@rule(SOURCE, "viewer", "admin")
 def absent_question(at: Deployment) -> None:
+    """An absent question is 404."""
     for caller in (at.viewer, at.admin):
         expect(f"the status for role {caller.role}", 404, caller.get("curated_poll", id=at.fresh("question")).status)
 
 
-@rule(
-    SOURCE,
-    "Viewers and broadcasters may not add, move or remove a question: 403.",
-    "viewer",
-    "broadcaster",
-    writes=True,
-)
+@rule(SOURCE, "viewer", "broadcaster", writes=True)
 def editors_of_questions(at: Deployment) -> None:
+    """Viewers and broadcasters may not add, move or remove a question: 403."""
     question = at.fresh("question")
     for caller in (at.viewer, at.broadcaster):
         for reply in (
@@ -70,8 +67,9 @@ def editors_of_questions(at: Deployment) -> None:
             expect(f"the status of {reply.request} for a {caller.role}", 403, reply.status)
 
 
-@rule(SOURCE, "A new question is inactive: admins see it, viewers do not.", "viewer", "admin", writes=True)
+@rule(SOURCE, "viewer", "admin", writes=True)
 def new_question(at: Deployment) -> None:
+    """A new question is inactive: admins see it, viewers do not."""
     question = create(at)
     expect("the state that an admin reads", INACTIVE, at.admin.get("curated_poll", id=question).data["state"])
     expect("the status for a viewer", 404, at.viewer.get("curated_poll", id=question).status)
@@ -80,14 +78,9 @@ def new_question(at: Deployment) -> None:
     expect("whether a viewer's list has it once it is unlocked", True, question in questions(at))
 
 
-@rule(
-    SOURCE,
-    "A question takes votes only while it is unlocked; the voter sees their vote.",
-    "viewer",
-    "admin",
-    writes=True,
-)
+@rule(SOURCE, "viewer", "admin", writes=True)
 def votes_on_questions(at: Deployment) -> None:
+    """A question takes votes only while it is unlocked; the voter sees their vote."""
     for state, status in ((INACTIVE, 404), (LOCKED, 400), (RESULTS, 400), (UNLOCKED, 200)):
         question = create(at, state)
         expect(f"the status of a vote in {state}", status, status_of_vote(at, question))
@@ -95,8 +88,9 @@ def votes_on_questions(at: Deployment) -> None:
     expect("the results that the voter sees", {"you": "o1"}, at.viewer.get("curated_poll", id=question).data["results"])
 
 
-@rule(SOURCE, "The winner is shown in state-results only.", "viewer", "admin", writes=True)
+@rule(SOURCE, "viewer", "admin", writes=True)
 def winner_of_a_question(at: Deployment) -> None:
+    """The winner is shown in state-results only."""
     question = create(at)
     for state, results in ((RESULTS, {"winner": "o1"}), (LOCKED, {}), (UNLOCKED, {})):
         move(at, question, state)
@@ -104,8 +98,9 @@ def winner_of_a_question(at: Deployment) -> None:
         expect(f"the results in {state}", results, seen)
 
 
-@rule(SOURCE, "An edit replaces the texts and keeps options and state.", "admin", writes=True)
+@rule(SOURCE, "admin", writes=True)
 def edited_question(at: Deployment) -> None:
+    """An edit replaces the texts and keeps options and state."""
     question = create(at, LOCKED)
     edited = at.admin.post("curated_poll_edit", {"id": question, "short_name": "W"}).data
     wanted = {"name": "", "short_name": "W", "state": LOCKED}
@@ -113,8 +108,9 @@ def edited_question(at: Deployment) -> None:
     expect("the options", ["o1", "o2"], [option["id"] for option in edited["options"]])
 
 
-@rule(SOURCE, "A removed question is gone, and removing an absent one is 404.", "admin", writes=True)
+@rule(SOURCE, "admin", writes=True)
 def removed_question(at: Deployment) -> None:
+    """A removed question is gone, and removing an absent one is 404."""
     question = create(at)
     expect("the answer to DELETE", {}, at.admin.delete("curated_poll_edit", {"id": question}).data)
     for reply in (

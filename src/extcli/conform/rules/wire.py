@@ -26,16 +26,18 @@ ALIASES = {
 # W1
 
 
-@rule("W1", "Repeated slashes count as one, and a slash at the end is ignored.", "viewer")
+@rule("W1", "viewer")
 def slashes(at: Deployment) -> None:
+    """Repeated slashes count as one, and a slash at the end is ignored."""
     for path in ("//v1/e/user_info", "/v1//e///user_info", "/v1/e/user_info/", "/v1/e/user_info//"):
         reply = at.viewer.get(path)
         expect(f"the status of GET {path}", 200, reply.status)
         expect(f"the role in GET {path}", "viewer", reply.json.get("role"))
 
 
-@rule("W1", "The paths of published clients answer as the specified ones.", "viewer")
+@rule("W1", "viewer")
 def aliases(at: Deployment) -> None:
+    """The paths of published clients answer as the specified ones."""
     for alias, name in ALIASES.items():
         replies = [at.viewer.get(path) for path in (alias, name)]
         expect(f"the status of GET {alias}", replies[1].status, replies[0].status)
@@ -43,14 +45,16 @@ def aliases(at: Deployment) -> None:
         expect(f"the body of GET {alias}", members[1], members[0])
 
 
-@rule("W1", "What is written under an alias is read under the specified name.", "broadcaster", writes=True)
+@rule("W1", "broadcaster", writes=True)
 def writes_under_an_alias(at: Deployment) -> None:
+    """What is written under an alias is read under the specified name."""
     at.broadcaster.post("config/channel", {"theme": "dark"}).check()
     expect("channel_config", {"theme": "dark"}, at.broadcaster.get("channel_config").data)
 
 
-@rule("W1", "A path in other letters, or with an ending, is 404.", "viewer")
+@rule("W1", "viewer")
 def misspelled_paths(at: Deployment) -> None:
+    """A path in other letters, or with an ending, is 404."""
     for path in ("Vote", "vote.json", "vote/default", "all_configs", "nothing"):
         expect(f"the status of GET {path}", 404, at.viewer.get(path).status)
 
@@ -58,47 +62,53 @@ def misspelled_paths(at: Deployment) -> None:
 # W2
 
 
-@rule("W2", "A body is JSON whatever its content type.", "viewer", writes=True)
+@rule("W2", "viewer", writes=True)
 def content_types(at: Deployment) -> None:
+    """A body is JSON whatever its content type."""
     poll = at.fresh("poll")
     for kind in ("application/x-www-form-urlencoded; charset=UTF-8", "text/plain", "image/png", "nonsense"):
         reply = at.viewer.call("POST", "vote", content=b'{"value":3}', headers={"content-type": kind}, id=poll)
         expect(f"the status of a vote sent as {kind}", 200, reply.status)
 
 
-@rule("W2", "A body inside a JSON string is decoded a second time.", "viewer", writes=True)
+@rule("W2", "viewer", writes=True)
 def body_in_a_string(at: Deployment) -> None:
+    """A body inside a JSON string is decoded a second time."""
     at.viewer.post("viewer_state", '{"team":"red"}').check()
     expect("the state", {"team": "red"}, at.viewer.get("viewer_state").data)
     reply = at.viewer.post("vote", '{"value":3}', id=at.fresh("poll"))
     expect("the vote", 3, reply.data.get("vote"))
 
 
-@rule("W2", "A JSON string that holds no object or array is kept as text.", "viewer", "admin", writes=True)
+@rule("W2", "viewer", "admin", writes=True)
 def text_as_data(at: Deployment) -> None:
+    """A JSON string that holds no object or array is kept as text."""
     buffer = at.fresh("buffer")
     at.viewer.post("accumulate", "just text", id=buffer).check()
     expect("the entries", ["just text"], [each["data"] for each in at.admin.get("accumulate", id=buffer).data["data"]])
 
 
-@rule("W2", "NaN, Infinity and lone surrogates are refused with 400, and change nothing.", "viewer", writes=True)
+@rule("W2", "viewer", writes=True)
 def lenient_json(at: Deployment) -> None:
+    """NaN, Infinity and lone surrogates are refused with 400, and change nothing."""
     for value in ("NaN", "Infinity", "-Infinity", "1e400", r'"\ud800"', "01", "'a'", "[1,]", "undefined"):
         reply = at.viewer.call("POST", "viewer_state", content=f'{{"a":{value}}}'.encode())
         expect(f"the status for {value}", 400, reply.status)
     expect("the state afterwards", {}, at.viewer.get("viewer_state").data)
 
 
-@rule("W2", "A malformed body is refused with 400.", "viewer", writes=True)
+@rule("W2", "viewer", writes=True)
 def malformed_body(at: Deployment) -> None:
+    """A malformed body is refused with 400."""
     poll = at.fresh("poll")
     for body in (b"", b"{", b"\xff", b"value=1", b'{"value":1} {}'):
         expect(f"the status for {shown(body)}", 400, at.viewer.call("POST", "vote", content=body, id=poll).status)
     expect("the number of votes", 0, at.viewer.get("vote", id=poll).data["stats"]["count"])
 
 
-@rule("W2", "The last of repeated keys counts.", "viewer", writes=True)
+@rule("W2", "viewer", writes=True)
 def repeated_keys(at: Deployment) -> None:
+    """The last of repeated keys counts."""
     reply = at.viewer.call("POST", "vote", content=b'{"value":1,"value":2}', id=at.fresh("poll"))
     expect("the vote", 2, reply.data.get("vote"))
 
@@ -106,8 +116,9 @@ def repeated_keys(at: Deployment) -> None:
 # W3
 
 
-@rule("W3", "An empty list is `[]`, in a body of type application/json.", "admin")
+@rule("W3", "admin")
 def empty_list(at: Deployment) -> None:
+    """An empty list is `[]`, in a body of type application/json."""
     for path, empty in (
         ("vote_logs", {"result": []}),
         ("rank", {"data": []}),
@@ -119,8 +130,9 @@ def empty_list(at: Deployment) -> None:
         expect(f"the content type of {path}", "application/json", reply.headers.get("content-type"))
 
 
-@rule("W3", "An answer with nothing to say is `{}`, in a body of type application/json.", "broadcaster", writes=True)
+@rule("W3", "broadcaster", writes=True)
 def empty_answer(at: Deployment) -> None:
+    """An answer with nothing to say is `{}`, in a body of type application/json."""
     caller, id = at.broadcaster, at.fresh("poll")
     for reply in (
         caller.post("accumulate", {}, id=id),
@@ -138,8 +150,9 @@ def empty_answer(at: Deployment) -> None:
 # W5
 
 
-@rule("W5", "Any origin may read every answer, errors included.", "viewer")
+@rule("W5", "viewer")
 def open_to_every_origin(at: Deployment) -> None:
+    """Any origin may read every answer, errors included."""
     for caller, path in (
         (at.viewer, "vote"),
         (at.viewer, "vote_logs"),
@@ -153,8 +166,9 @@ def open_to_every_origin(at: Deployment) -> None:
         expect(what, "*", reply.headers.get("access-control-allow-origin"))
 
 
-@rule("W5", "A preflight is answered with 200 and `{}`, and allows the methods and headers of the API.")
+@rule("W5")
 def preflight(at: Deployment) -> None:
+    """A preflight is answered with 200 and `{}`, and allows the methods and headers of the API."""
     for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
         asked = {"access-control-request-method": method, "access-control-request-headers": "authorization"}
         reply = at.anonymous.call("OPTIONS", "vote", headers=PAGE | asked)
@@ -164,23 +178,26 @@ def preflight(at: Deployment) -> None:
         _lists(reply, "access-control-allow-headers", "Authorization", "Content-Type")
 
 
-@rule("W5", "Pages may read X-Request-Id and Retry-After.", "viewer")
+@rule("W5", "viewer")
 def exposed_headers(at: Deployment) -> None:
+    """Pages may read X-Request-Id and Retry-After."""
     reply = at.viewer.call("GET", "user_info", headers=PAGE)
     _lists(reply, "access-control-expose-headers", "X-Request-Id", "Retry-After")
     expect_that("x-request-id", bool(reply.headers.get("x-request-id")), "an id", reply.headers.get("x-request-id"))
 
 
-@rule("W5", "The control API refuses pages of another origin, and no page may read it.", emulator=True)
+@rule("W5", emulator=True)
 def closed_control_api(at: Deployment) -> None:
+    """The control API refuses pages of another origin, and no page may read it."""
     for headers in (PAGE, {"sec-fetch-site": "cross-site"}, {"host": "evil.example"}):
         reply = _clock(at, headers)
         expect(f"the status with {shown(headers)}", 403, reply.status)
         expect("access-control-allow-origin", None, reply.headers.get("access-control-allow-origin"))
 
 
-@rule("W5", "A loopback `Host` opens the control API to clients on the service's machine only.", emulator=True)
+@rule("W5", emulator=True)
 def clients_on_another_machine(at: Deployment) -> None:
+    """A loopback `Host` opens the control API to clients on the service's machine only."""
     elsewhere: list[dict[str, str]] = [
         {"x-forwarded-for": "198.51.100.7"},
         {"x-real-ip": "198.51.100.7"},
@@ -207,8 +224,9 @@ def _lists(reply: Reply, header: str, *names: str) -> None:
 # W7
 
 
-@rule("W7", "Unknown parameters, headers and fields are ignored.", "viewer", writes=True)
+@rule("W7", "viewer", writes=True)
 def unknown_names(at: Deployment) -> None:
+    """Unknown parameters, headers and fields are ignored."""
     poll = at.fresh("poll")
     reply = at.viewer.call(
         "POST",
@@ -220,8 +238,9 @@ def unknown_names(at: Deployment) -> None:
     expect("the number of votes", 1, at.viewer.get("vote", id=poll).data["stats"]["count"])
 
 
-@rule("W7", "The first of a repeated parameter counts.", "viewer", writes=True)
+@rule("W7", "viewer", writes=True)
 def repeated_parameters(at: Deployment) -> None:
+    """The first of a repeated parameter counts."""
     first, second = at.fresh("poll"), at.fresh("poll")
     at.viewer.post("vote", {"value": 3}, id=first).check()
     found = [at.viewer.get(f"vote?id={a}&id={b}").data["stats"]["count"] for a, b in ((first, second), (second, first))]
@@ -231,31 +250,35 @@ def repeated_parameters(at: Deployment) -> None:
 # W8
 
 
-@rule("W8", "A body has at most 64 KiB; a longer one is 413.", "viewer", writes=True)
+@rule("W8", "viewer", writes=True)
 def size_of_a_body(at: Deployment) -> None:
+    """A body has at most 64 KiB; a longer one is 413."""
     poll = at.fresh("poll")
     for size, status in ((64 * KIB, 200), (64 * KIB + 1, 413)):
         reply = at.viewer.call("POST", "vote", content=b'{"value":1}'.ljust(size), id=poll)
         expect(f"the status of a vote of {size} bytes", status, reply.status)
 
 
-@rule("W8", "An id has at most 64 characters; a longer one is refused with 400.", "admin")
+@rule("W8", "admin")
 def length_of_an_id(at: Deployment) -> None:
+    """An id has at most 64 characters; a longer one is refused with 400."""
     for path in ("vote", "rank", "accumulate", "vote_logs"):
         for length, status in ((64, 200), (65, 400)):
             found = at.admin.get(path, id=at.fresh().ljust(length, "i")).status
             expect(f"the status of {path} with {length} characters", status, found)
 
 
-@rule("W8", "The ids of rankings, buffers and JSON stores are any printable text.", "admin")
+@rule("W8", "admin")
 def printable_ids(at: Deployment) -> None:
+    """The ids of rankings, buffers and JSON stores are any printable text."""
     for path in ("rank", "accumulate"):
         for id, status in (("ä ?/", 200), ("🎲", 200), ("a\nb", 400), ("\x00", 400)):
             expect(f"the status of {path} with the id {shown(id)}", status, at.admin.get(path, id=id).status)
 
 
-@rule("W8", "A missing or empty `id` is `default`.", "viewer", writes=True)
+@rule("W8", "viewer", writes=True)
 def empty_id(at: Deployment) -> None:
+    """A missing or empty `id` is `default`."""
     at.viewer.post("vote?id=", {"value": 3}).check()
     for path in ("vote", "vote?id=", "vote?id=default"):
         expect(f"the number of votes in GET {path}", 1, at.viewer.get(path).data["stats"]["count"])
@@ -288,21 +311,24 @@ def check_error(reply: Reply, status: int) -> None:
     expect(f"info of {name}, the same as errors[0].detail", first.get("detail"), body.get("info"))
 
 
-@rule("spec: Authentication", "A call without a credential is refused with 401.")
+@rule("spec: Authentication")
 def no_credential(at: Deployment) -> None:
+    """A call without a credential is refused with 401."""
     for path in ("vote", "user_info", "all_state", "channel_config"):
         expect(f"the status of GET {path} without a credential", 401, at.anonymous.get(path).status)
 
 
-@rule("spec: Errors", "A failed call returns a body with error information.")
+@rule("spec: Errors")
 def error_information(at: Deployment) -> None:
+    """A failed call returns a body with error information."""
     reply = at.anonymous.get("user_info")
     expect("the status without a credential", 401, reply.status)
     expect_that("the body", bool(reply.json), "error information", reply.json)
 
 
-@rule("W4", "A refused read has `errors`, `reason` and `info`, with the same facts.", "viewer", "admin")
+@rule("W4", "viewer", "admin")
 def body_of_an_error(at: Deployment) -> None:
+    """A refused read has `errors`, `reason` and `info`, with the same facts."""
     check_error(at.anonymous.get("vote"), 401)
     check_error(at.viewer.get("vote_logs", id=at.fresh("poll")), 403)
     check_error(at.viewer.get("nothing"), 404)
@@ -310,8 +336,9 @@ def body_of_an_error(at: Deployment) -> None:
     check_error(at.admin.get("accumulate", start="soon"), 400)
 
 
-@rule("W4", "A refused write has `errors`, `reason` and `info`, with the same facts.", "viewer", "admin", writes=True)
+@rule("W4", "viewer", "admin", writes=True)
 def body_of_a_refused_write(at: Deployment) -> None:
+    """A refused write has `errors`, `reason` and `info`, with the same facts."""
     poll = at.fresh("poll")
     check_error(at.viewer.post("vote", {"value": "1"}, id=poll), 400)
     check_error(at.viewer.call("POST", "vote", content=b"{", id=poll), 400)
@@ -321,20 +348,16 @@ def body_of_a_refused_write(at: Deployment) -> None:
     check_error(at.viewer.call("POST", "vote", content=b" " * 65_537, id=poll), 413)
 
 
-@rule("W4", "A path outside the API is 404, also without a credential.")
+@rule("W4")
 def unknown_paths(at: Deployment) -> None:
+    """A path outside the API is 404, also without a credential."""
     for path in ("/v1", "/v1/e", "/v2/e/vote", "/v1/vote"):
         check_error(at.anonymous.get(path), 404)
 
 
-@rule(
-    "W4",
-    "A refused call checks the credential first, then the role, then the size of the body, then its content.",
-    "viewer",
-    secret=True,
-    writes=True,
-)
+@rule("W4", "viewer", secret=True, writes=True)
 def order_of_checks(at: Deployment) -> None:
+    """A refused call checks the credential first, then the role, then the size of the body, then its content."""
     expired = at.caller("viewer", exp=at.now() // 1000 - 3_600)
     for caller, path, size, status in (
         (expired, "extension_state", 70_000, 401),
@@ -346,8 +369,9 @@ def order_of_checks(at: Deployment) -> None:
         expect(f"the status of {path} with {size} bytes", status, reply.status)
 
 
-@rule("W4", "An error about a field names it.", "viewer", writes=True)
+@rule("W4", "viewer", writes=True)
 def named_field(at: Deployment) -> None:
+    """An error about a field names it."""
     reply = at.viewer.post("vote", {"value": "3"}, id=at.fresh("poll"))
     expect("reason", "Invalid body", reply.json.get("reason"))
     info = str(reply.json.get("info"))
