@@ -70,7 +70,9 @@ def record_unrouted(
     """Add an answer that no endpoint gave to a journal, if it is on."""
     if journal.is_on:
         answer = reply.body if isinstance(reply.body, bytes) else b""
-        entry = unrouted_entry(path, id=context.id, method=method, status=reply.status, answer=answer, error=error)
+        entry = unrouted_entry(
+            path, id=context.id, method=method, status=reply.status, answer=answer, error=error, fault=context.fault
+        )
         entry.hint = masked_text(context.hint) if context.hint else ""
         entry.production = context.production or dict(reply.more).get(PRODUCTION, b"").decode()
         journal.add(entry)

@@ -18,7 +18,7 @@ from emulator.http.response import error_reply
 from emulator.journal import Entry
 from emulator.namespaces.http import endpoints
 from emulator.namespaces.registry import Registry, checked
-from emulator.observability.request_context import bind_context, context_of, enter_namespace
+from emulator.observability.request_context import bind_context, context_of, enter_namespace, label_of
 from emulator.realtime.connection import Connection, Peer
 from emulator.refusals import storage_failed
 from emulator.wire.url import SERVICE
@@ -65,7 +65,7 @@ class Namespaces:
         """Let the service of a namespace answer."""
         context = bind_context(scope)
         try:
-            enter_namespace(checked(name))
+            context.namespace = label_of(checked(name))
             if _NESTED.match(path):
                 raise no_path(path=path[:100], hint=f"the endpoints are under {SERVICE}")
             if scope["method"] == "OPTIONS" and not self._registry.is_open(name):  # it would answer the same

@@ -15,7 +15,6 @@ from emulator.observability.masking import (
     masked_text,
     without_path,
 )
-from emulator.observability.request_context import current
 
 _METHODS: Final = frozenset(
     {"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE", "WEBSOCKET"}
@@ -35,8 +34,12 @@ def unrouted_entry(
     answer: bytes = b"",
     error: ServiceError | None = None,
     socket: int = 0,
+    fault: str = "",
 ) -> Entry:
-    """Return an entry without the parts of path and query that may be secret. `method` is empty if unknown."""
+    """Return an entry without the parts of path and query that may be secret. `method` is empty if unknown.
+
+    `fault` is the header that names the faults which acted.
+    """
     plain = masked_path(path)
     method = method if method in _METHODS else HIDDEN if method else ""
     entry = Entry(REQUEST, 0, 0, masked_text(id), None, f"{method} {plain}".strip())
@@ -44,8 +47,7 @@ def unrouted_entry(
     entry.status, entry.seconds, entry.socket = status, seconds, socket
     entry.response_size = len(answer)
     entry.response = masked(answer)
-    context = current.get()
-    entry.fault = "" if context is None else fault_id(context.fault)
+    entry.fault = fault_id(fault)
     if error is not None:
         entry.reason, entry.detail, entry.refused = error.reason, error.detail, masked_refusal(error.refused)
     if plain != path:  # the answer may quote it

@@ -82,7 +82,7 @@ class MessageDispatcher:
         try:
             request = envelope.read_request(text, max_data=self.limits.body)
             if MESSAGE in self.faults.kinds:
-                await disturb_message(self.faults, session, request)
+                await disturb_message(self.faults, session, request, context)
             reply = envelope.answer(request, await self._perform(session, request, context), now=self.clock.now())
         except Unreadable as unreadable:
             request, error = unreadable.request, unreadable.error

@@ -26,7 +26,7 @@ from emulator.faults import (
     Pause,
     Subject,
 )
-from emulator.observability.request_context import add_fault, broadcasting_under
+from emulator.observability.request_context import RequestContext, add_fault, broadcasting_under
 from emulator.parity.service import withdraw
 from emulator.realtime.closes import closed_by_fault
 from emulator.realtime.envelope import Request
@@ -39,7 +39,7 @@ _log = logging.getLogger("emulator")
 Send = Callable[[], Awaitable[None]]
 
 
-async def disturb_message(faults: Faults, session: Session, request: Request) -> None:
+async def disturb_message(faults: Faults, session: Session, request: Request, context: RequestContext) -> None:
     """Apply the fault of a message, if one is due; delays return. Raises `FaultError` for all others.
 
     `NoAnswer` says that the message gets no reply; its connection is then already closed or stalled, as the fault asks.
@@ -51,7 +51,7 @@ async def disturb_message(faults: Faults, session: Session, request: Request) ->
     hit = faults.choose(Subject(MESSAGE, request.action, request.target, caller, client_id, channel))
     if hit is None:
         return
-    add_fault(hit.header)
+    context.fault = hit.header
     if hit.effect == DELAY and await hit.delayed():
         return
     error = hit.error()

@@ -51,10 +51,12 @@ class Handshake:
             headers["Retry-After"] = str(error.retry_after)
         return Response(error.status, error.title, headers, body)
 
-    def record(self, response: Response, error: ServiceError | None = None, *, socket: int = 0) -> None:
+    def record(
+        self, response: Response, error: ServiceError | None = None, *, socket: int = 0, fault: str = ""
+    ) -> None:
         """Add the response to the journal. Log it if it refuses: of an accepted handshake, the requests are logged.
 
-        `socket` is the number of the peer; 0 without one.
+        `socket` is the number of the peer; 0 without one. `fault` is the header that names the faults which acted.
         """
         status, body, seconds = response.status_code, bytes(response.body or b""), monotonic() - self._started
         if status != HTTPStatus.SWITCHING_PROTOCOLS:
@@ -71,5 +73,6 @@ class Handshake:
                 answer=body,
                 error=error,
                 socket=socket,
+                fault=fault,
             ),
         )

@@ -234,7 +234,8 @@ class WebSocket(asyncio.Protocol):
         self._opening, self.headers = None, []
         if context.fault:
             response.headers["X-Emulator-Fault"] = context.fault
-        handshake.record(response, refusal, socket=self._peer.number if self._peer else 0)
+        number = self._peer.number if self._peer else 0
+        handshake.record(response, refusal, socket=number, fault=context.fault)
         if isinstance(refusal, NoAnswer):
             await self._stay_silent(refusal.hit)
             return
