@@ -120,10 +120,11 @@ class JournalBudget:
         self._by_magnitude: dict[int, dict[Journal, None]] = {}
         """The journals with entries, by the bits of their size."""
 
-    def resized(self, journal: Journal, before: int, after: int) -> None:
-        """Count a journal that had `before` bytes and has `after`."""
-        self.size += after - before
-        old, new = before.bit_length(), after.bit_length()
+    def resize(self, journal: Journal, size: int) -> None:
+        """Count that the entries of a journal take `size` bytes now."""
+        self.size += size - journal.size
+        old, new = journal.size.bit_length(), size.bit_length()
+        journal.size = size
         if old == new:
             return
         if old:
@@ -151,7 +152,7 @@ class Journal:
         self.mark = 0
         """The number of the latest entry."""
         self.size = 0
-        """Bytes of all entries, about."""
+        """Bytes of all entries, about. The budget sets it."""
         self._entries: deque[Entry] = deque()
         self._watches: dict[asyncio.Event, None] = {}
 
@@ -165,7 +166,7 @@ class Journal:
         self.mark = entry.number = self.mark + 1
         self._entries.append(entry)
         entry.size = size = _size_of(entry)
-        self._resize(self.size + size)
+        budget.resize(self, self.size + size)
         if budget.size > budget.max_size:
             budget.make_room(self)
         if self._watches:
@@ -196,15 +197,11 @@ class Journal:
     def clear(self) -> None:
         """Forget all entries, at a reset or when the service closes. Marks go on from where they are."""
         self._entries.clear()
-        self._resize(0)
+        self.budget.resize(self, 0)
 
     def forget_oldest(self) -> None:
         """Forget the oldest entry. There must be one."""
-        self._resize(self.size - self._entries.popleft().size)
-
-    def _resize(self, size: int) -> None:
-        self.budget.resized(self, self.size, size)
-        self.size = size
+        self.budget.resize(self, self.size - self._entries.popleft().size)
 
     @contextmanager
     def watching(self) -> Iterator[asyncio.Event]:

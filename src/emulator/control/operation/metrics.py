@@ -101,7 +101,10 @@ class Metrics:
         responses.add(status, seconds)
 
     def replied(self, action: str, status: int, seconds: float) -> None:
-        self.actions.setdefault(action, Responses()).add(status, seconds)
+        responses = self.actions.get(action)
+        if responses is None:
+            responses = self.actions[action] = Responses()
+        responses.add(status, seconds)
 
     def refused(self, error: ServiceError) -> None:
         """Count an error response, if a limit caused it."""
