@@ -1,9 +1,12 @@
 """Guards the cost of hot calls: `python benchmarks/guard.py [--update]`.
 
 Counts the processor instructions of each call with valgrind's callgrind, and compares them with `guard.json`. Unlike
-times, they hardly depend on the machine and its load. Bytes go into the HTTP protocol of a service in production mode
-with its data in a file, and come out of a transport in the same process: everything from parsing to the commit counts,
-the kernel and the network do not.
+times, they hardly depend on the machine and its load. Bytes go into the HTTP protocol of a service with its data in a
+file, in production mode unless the case says sandbox, and come out of a transport in the same process: everything from
+parsing to the commit counts, the kernel and the network do not.
+
+`guard.json` has two counts for each case: what was accepted last, and what the commit took that `make twin` compares
+with, so that many small additions are seen as one.
 """
 
 from __future__ import annotations
@@ -32,7 +35,11 @@ CALLS = 1_000
 TOLERANCE = 0.03
 USERS = 100
 """Users with known tokens."""
-CASES = ("vote with a known token", "vote with a new token", "rank", "read of a store", "socket request")
+CASES = (
+    *("vote with a known token", "vote with a new token", "rank", "read of a store", "socket request"),
+    *("sandbox: vote with a known token", "sandbox: rank", "sandbox: socket request"),
+)
+"""What is counted, after the mode if that is not production."""
 
 
 # In valgrind
@@ -50,7 +57,7 @@ async def socket_requests(wire: Wire) -> Iterable[bytes]:
 
 
 async def requests_of(case: str, wire: Wire) -> Iterable[bytes]:
-    """Return the requests of a case."""
+    """Return the requests of a case, without its mode."""
     from audience import Newcomers, authorization
     from load import request
 
@@ -74,11 +81,12 @@ async def run_case(case: str) -> None:
     """Make the calls of one case. `os.getppid` marks the begin and the end of those that count."""
     from in_process import connected
 
-    from emulator.config.environment import PRODUCTION
+    from emulator.config.environment import PRODUCTION, SANDBOX
 
+    mode, _, call_name = case.rpartition(": ")
     with TemporaryDirectory() as folder:
-        async with connected(PRODUCTION, folder) as wire:
-            calls = list(await requests_of(case, wire))
+        async with connected(SANDBOX if mode else PRODUCTION, folder) as wire:
+            calls = list(await requests_of(call_name, wire))
             gc.collect()
             gc.freeze()
             for number, call in enumerate(calls):
@@ -115,11 +123,12 @@ UPDATE = "make bench-guard ARGS=--update"
 
 
 class Found(NamedTuple):
-    """The instructions per call of one case, and those expected."""
+    """The instructions per call of one case, those expected, and those of the reference commit, if they are known."""
 
     case: str
     instructions: int
     expected: int
+    before: int | None = None
 
     @property
     def change(self) -> float:
@@ -127,7 +136,8 @@ class Found(NamedTuple):
 
     def __str__(self) -> str:
         counts = f"{self.instructions:,} instructions, expected {self.expected:,}"
-        return f"{self.case:26}{counts}: {self.change:+.2%}"
+        since = f"; {self.instructions / self.before - 1:+.2%} since the reference" if self.before else ""
+        return f"{self.case:34}{counts}: {self.change:+.2%}{since}"
 
 
 def judge(found: Iterable[Found]) -> tuple[list[str], bool]:
@@ -178,15 +188,17 @@ def main() -> None:
         sys.exit("valgrind is missing: apt-get install valgrind")
     kind = f"python{sys.version_info.major}.{sys.version_info.minor} {platform.machine()}"
     counts = json.loads(COUNTS.read_text()) if COUNTS.exists() else {}
-    if not arguments.update and set(CASES) != set(counts.get(kind, ())):
+    known = counts.setdefault(kind, {})
+    if not arguments.update and set(CASES) != set(known):
         sys.exit(f"{COUNTS.name} lacks counts for {kind}: write them with {UPDATE}")
     found = count()
     if arguments.update:
-        counts[kind] = found
+        counts[kind] = {case: {**known.get(case, {}), "accepted": number} for case, number in found.items()}
         COUNTS.write_text(json.dumps(counts, indent=1) + "\n")
-        print("\n".join(f"{case:26}{number:,} instructions" for case, number in found.items()))
+        print("\n".join(f"{case:34}{number:,} instructions" for case, number in found.items()))
         return
-    lines, failed = judge(Found(case, number, counts[kind][case]) for case, number in found.items())
+    judged = (Found(case, number, known[case]["accepted"], known[case].get("before")) for case, number in found.items())
+    lines, failed = judge(judged)
     print("\n".join(lines))
     sys.exit(failed)
 

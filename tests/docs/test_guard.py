@@ -40,6 +40,12 @@ def test_a_call_that_takes_too_many_instructions_fails_the_guard(
     assert (len(lines) == 2) == ("make bench-guard ARGS=--update" in report)
 
 
+def test_the_guard_says_what_has_been_added_since_the_reference(guard: Any):
+    lines, failed = guard.judge([guard.Found("vote", 102_000, 100_000, 80_000)])
+
+    assert (["+2.00%; +27.50% since the reference"], False) == ([line.rpartition(": ")[2] for line in lines], failed)
+
+
 def test_the_guard_has_a_count_for_each_of_its_cases(guard: Any):
     counts = json.loads(guard.COUNTS.read_text())
 
