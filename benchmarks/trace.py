@@ -1,4 +1,4 @@
-"""Shows the way of one request through the code: `python benchmarks/trace.py [CASE] [--walk]`.
+"""Shows the way of one request through the code: `python benchmarks/trace.py [CASE] [--walk] [--calls]`.
 
 Prints, for one request of each case or of CASE ("POST vote", for example):
 
@@ -8,10 +8,11 @@ files    the files of our packages in which control was, templates included
 stops    how often control came into one of these files from another; libraries between them are passed over
 returns  stops in a file that was left before: calls that return, coroutines that continue, and new calls
 
-`--walk` also prints the stops in order. The service is a sandbox in this process with its data in a file. It has
-answered the same request before, so its caches are full. Work in threads is done in the event loop's thread. The
-request ends when nothing is left to do at once. Of several requests, the one with the fewest calls is shown: a random
-number, for example, may take an attempt more.
+`--walk` also prints the stops in order, and `--calls` the functions of our packages in order, indented below their
+callers. The service is a sandbox in this process with its data in a file. It has answered the same request before, so
+its caches are full. Work in threads is done in the event loop's thread. The request ends when nothing is left to do at
+once. Of several requests, the one with the fewest calls is shown: a random number, for example, may take an attempt
+more.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ class Trace(NamedTuple):
     all: int
     walk: tuple[str, ...]
     """The files in order, each relative to the folder of its package's folder."""
+    functions: tuple[str, ...]
+    """The functions of our packages in the order of their calls, each after a space per caller."""
 
     @property
     def files(self) -> int:
@@ -67,6 +70,7 @@ class Tracer:
         self._resumed: dict[int, types.FrameType] = {}
         self._calls = self._all = 0
         self._walk: list[str] = []
+        self._functions: list[str] = []
 
     @contextmanager
     def active(self) -> Iterator[None]:
@@ -78,7 +82,7 @@ class Tracer:
             sys.setprofile(None)
 
     def result(self) -> Trace:
-        return Trace(self._calls, self._all, tuple(self._walk))
+        return Trace(self._calls, self._all, tuple(self._walk), tuple(self._functions))
 
     def _file(self, code: types.CodeType) -> str:
         """Return the file if it counts, "" if it is of a library."""
@@ -103,7 +107,17 @@ class Tracer:
                 return
             self._resumed[id(frame)] = frame  # keeps the id from being used again
         self._all += 1
-        self._calls += bool(self._file(code))
+        if file := self._file(code):
+            self._calls += 1
+            self._functions.append(f"{' ' * self._depth(frame)}{code.co_qualname}  {file}")
+
+    def _depth(self, frame: types.FrameType) -> int:
+        """Return how many callers of a frame are in our packages."""
+        depth, caller = 0, frame.f_back
+        while caller:
+            depth += bool(self._file(caller.f_code))
+            caller = caller.f_back
+        return depth
 
     def _stop(self, code: types.CodeType) -> None:
         file = self._file(code)
@@ -256,6 +270,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("case", nargs="*", metavar="CASE", help=f"one of: {', '.join(CASES)}")
     parser.add_argument("--walk", action="store_true", help="print the stops in order")
+    parser.add_argument("--calls", action="store_true", help="print the functions in the order of their calls")
     arguments = parser.parse_args()
     chosen = [" ".join(arguments.case)] if arguments.case else list(CASES)
     if chosen[0] not in CASES:
@@ -266,6 +281,8 @@ def main() -> None:
         print(f"{case:20} {trace.calls:7} {trace.all:7} {trace.files:7} {len(trace.walk):7} {trace.returns:7}")
         if arguments.walk:
             print("\n".join(f"  {stop}" for stop in trace.walk))
+        if arguments.calls:
+            print("\n".join(f"  {call}" for call in trace.functions))
 
 
 if __name__ == "__main__":

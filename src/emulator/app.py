@@ -258,6 +258,7 @@ class Service:
             check_registered=self.tokens.check_registered,
             control_gate=(gate := ControlGate(settings.control_hosts, settings.control_token)),
             page_gate=gate.page,
+            clock=self.clock,
             rate_limits=self._rate_limits,
             parity=self.parity,
         )

@@ -134,7 +134,7 @@ class Caller(Struct, frozen=True, gc=False):  # many are cached: the garbage col
 
     def channel(self, requested: str = "") -> str | None:
         """The channel to act on; `None` for an extension-level token, which covers all channels (ruling A4)."""
-        if self.spans_channels:
+        if self.role in EXTENSION_WRITERS:
             return requested or self.channel_id or None
         return self.channel_id or ""
 

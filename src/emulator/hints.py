@@ -141,6 +141,8 @@ class Hints:
                     name for name in await self._names_of(group) if name != key.name
                 )
             same = known.get(_spelling_of(key.name))
+            if same == key.name:
+                return ""
             near = nearest(key.name, known.values() if same is None else (same,))
             if is_new:
                 _keep(known, key.name)
@@ -168,9 +170,10 @@ class Hints:
         else:
             tokens = self._clients.get(client_id) or 0
             near = nearest(client_id, (each for each, count in self._clients.items() if count > tokens))
-        text = f"the client id {client_id} is not known; did you mean {near}?" if near else ""
-        if text:
-            hint(text)
+        if not near:
+            return ""
+        text = f"the client id {client_id} is not known; did you mean {near}?"
+        hint(text)
         return _safe(text)
 
     def undecoded(self) -> str:

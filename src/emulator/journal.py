@@ -10,6 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from sys import getsizeof
 from typing import Final
 
 from msgspec import Struct
@@ -23,7 +24,7 @@ HIDDEN: Final = "[hidden]"
 """Stands for a secret."""
 MAX_BODY: Final = 4 * 1024
 """Bytes of a body that an entry keeps."""
-_OVERHEAD: Final = 950
+_OVERHEAD: Final = 900
 """Bytes that an entry takes beside its texts, with a caller of its own: measured."""
 
 REQUEST: Final = "request"
@@ -215,20 +216,11 @@ class Journal:
 
 
 def _size_of(entry: Entry) -> int:
-    size = _OVERHEAD + len(entry.request) + len(entry.response) + _text_size(entry.path)
-    if entry.detail:
-        size += _text_size(entry.detail)
-    if entry.hint:
-        size += _text_size(entry.hint)
-    if entry.recipients:
-        size += _text_size(entry.recipients)
-    if entry.refused:
-        size += sum(map(_text_size, entry.refused))
+    size = _OVERHEAD + len(entry.request) + len(entry.response) + getsizeof(entry.path)
+    for text in (entry.detail, entry.hint, entry.recipients, *(entry.refused or ())):
+        if text:
+            size += getsizeof(text)
     return size
-
-
-def _text_size(text: str) -> int:
-    return len(text) if text.isascii() else 4 * len(text)
 
 
 NO_JOURNAL: Final = Journal(JournalBudget(0))

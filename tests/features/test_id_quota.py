@@ -158,7 +158,7 @@ def test_the_records_of_the_quota_take_no_place_among_the_expiries_that_are_kept
         now = limited.service.clock.now()
         for key in many:
             await asyncio.gather(
-                quota.claim(key, HOUR),
+                quota.claim(key, HOUR, now=now),
                 limited.service.engine.ballots.cast(key, CastRequest("U1", "a"), now=now, expires_at=now + HOUR),
             )
         limited.service.clock.advance(4 * HOUR)

@@ -72,12 +72,12 @@ def key(number: int) -> Key:
     return Key("poll", "my-extension", f"poll-{number:04}", "777")
 
 
-async def claim(quota: IdQuota, *numbers: int) -> list[bool]:
+async def claim(quota: IdQuota, clock: Clock, *numbers: int) -> list[bool]:
     """Claim these ids one after the other for a week, and return which were allowed."""
     allowed = []
     for number in numbers:
         try:
-            await quota.claim(key(number), WEEK)
+            await quota.claim(key(number), WEEK, now=clock.now())
         except BadRequest:
             allowed.append(False)
         else:
@@ -85,11 +85,11 @@ async def claim(quota: IdQuota, *numbers: int) -> list[bool]:
     return allowed
 
 
-async def test_a_new_id_writes_as_many_bytes_however_many_ids_there_are(engine: Engine, node: Node):
+async def test_a_new_id_writes_as_many_bytes_however_many_ids_there_are(engine: Engine, node: Node, clock: Clock):
     documents = Sizes(engine.documents)
     quota = node(documents)
 
-    await claim(quota, *range(300))
+    await claim(quota, clock, *range(300))
 
     assert max(documents.bytes) - min(documents.bytes) <= len("300") - len("1")
 
@@ -99,16 +99,16 @@ async def test_ids_of_every_hour_of_a_week_fit_in_one_small_record(engine: Engin
     quota = node(documents)
 
     for number in range(300):
-        await claim(quota, number)
+        await claim(quota, clock, number)
         clock.advance(HOUR)
 
     assert max(documents.bytes) < (WEEK // HOUR + 3) * len('"2000000000000":1,') + 20
 
 
-async def test_claims_at_the_same_moment_never_exceed_the_limit(engine: Engine, node: Node):
+async def test_claims_at_the_same_moment_never_exceed_the_limit(engine: Engine, node: Node, clock: Clock):
     one, other = node(engine.documents), node(engine.documents)
 
-    allowed = await asyncio.gather(*(claim((one, other)[n % 2], n) for n in range(320)))
+    allowed = await asyncio.gather(*(claim((one, other)[n % 2], clock, n) for n in range(320)))
 
     assert 300 == sum(each for (each,) in allowed)
 
@@ -116,38 +116,38 @@ async def test_claims_at_the_same_moment_never_exceed_the_limit(engine: Engine, 
 async def test_an_id_that_several_nodes_record_counts_once(engine: Engine, node: Node, clock: Clock):
     for _ in range(3):
         for _ in range(3):
-            await claim(node(engine.documents), *range(10))
+            await claim(node(engine.documents), clock, *range(10))
         clock.advance(2 * HOUR)
 
-    assert [True] * 290 + [False] == await claim(node(engine.documents), *range(10, 301))
+    assert [True] * 290 + [False] == await claim(node(engine.documents), clock, *range(10, 301))
 
 
 async def test_an_id_released_on_one_node_is_free_on_the_others(engine: Engine, node: Node, clock: Clock):
     one, other = node(engine.documents), node(engine.documents)
-    await claim(one, *range(300))
+    await claim(one, clock, *range(300))
     clock.advance(3 * HOUR)
-    await claim(other, 5)
+    await claim(other, clock, 5)
 
     await one.release(key(5))
     await one.release(key(5))
 
-    assert [True, False] == await claim(other, 300, 301)
+    assert [True, False] == await claim(other, clock, 300, 301)
 
 
 async def test_ids_end_within_two_hours_of_their_lifetime(engine: Engine, node: Node, clock: Clock):
     quota = node(engine.documents)
-    await claim(quota, *range(300))
+    await claim(quota, clock, *range(300))
 
     clock.advance(WEEK)
-    before = await claim(quota, 300)
+    before = await claim(quota, clock, 300)
     clock.advance(2 * HOUR)
 
-    assert [[False], [True]] == [before, await claim(quota, 300)]
+    assert [[False], [True]] == [before, await claim(quota, clock, 300)]
 
 
 async def test_expired_ids_leave_no_record(engine: Engine, node: Node, clock: Clock):
     quota = node(engine.documents)
-    await claim(quota, *range(20))
+    await claim(quota, clock, *range(20))
     await quota.release(key(7))
 
     expired = await engine.purge(now=NOW + WEEK + DAY)
@@ -156,20 +156,20 @@ async def test_expired_ids_leave_no_record(engine: Engine, node: Node, clock: Cl
     assert all(is_quota_record(each.key) for each in expired)
 
 
-async def test_the_records_of_earlier_versions_do_not_count(engine: Engine, node: Node):
+async def test_the_records_of_earlier_versions_do_not_count(engine: Engine, node: Node, clock: Clock):
     earlier = Key("ids", "my-extension", "poll", "777")
     ids = b"{%b}" % b",".join(b'"poll-%04d":%d' % (number, NOW + DAY) for number in range(300))
     await engine.documents.update([earlier], lambda _: {earlier: ids}, now=NOW, expires_at=NOW + DAY)
 
-    assert [True] * 300 + [False] == await claim(node(engine.documents), *range(301))
+    assert [True] * 300 + [False] == await claim(node(engine.documents), clock, *range(301))
     assert is_quota_record(earlier)
 
 
 async def test_ids_count_as_long_after_a_clock_was_set_back_and_corrected(engine: Engine, node: Node, clock: Clock):
-    await claim(node(engine.documents), *range(300))
+    await claim(node(engine.documents), clock, *range(300))
     clock.set(NOW - 8 * 24 * HOUR)
-    await claim(node(engine.documents), *range(3))
+    await claim(node(engine.documents), clock, *range(3))
 
     clock.set(NOW)
 
-    assert [False, True] == await claim(node(engine.documents), 300, 0)
+    assert [False, True] == await claim(node(engine.documents), clock, 300, 0)

@@ -59,7 +59,7 @@ def test_by_default_the_crowd_of_one_extension_is_not_limited():
     limits = RateLimits(clock, per_caller=settings.caller_rate, per_client=settings.limits.client_rate)
 
     for number in range(50_000):  # at one instant
-        limits.check(Caller(CLIENT_ID, Role.VIEWER, "777", None, f"U{number}"))
+        limits.check(Caller(CLIENT_ID, Role.VIEWER, "777", None, f"U{number}"), now=clock.now())
 
 
 def test_a_refused_request_has_no_effect(limited: LiveServer):

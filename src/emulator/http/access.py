@@ -9,6 +9,7 @@ from typing import Any, Final
 from litestar.types import HTTPScope
 
 from emulator.callers import Caller, role_error
+from emulator.clock import Clock
 from emulator.errors import Forbidden, Unauthorized
 from emulator.http.endpoint import Audience, Endpoint
 from emulator.http.request import Request
@@ -35,6 +36,7 @@ class Access:
     """Raises `Unauthorized` for a client id that is not accepted."""
     control_gate: Gate
     page_gate: Gate
+    clock: Clock
     rate_limits: RateLimits
     parity: Parity
 
@@ -57,7 +59,7 @@ class Access:
 
     def check_caller(self, caller: Caller, endpoint: Endpoint[Any], peer: str) -> None:
         """Count a request of a caller, and check the role."""
-        self.rate_limits.check(caller, peer)
+        self.rate_limits.check(caller, peer, now=self.clock.now())
         if caller.role not in endpoint.roles:
             raise role_error(caller.role, endpoint.roles)
 
@@ -73,7 +75,7 @@ class Access:
                 raise
         elif header:
             request.context.caller = caller = self.cached_caller(header) or await self.verified(header, peer)
-            self.rate_limits.check(caller, peer)
+            self.rate_limits.check(caller, peer, now=self.clock.now())
             return caller, caller.client_id
         self.rate_limits.check_address(peer)
         return None, client_id

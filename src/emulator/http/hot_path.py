@@ -118,19 +118,20 @@ class _Heads:
 
     def __init__(self) -> None:
         self._default: Sequence[tuple[bytes, bytes]] = ()
-        self._heads: dict[tuple[int, tuple[tuple[bytes, bytes], ...]], tuple[bytes, bytes]] = {}
+        self._heads: dict[tuple[int, bytes, bool], tuple[bytes, bytes]] = {}
+        """By status, type of content, and whether pages may read the response."""
 
     def of(self, default: Sequence[tuple[bytes, bytes]], reply: Reply) -> tuple[bytes, bytes]:
         """Return what precedes the request id, and what follows it up to the content length."""
         if default is not self._default:
             self._default, self._heads = default, {}
-        headers = reply.headers
-        head = self._heads.get((reply.status, headers))
+        kind = (reply.status, reply.content_type, reply.cors)
+        head = None if reply.more else self._heads.get(kind)  # heads with more headers may be too many
         if head is None:
             start = STATUS_LINE[reply.status] + _lines(default) + REQUEST_ID + b": "
-            head = start, b"\r\n" + _lines(headers) + b"content-length: "
-            if not reply.more:  # the others may be too many
-                self._heads[reply.status, headers] = head
+            head = start, b"\r\n" + _lines(reply.headers) + b"content-length: "
+            if not reply.more:
+                self._heads[kind] = head
         return head
 
 

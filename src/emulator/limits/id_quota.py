@@ -51,9 +51,8 @@ class IdQuota:
         self._recorded: BoundedCache[Key, int] = BoundedCache(_MAX_CACHED)
         """When this process last recorded an id, in Unix ms: the latest last, and only those of the last hour."""
 
-    async def claim(self, key: Key, lifetime: int) -> None:
-        """Count the id of `key` for `lifetime` ms from now; raises `BadRequest` above the limit."""
-        now = self._clock.now()
+    async def claim(self, key: Key, lifetime: int, *, now: int) -> None:
+        """Count the id of `key` for `lifetime` ms from `now`; raises `BadRequest` above the limit."""
         if _is_recent(self._recorded.get(key), now):
             return
         # Uses within the next hour extend the lifetime without being recorded, so record one hour more.

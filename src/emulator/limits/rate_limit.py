@@ -77,13 +77,13 @@ class RateLimits:
             if limit is not None:
                 limit.clear()
 
-    def check(self, caller: Caller, address: str = "") -> None:
-        """Count a request of a caller and its client id; raises `TooManyRequests` above either rate.
+    def check(self, caller: Caller, address: str = "", *, now: int) -> None:
+        """Count a request of a caller and its client id at `now`; raises `TooManyRequests` above either rate.
 
         `address` is where it came from, if it brought a token.
         """
         limit = self._servers if caller.role in EXTENSION_WRITERS else self._callers
-        now, client_id = self._clock.now(), caller.client_id
+        client_id = caller.client_id
         # The caller first: its refused requests must not use up the rate of the client id.
         if limit is not None and (wait := limit.delay((client_id, caller.opaque_id), now)):
             raise too_many_requests(by="from this caller", seconds=seconds_of(wait))

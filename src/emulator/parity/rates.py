@@ -26,24 +26,24 @@ class ComparedRates(RateLimits):
         super().clear()
         self._there.clear()
 
-    def check(self, caller: Caller, address: str = "") -> None:
+    def check(self, caller: Caller, address: str = "", *, now: int) -> None:
         context = current.get()
         if context is None:
-            super().check(caller)
+            super().check(caller, now=now)
             return
         if caller.production and not is_final(context.production):
             context.production = caller.production
         if not is_final(context.production):
             limit = self._servers_there if caller.role in EXTENSION_WRITERS else self._callers_there
-            if limit is not None and limit.delay((caller.client_id, caller.opaque_id), self._clock.now()):
+            if limit is not None and limit.delay((caller.client_id, caller.opaque_id), now):
                 context.production = CALLER_RATE
             elif self._clients is not None:
-                self._compare_clients(caller)
+                self._compare_clients(caller, now)
                 return
         elif address and context.production != UNJUDGED:  # production counts a refused token, at its address
             self._count_failure(address)
         if self._is_limited:
-            super().check(caller)
+            super().check(caller, now=now)
 
     def check_address(self, address: str) -> None:
         context = current.get()
@@ -59,13 +59,13 @@ class ComparedRates(RateLimits):
             self._there.check_failures(address, one_more=one_more)
         super().check_failures(address, one_more=one_more)
 
-    def _compare_clients(self, caller: Caller) -> None:
+    def _compare_clients(self, caller: Caller, now: int) -> None:
         limit = self._clients_there
-        is_over = limit is not None and limit.delay((caller.client_id, ""), self._clock.now()) > 0
+        is_over = limit is not None and limit.delay((caller.client_id, ""), now) > 0
         if is_over:
             note(CLIENT_RATE)
         try:
-            super().check(caller)
+            super().check(caller, now=now)
         except TooManyRequests:
             if not is_over:
                 note(FREER_RATE)

@@ -109,7 +109,7 @@ class MessageDispatcher:
         """Return the data of the reply."""
         if session.caller is not None:
             context.hint = session.caller.hint
-            self.rate_limits.check(session.caller)
+            self.rate_limits.check(session.caller, now=self.clock.now())
         message = Message(session, request, session.caller)
         if request.action in (SUBSCRIBE, UNSUBSCRIBE):
             return await self._change_subscription(message, context)

@@ -73,11 +73,17 @@ class CoalescingTransport(asyncio.Transport):
     Its protocol passes what it receives to `hand_over`.
     """
 
-    __slots__ = ("_batch", "_chunks", "_first", "_is_paused", "_is_scheduled", "_piece", "_rest", "_size", "_transport")
+    __slots__ = (
+        "_batch", "_chunks", "_first", "_is_paused", "_is_scheduled", "_piece", "_rest", "_size", "_transport",
+        "is_closing",
+    )  # fmt: skip
+    is_closing: Callable[[], bool]
+    """The method of the wrapped transport. Each request calls it several times."""
 
     def __init__(self, transport: asyncio.Transport, batch: FlushBatch) -> None:
         super().__init__()
         self._transport = transport
+        self.is_closing = transport.is_closing
         self._batch = batch
         self._first: bytes | bytearray | memoryview | None = None
         self._chunks: list[bytes | bytearray | memoryview] | None = None
@@ -169,9 +175,6 @@ class CoalescingTransport(asyncio.Transport):
         """Flush, then end the stream."""
         self.flush()
         self._transport.write_eof()
-
-    def is_closing(self) -> bool:  # called several times per request, so not by `_wrapped`
-        return self._transport.is_closing()
 
     abort = _wrapped("abort")
     can_write_eof = _wrapped("can_write_eof")

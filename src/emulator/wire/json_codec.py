@@ -13,15 +13,11 @@ from emulator.wire.refusals import malformed_json, missing_member, too_deep, wro
 
 T = TypeVar("T")
 
-_encoder = msgspec.json.Encoder()
+encode: Final = msgspec.json.Encoder().encode
+"""Encodes a value as compact UTF-8 JSON."""
 _any = msgspec.json.Decoder()
 _decoders: dict[type[Any], msgspec.json.Decoder[Any]] = {}
 """One for each shape, as looking up a type costs as much as decoding a vote."""
-
-
-def encode(value: object) -> bytes:
-    """Compact UTF-8 JSON."""
-    return _encoder.encode(value)
 
 
 def error_body(error: ServiceError) -> bytes:

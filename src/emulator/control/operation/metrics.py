@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sized
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -86,25 +87,19 @@ class Metrics:
         self.sockets = sockets
         self.held = held
         """Counts the requests that wait for a condition."""
-        self.endpoints: dict[tuple[str, str], Responses] = {}
+        self.endpoints: defaultdict[tuple[str, str], Responses] = defaultdict(Responses)
         """By method and path."""
-        self.actions: dict[str, Responses] = {}
+        self.actions: defaultdict[str, Responses] = defaultdict(Responses)
         self.limited: dict[str, int] = {}
         """The number of refusals, by reason."""
         self.storage_failures = 0
         self.outages = Outages()
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
-        responses = self.endpoints.get((method, path))
-        if responses is None:
-            responses = self.endpoints[method, path] = Responses()
-        responses.add(status, seconds)
+        self.endpoints[method, path].add(status, seconds)
 
     def replied(self, action: str, status: int, seconds: float) -> None:
-        responses = self.actions.get(action)
-        if responses is None:
-            responses = self.actions[action] = Responses()
-        responses.add(status, seconds)
+        self.actions[action].add(status, seconds)
 
     def refused(self, error: ServiceError) -> None:
         """Count an error response, if a limit caused it."""

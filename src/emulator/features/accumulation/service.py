@@ -76,7 +76,7 @@ class Buffers:
             data=Raw(_checked_blob(value)),
         )
         key = Key("accumulate", caller.client_id, buffer_id, channel or "")
-        await self._id_quota.claim(key, LIFETIME)
+        await self._id_quota.claim(key, LIFETIME, now=now)
         await self._logs.append(key, json_codec.encode(entry), now=now, expires_at=now + LIFETIME)
         await self._commits.committed(Change(key, "entry", caller.opaque_id, at=now))
 

@@ -73,7 +73,7 @@ class Rankings:
         """Store the caller's answer, replacing an earlier one. The text is kept byte for byte."""
         now = self._clock.now()
         key = _key(caller, channel or "", ranking_id)
-        await self._id_quota.claim(key, LIFETIME)
+        await self._id_quota.claim(key, LIFETIME, now=now)
         request = CastRequest(caller.opaque_id, answer, (caller.user_id or "").encode())
         cast = await self._ballots.cast(key, request, now=now, expires_at=now + LIFETIME)
         await self._commits.committed(Change(key, "answer", caller.opaque_id, answer, now))

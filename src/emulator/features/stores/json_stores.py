@@ -64,7 +64,7 @@ class JsonStores:
             document, name="json_store", max_bytes=MAX_JSON_STORE_BYTES, too_large=json_store_too_large
         )
         now = self._clock.now()
-        await self._id_quota.claim(key, JSON_STORE_LIFETIME)
+        await self._id_quota.claim(key, JSON_STORE_LIFETIME, now=now)
 
         def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
             check_unchanged(found.get(key), expected)

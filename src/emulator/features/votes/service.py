@@ -109,10 +109,9 @@ class Polls:
         key = _key(caller, channel or "", poll_id)
         choice = str(checked_value(value))
         now = self._clock.now()
-        if count != 1 and not await self._has_additive_votes(key):
-            count = 1
-        checked_count(count)
-        await self._id_quota.claim(key, LIFETIME)
+        if count != 1:
+            count = checked_count(count) if await self._has_additive_votes(key) else 1
+        await self._id_quota.claim(key, LIFETIME, now=now)
         shared_id = caller.user_id
         note = json_codec.encode(Vote(shared_id, caller.opaque_id, value, now)) if shared_id else b""
         request = CastRequest(caller.opaque_id, choice, note, shared_id is not None, count, bool(note))
@@ -214,8 +213,9 @@ class Polls:
     async def create(self, caller: Caller, channel: str, poll_id: str, config: PollConfig) -> None:
         """Define the poll, and announce it in the channel state, where pages read its prompt (ruling X6)."""
         key = _managed_key(caller, channel, poll_id)
-        definition = checked_definition(poll_id, config, now=self._clock.now())
-        await self._id_quota.claim(key, LIFETIME)  # first, so that a refused poll is not announced
+        now = self._clock.now()
+        definition = checked_definition(poll_id, config, now=now)
+        await self._id_quota.claim(key, LIFETIME, now=now)  # first, so that a refused poll is not announced
         if key.channel:
             entry = {name: getattr(definition, name) for name in _ANNOUNCED}
             await self._channel_state.set_member(caller, key.channel, poll_id, entry)
@@ -266,7 +266,7 @@ class Polls:
     ) -> bool:
         """Write a definition; with `only_if`, only in place of that one. Return whether it was written."""
         now = self._clock.now()
-        await self._id_quota.claim(key, LIFETIME)
+        await self._id_quota.claim(key, LIFETIME, now=now)
         text, terms, until = json_codec.encode(definition), terms_of(definition), now + LIFETIME
         if only_if is UNSET:
             await self._ballots.define(key, text, terms, now=now, expires_at=until)
