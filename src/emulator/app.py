@@ -97,7 +97,7 @@ version = cache(metadata.version)
 
 @dataclass(frozen=True)
 class Shared:
-    """What all services of a process share."""
+    """State shared by all services of a process."""
 
     journals: JournalBudget
     uploads: Uploads
@@ -120,7 +120,7 @@ class Service:
         name: str = DEFAULT_NAMESPACE,
         shared: Shared | None = None,
     ) -> None:
-        """`name` is that of the namespace. `shared` is absent if no other service of the process shares anything."""
+        """`name` is the namespace's. `shared` is absent if this service shares nothing with others of the process."""
         self.settings = settings
         self.extensions = extensions
         self.engine = engine
@@ -140,7 +140,7 @@ class Service:
         self._subscribe_to_control()
 
     def _build_foundation(self, shared: Shared) -> None:
-        """What all features stand on: the record of changes, verdicts, messages, faults, tokens, ids and limits."""
+        """The parts that all features use: recorded changes, verdicts, messages, faults, tokens, ids and limits."""
         settings, clock, me = self.settings, self.clock, self._me
         has_control = settings.environment.has_control
         has_changes = has_control and not settings.has_peers
@@ -249,7 +249,7 @@ class Service:
         self.calls = Calls(self.tokens, partial(answer_inside, lambda: me.dispatcher))
 
     def _build_entrances(self) -> None:
-        """Where requests and sockets come in: they check the caller, and lead to the features that are offered."""
+        """The entry points of requests and sockets: they check the caller and call the enabled features."""
         settings = self.settings
         offered = [feature for feature in FEATURES if feature.is_offered(settings.environment)]
         access = Access(
@@ -306,7 +306,7 @@ class Service:
         )
 
     def _subscribe_to_control(self) -> None:
-        """What each part does when data is reset, loaded, wiped or expires, and when the clock moves: in this order."""
+        """The callbacks for a reset, a load, a wipe, expired data and a move of the clock, in this order."""
         control, updates = self.control, self.poll_updates
         for clear in (
             self._rate_limits.clear,
@@ -344,7 +344,7 @@ class Service:
         await self.control.reset()
 
     async def copy(self, source: Service) -> None:
-        """Replace all data and the clock by those of another namespace."""
+        """Replace all data and the clock with another namespace's."""
         await self.control.copy(source.control)
 
     async def size(self) -> int:
@@ -382,7 +382,7 @@ class Service:
         return await self.pins.link(caller, channel_id)
 
     async def close(self) -> None:
-        """Stop scheduled and throttled work; wait for what is running."""
+        """Stop scheduled and throttled work; wait for running callbacks."""
         self.faults.end()
         self.journal.clear()
         await self.late.close()
@@ -407,7 +407,7 @@ class Service:
                 await scratch.close()
 
     def _faulty(self) -> Known:
-        """Return what faults can match."""
+        """Return the endpoints, messages and events that faults can match."""
         return Known(self.dispatcher.open_endpoints, self.messages.action_names, normalize_path)
 
     def _replaced(self) -> None:
@@ -425,7 +425,7 @@ class Service:
 
 
 def _lapses(settings: Settings) -> Lapses:
-    """Return what expires in the sandbox before it would in production."""
+    """Return the data that expires earlier in the sandbox than in production."""
     here, there = settings.environment, settings.production
     if here.verifies_tokens:
         return Lapses({})
@@ -435,7 +435,7 @@ def _lapses(settings: Settings) -> Lapses:
 
 
 def _rate_limits(settings: Settings, clock: Clock) -> RateLimits:
-    """Return the limits of a service. Those of the sandbox also compare themselves with production's."""
+    """Return the limits of a service. In the sandbox, they also compute production's verdict."""
     per_caller, per_client = settings.caller_rate, settings.limits.client_rate
     if settings.environment.verifies_tokens:
         return RateLimits(clock, per_caller=per_caller, per_client=per_client)

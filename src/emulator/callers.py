@@ -72,7 +72,7 @@ def is_global(id: str) -> bool:
 
 
 def check_extension_wide(caller: Caller, name: str) -> None:
-    """Raise `Forbidden` unless the caller may define, replace or delete what all channels share (ruling A4)."""
+    """Raise `Forbidden` unless the caller may define, replace or delete data of all channels (ruling A4)."""
     if caller.role not in EXTENSION_WRITERS:
         roles = [each for each in Role if each in EXTENSION_WRITERS]
         raise shared_by_all_channels(role=caller.role, id=name, allowed=roles, instead=roles[0])
@@ -149,7 +149,7 @@ class Identify(Protocol):
     async def __call__(self, caller: Caller, *, writes: bool) -> Identified:
         """Return the caller as votes and stores know them. If the request `writes`, start to record their ids.
 
-        Await that before the request is answered. It may raise `EngineError`, although the change itself was saved.
+        Await that before the response. It may raise `EngineError`, although the change itself was saved.
         """
 
 

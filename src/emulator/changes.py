@@ -1,4 +1,4 @@
-"""Committed writes: who hears of them, and the record of recent ones, for tests that wait instead of sleeping.
+"""Committed writes: their listeners, and a record of recent ones, for tests that wait instead of sleeping.
 
 A service tells of a change right after its commit, in the same step, so a watch sees none too early and misses none.
 Each change in the record has a number, its mark. Only the sandbox keeps a record.
@@ -25,7 +25,7 @@ KEPT: Final = 2_000
 
 
 class Change(Struct, gc=False):
-    """One change. A service fills in what it knows; the record adds the mark, and the time if it is missing."""
+    """One change. A service fills in the fields it knows; the record adds the mark, and the time if it is missing."""
 
     key: Key
     """The thing that changed. The kind of the key is the kind of the change."""
@@ -76,7 +76,7 @@ class Changes:
         self.wake_all()
 
     def forget(self) -> None:
-        """Empty the record at a reset. Marks go on from where they are."""
+        """Empty the record at a reset. Marks continue from their last number."""
         self.mark += 1
         self._kept.clear()
         self.wake_all()

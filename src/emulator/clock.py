@@ -66,7 +66,7 @@ class Clock:
         return self._offset if self._paused_at is None else self._paused_at - self._read()
 
     def is_moved_across(self, instant: int) -> bool:
-        """Whether an instant is past by one clock and to come by the other, this one and the system's."""
+        """Whether an instant is past by one of two clocks and future by the other: this clock and the system's."""
         return (instant <= self.now()) != (instant <= self.now() - self.offset)
 
     @property
@@ -115,7 +115,7 @@ class Clock:
                 self._paused_at = None
 
     def restore(self, offset: int, frozen_at: int | None) -> None:
-        """Freeze at `frozen_at`, or else run `offset` ms ahead of the system time."""
+        """Freeze at `frozen_at`; if that is absent, run `offset` ms ahead of the system time."""
         self._offset, self._paused_at, self._frozen = offset, frozen_at, frozen_at is not None
 
     def reset(self) -> None:

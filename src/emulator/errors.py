@@ -12,7 +12,7 @@ POLICY_VIOLATION: Final = 1008
 
 
 class Refused(NamedTuple):
-    """What `extcli explain` says of an error, beside the text of its rule. `code` aside, in the order of its output."""
+    """The explanation of an error, in addition to the text of its rule. Apart from `code`, in output order."""
 
     code: str
     """The name of the declared refusal, such as `trivia.no_question`."""
@@ -68,7 +68,7 @@ class Forbidden(ServiceError, status=403, title="Forbidden"):
 
 
 class NotFound(ServiceError, status=404, title="Not Found"):
-    """The path, or the thing that it names, does not exist."""
+    """The path, or the record that it names, does not exist."""
 
 
 class MethodNotAllowed(ServiceError, status=405, title="Method Not Allowed"):
@@ -76,7 +76,7 @@ class MethodNotAllowed(ServiceError, status=405, title="Method Not Allowed"):
 
 
 class Conflict(ServiceError, status=409, title="Conflict"):
-    """The thing exists already."""
+    """The record exists already."""
 
 
 class RequestTimeout(ServiceError, status=408, title="Request Timeout"):
@@ -110,7 +110,7 @@ class InternalError(ServiceError):
 
 
 class ConfigurationError(Exception):
-    """The configuration is invalid. The message is one line: the file, the key and what is wrong."""
+    """The configuration is invalid. The message is one line: the file, the key and the problem."""
 
 
 class EngineError(Exception):

@@ -74,7 +74,7 @@ class Pause:
 
 @dataclass(eq=False, slots=True)
 class Held:
-    """The things that one fault holds back, by weak references."""
+    """The requests and deliveries that one fault holds back, by weak references."""
 
     is_void: bool = False
     """Whether a reset or a stop ended the fault: what it held back does not happen any more."""
@@ -128,7 +128,7 @@ class Hit:
         return not self.held.is_void
 
     def error(self) -> FaultError:
-        """Return the answer that the fault makes, or the error for no answer."""
+        """Return the response that the fault makes, or the error for no response."""
         if self.effect == STATUS:
             return FaultError(self, f"answered {self.status}", self.status, self.retry_after)
         if self.effect == DELAY:
@@ -152,7 +152,7 @@ def _acted(*, fault: str, deed: str) -> Facts:
 
 
 class FaultError(ServiceError):
-    """An answer made by a fault."""
+    """A response made by a fault."""
 
     def __init__(self, hit: Hit, deed: str, status: int, retry_after: int | None = None) -> None:
         made = _acted(fault=hit.id, deed=deed)
@@ -168,7 +168,7 @@ _PHRASES: Final = frozenset(HTTPStatus)
 
 
 class NoAnswer(FaultError):
-    """The fault of a request, message or handshake that gets no answer. Its status is 0."""
+    """The fault of a request, message or handshake that gets no response. Its status is 0."""
 
     def __init__(self, hit: Hit, deed: str) -> None:
         super().__init__(hit, deed, 0)

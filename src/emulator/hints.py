@@ -1,6 +1,6 @@
 """Hints about names that are probably misspelt: for the journal, and for the header `X-Emulator-Hint`.
 
-Only the sandbox gives hints, and they never change a body (ruling W4). A hint is looked for only where an answer is
+Only the sandbox gives hints, and they never change a body (ruling W4). A hint is looked for only where a response is
 empty or refused, and where a name is used for the first time, so the usual request pays nothing.
 """
 
@@ -44,7 +44,7 @@ NamesOf = Callable[[Key], Awaitable[Iterable[str]]]
 
 
 class _Parts(NamedTuple):
-    """What of a name is compared."""
+    """The parts of a name that are compared."""
 
     words: tuple[str, ...]
     digits: tuple[str, ...]
@@ -59,7 +59,7 @@ def _parts(name: str) -> _Parts:
 def is_misspelling(name: str, other: str) -> bool:
     """Whether one of two names may be a misspelling of the other. Names that differ in digits are numbered on purpose.
 
-    Words of one name are compared with those of the other one by one: `team-red` and `team-blue` differ on purpose.
+    Two names are compared word by word: `team-red` and `team-blue` differ on purpose.
     """
     if name == other or max(len(name), len(other)) > _LONGEST:
         return False
@@ -88,7 +88,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _safe(text: str) -> str:
-    """Return a text of callers as a header can carry it: bounded, and with escapes for what is not printable."""
+    """Return a text of callers as a header can carry it: bounded, and with escapes for unprintable characters."""
     return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in text[:_MAX_LENGTH])
 
 
@@ -135,7 +135,7 @@ class Hints:
     async def _near(self, key: Key, *, is_new: bool) -> str:
         group = key._replace(name="", user="")
         known = self._groups.get(group) if key.kind in _TRACKED else None
-        with suppress(EngineError):  # the request has its answer
+        with suppress(EngineError):  # the request has its response
             if known is None:
                 known = self._groups[group] = _by_spelling(
                     name for name in await self._names_of(group) if name != key.name
@@ -217,7 +217,7 @@ def _by_spelling(names: Iterable[str]) -> dict[str, str]:
 
 
 def _keep(known: dict[str, str], name: str) -> None:
-    """Add a name to those of a group, unless it differs from a kept one in digits and case only."""
+    """Add a name to a group, unless it differs from a kept one in digits and case only."""
     if known.setdefault(_spelling_of(name), name) is name and len(known) > _KEPT:
         del known[next(iter(known))]
 

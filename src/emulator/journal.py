@@ -1,4 +1,4 @@
-"""The journal of one service: its latest answers, socket frames and deliveries. Only the sandbox has one.
+"""The journal of one service: its latest responses, socket frames and deliveries. Only the sandbox has one.
 
 It is a ring. All rings of a process share one budget of bytes. No token, PIN, code or secret enters it:
 `observability/masking.py` removes them before `add`.
@@ -45,12 +45,12 @@ def no_journal() -> Facts:
 
 
 def is_probe(request_id: str) -> bool:
-    """Return whether a request is a probe: one that a tool makes for itself, beside what its user asked for."""
+    """Return whether a request is a probe: one that a tool makes for its own purposes, not for its user's."""
     return request_id.startswith("probe-")
 
 
 class Entry(Struct, gc=False):  # without references to other containers, the garbage collector need not visit them
-    """One answer, reply or delivery."""
+    """One response, reply or delivery."""
 
     kind: str
     at: int
@@ -111,7 +111,7 @@ class JournalBudget:
     """The bytes that all journals of a process may take together.
 
     Beyond it, the largest journal loses its oldest entries, and of journals of about one size (a factor of two) the one
-    that grows. So a quiet namespace keeps its latest entries beside a busy one.
+    that grows. So a quiet namespace keeps its latest entries next to a busy one.
     """
 
     def __init__(self, max_size: int) -> None:
@@ -188,7 +188,7 @@ class Journal:
         return [self._entries[number - first] for number in range(start, max(end, start - limit), -1)]
 
     def newest(self) -> Iterator[Entry]:
-        """Yield all kept entries, newest first. Nothing may be added meanwhile."""
+        """Yield all kept entries, newest first. Do not add any before the last one is read."""
         return reversed(self._entries)
 
     def lost_since(self, mark: int) -> int:
@@ -196,7 +196,7 @@ class Journal:
         return max(0, self.mark - mark - len(self._entries))
 
     def clear(self) -> None:
-        """Forget all entries, at a reset or when the service closes. Marks go on from where they are."""
+        """Forget all entries, at a reset or when the service closes. Marks continue from their last number."""
         self._entries.clear()
         self.budget.resize(self, 0)
 

@@ -1,4 +1,4 @@
-"""All kinds of things that features keep. Lists, waits, snapshots and the dashboard follow from them."""
+"""All kinds of records that features keep. Lists, waits, snapshots and the dashboard follow from them."""
 
 from __future__ import annotations
 

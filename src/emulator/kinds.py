@@ -1,4 +1,4 @@
-"""The kinds of things in storage. A feature declares its own; lists, waits, snapshots and the dashboard follow."""
+"""The kinds of records in storage. A feature declares its own; lists, waits, snapshots and the dashboard follow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from emulator.stored import Stored
 
 
 class Shape(Enum):
-    """The shape of data in which a kind is stored."""
+    """The data type in which a kind is stored."""
 
     BALLOTS = "ballots"
     LOGS = "logs"
@@ -20,7 +20,7 @@ class Shape(Enum):
 
 
 class Measured(NamedTuple):
-    """What a wait compares of one thing, or of all things of a kind in a channel."""
+    """The value that a wait compares, of one record or of all records of a kind in a channel."""
 
     counts: Mapping[str, int] = {}
     """How many, by value or key; by an empty text if there is no value."""
@@ -35,7 +35,7 @@ Measure = Callable[[Caller, str | None, str, str], Awaitable[Measured]]
 
 
 class Subject(NamedTuple):
-    """What a condition may be about: the things of a kind, or something that is not stored."""
+    """The subject of a condition: the records of a kind, or a value that is not stored."""
 
     name: str
     """As `GET /_emulator/wait?for=` has it."""
@@ -57,7 +57,7 @@ class Subject(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """A kind of things that the service holds."""
+    """A kind of stored records."""
 
     name: str
     """Of its list: `GET /_emulator/contents/<name>`."""

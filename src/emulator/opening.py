@@ -152,7 +152,7 @@ async def _names(settings: Settings, medium: Medium) -> list[str]:
 
 
 async def _size(settings: Settings, medium: Medium, namespace: str) -> int:
-    """Return how many things a namespace has, without the signing key, as `Control.size` does."""
+    """Return the number of records in a namespace, without the signing key, as `Control.size` does."""
     return max(0, await medium.size(_name(settings, namespace)) - 1)
 
 

@@ -1,7 +1,7 @@
-"""Declares refusals: each says in one place what a client reads, and what `extcli explain` adds.
+"""Declares refusals: each has the text for clients and the text for `extcli explain` in one place.
 
-A refusal is a function in `refusals.py` of a folder. Its parameters are what the text depends on. It returns
-the detail, what the caller held and what was needed; the decorator has what never varies. Calling it makes the error:
+A refusal is a function in `refusals.py` of a folder. Its parameters are the values in the text. It returns
+the detail, the caller's value and the required one; the decorator has the constant parts. A call returns the error:
 `raise no_question(question=id)`.
 """
 
@@ -23,7 +23,7 @@ OF_ROLES: Final = "of roles"
 
 
 class Facts(NamedTuple):
-    """What one refusal says of its case."""
+    """The texts of a refusal in one case."""
 
     detail: str
     """What was found, and what is allowed: the text in the body of the error."""
@@ -39,7 +39,7 @@ class Facts(NamedTuple):
 
 
 class Declared(NamedTuple):
-    """What a kind of refusal says in every case."""
+    """The texts of a refusal that are the same in every case."""
 
     error: type[ServiceError]
     reason: str

@@ -1,4 +1,4 @@
-"""What a feature keeps in storage: the kinds of its records, and how to check one that it did not write itself.
+"""A feature's stored data: the kinds of its records, and how to check one that it did not write itself.
 
 A check is given a record of `engines/records.py`, and raises `ValueError`, or `BadRequest` of a rule that
 calls use too. The message names the field, the value and the limit.
@@ -36,7 +36,7 @@ def anything(record: Record) -> None:
 
 
 def decoded(value: bytes, shape: type[T], name: str) -> T:
-    """Decode a stored value as its feature reads it. `name` is that of its field."""
+    """Decode a stored value as its feature reads it. `name` is its field's."""
     try:
         value.decode()  # msgspec does not validate strings in fields that it skips
         return msgspec.json.decode(value, type=shape)
@@ -48,7 +48,7 @@ def decoded(value: bytes, shape: type[T], name: str) -> T:
 
 
 def decodes(shape: Any) -> Callable[[Any], object]:
-    """Return the check of documents whose value has this shape."""
+    """Return the check of documents whose value has this type."""
     return lambda record: decoded(record.value, shape, VALUE)
 
 

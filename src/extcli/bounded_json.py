@@ -1,4 +1,4 @@
-"""Decodes JSON that another program or a person has written. Pure."""
+"""Decodes JSON that another program or a person has written. No I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads and checks the claims of a token (ruling A2). Pure."""
+"""Reads and checks the claims of a token (ruling A2). No I/O."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def caller_of(client_id: str, claims: Mapping[str, Any], grant: Grant, productio
 
 
 class _UsualClaims(Struct, forbid_unknown_fields=True):
-    """The claims of nearly all tokens, with their usual types. Those without effect are `iat` and what follows."""
+    """The claims of nearly all tokens, with their usual types. `iat` and those after it have no effect."""
 
     exp: int
     role: str = ""

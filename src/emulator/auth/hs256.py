@@ -1,6 +1,6 @@
-"""The fast way to verify a JWT signed with HS256, or to read one: a tenth of pyjwt's time. Pure.
+"""The fast way to verify a JWT signed with HS256, or to read one: a tenth of pyjwt's time. No I/O.
 
-It only ever answers with the claims or "cannot tell". pyjwt decides the rest, and words every error (`auth/jwts.py`).
+It returns the claims or "cannot tell". pyjwt decides the rest, and writes every error (`auth/jwts.py`).
 So this module accepts less than pyjwt: one spelling of base64, a header of `alg`, `typ` and `kid`, claims of the usual
 types.
 """

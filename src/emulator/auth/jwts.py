@@ -66,7 +66,7 @@ def unverified(token: str) -> Mapping[str, Any]:
 
 
 def accepts(key: bytes) -> bool:
-    """Whether pyjwt verifies tokens with this key. It refuses what looks like a public key, certificate or JWK."""
+    """Whether pyjwt verifies tokens with this key. It refuses text that looks like a public key, certificate or JWK."""
     try:
         return bool(_decode(sign({"is": "accepted"}, key), key))
     except (jwt.PyJWTError, *_MALFORMED):

@@ -1,4 +1,4 @@
-"""What the verification of tokens refuses (rulings A1, A2, A5)."""
+"""Refusals of token verification (rulings A1, A2, A5)."""
 
 from __future__ import annotations
 

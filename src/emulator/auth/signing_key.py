@@ -35,7 +35,7 @@ class SigningKey:
         self._on_change.append(callback)
 
     def close(self) -> None:
-        """Let go of the callbacks, which refer to what uses this key."""
+        """Drop the callbacks, which refer to users of this key."""
         self._on_change.clear()
 
     async def sync(self) -> None:

@@ -64,7 +64,7 @@ _MAX_HEADER_LENGTH = 8_192
 
 
 class Credential(Struct, frozen=True, gc=False):  # many are cached: the garbage collector need not visit them
-    """A token that passed every check except those of its lifetime."""
+    """A token that passed every check except the lifetime checks."""
 
     caller: Caller
     not_before: int
@@ -249,7 +249,7 @@ class Tokens:
         return claims, _grant_by(secret) if secret else self._own_grant(client_id, claims)
 
     def _verdict(self, client_id: str, token: str, claims: Mapping[str, Any]) -> str:
-        """Return what production would do with a token, as `_claims` does it there; empty if it accepts the token."""
+        """Return production's verdict on a token, with the checks of `_claims` there; empty if it accepts the token."""
         verdict, secret = "", None
         if self._extensions.current and self._extensions.find(client_id) is None:
             return REGISTRATION

@@ -1,4 +1,4 @@
-"""The file of registered extensions: what it may contain, and where each secret comes from.
+"""The file of registered extensions: its fields, and the source of each secret.
 
 Errors are one line with file, line, column and field. None quotes a text of the file, which may be a secret.
 """

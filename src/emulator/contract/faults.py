@@ -1,4 +1,4 @@
-"""What faults can have: limits, and what each kind of match allows."""
+"""The limits of faults, and the effects that each kind of match allows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CLOSE_CODES: Final = ((1000, 1003), (1007, 1014), (3000, 4999))
 
 
 class Kind(NamedTuple):
-    """A kind of what faults match."""
+    """A kind of match: endpoint, message, handshake or broadcast."""
 
     name: str
     """In the plural, for messages."""

@@ -1,4 +1,4 @@
-"""The kinds of values in a file of tables, and what each allows. Pure.
+"""The kinds of values in a file of tables, and the values that each accepts. No I/O.
 
 No message quotes a text, because it may hold a secret from the environment.
 """
@@ -27,7 +27,7 @@ class Kind(Protocol):
 
     @property
     def allowed(self) -> str:
-        """What the field accepts, as in "must be …"."""
+        """The accepted values in words, to follow "must be …"."""
 
     def check(self, value: object, path: Path, report: Report) -> None:
         """Report everything in the value that is not allowed."""
@@ -240,7 +240,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Table:
-    """A table with these fields and no others. `rule` checks what concerns several fields, once each is valid."""
+    """A table with these fields and no others. `rule` checks fields against each other, once each is valid."""
 
     fields: Mapping[str, Field]
     rule: Callable[[dict[str, Any], Path, Report], None] = lambda value, path, report: None

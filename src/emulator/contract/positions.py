@@ -1,4 +1,4 @@
-"""Finds the line and column of every field in a text. Pure."""
+"""Finds the line and column of every field in a text. No I/O."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ START: Final = Position(1, 1)
 
 
 def nearest(places: Mapping[Path, Position], path: Path) -> Position:
-    """Return the position of a field; for a missing one, that of the table around it."""
+    """Return the position of a field; for a missing field, the position of its table."""
     while path and path not in places:
         path = path[:-1]
     return places.get(path, START)

@@ -19,18 +19,18 @@ DOCUMENT = 64 << 20
 
 
 def content(path: str | Path, largest: int, *, pipes: bool = False) -> bytes:
-    """Return the content of a regular file of at most `largest` bytes. With `pipes`, also of a pipe, such as `<(…)`.
+    """Return the content of a regular file of at most `largest` bytes. With `pipes`, pipes such as `<(…)` are allowed.
 
-    Raises `OSError`, also for a device and for a larger file.
+    Raises `OSError`, even for a device and for a larger file.
     """
     with opened(path, pipes=pipes) as file:
         return bounded(file, largest)
 
 
 def text(path: str | Path, largest: int, *, pipes: bool = False) -> str:
-    """Return the content as text, without the mark with which some editors begin UTF-8.
+    """Return the content as text, without a UTF-8 byte order mark.
 
-    Raises `UnicodeDecodeError`, and `OSError` as `content` does, also for UTF-16, which PowerShell 5 writes.
+    Raises `OSError` as `content` does, and `UnicodeDecodeError`, for example for UTF-16, which PowerShell 5 writes.
     """
     data = content(path, largest, pipes=pipes)
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -52,7 +52,7 @@ def opened(path: str | Path, *, pipes: bool = False) -> BinaryIO:
     A pipe that nothing writes to is opened when something does, as in every other program.
     """
     is_pipe = pipes and stat.S_ISFIFO(os.stat(path).st_mode)
-    # Without O_NONBLOCK, opening a pipe or a device may wait for ever.
+    # Without O_NONBLOCK, opening a pipe or a device may block forever.
     flags = os.O_RDONLY | (0 if is_pipe else getattr(os, "O_NONBLOCK", 0)) | getattr(os, "O_BINARY", 0)
     file = os.fdopen(os.open(path, flags), "rb")
     mode = os.fstat(file.fileno()).st_mode

@@ -1,1 +1,1 @@
-"""What makes the service an emulator: control and instruments for tests, in folders of the same form as features."""
+"""The parts of an emulator: control and instruments for tests, in folders of the same form as features."""

@@ -1,4 +1,4 @@
-"""Command lines beside forms. Some words come from the fields, as the user types (`static/dashboard.js`)."""
+"""Command lines next to forms. Some words come from the fields, as the user types (`static/dashboard.js`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 
 class Part(NamedTuple):
-    """The words that one or two fields of a form stand for."""
+    """The words of a command that come from one or two fields of a form."""
 
     option: str
     """The option before the value. With empty fields, both are left out, unless the first is required."""

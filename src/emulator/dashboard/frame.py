@@ -26,7 +26,7 @@ _NAMESPACES: Final = 30
 
 
 async def frame_of(service: Service) -> dict[str, Any]:
-    """Return the values of the frame. Storage that fails leaves out what it has."""
+    """Return the values of the frame. Values from storage are left out if it fails."""
     counts: dict[str, int] = {}
     names: list[str] = []
     with suppress(EngineError):

@@ -28,7 +28,7 @@ _TOKEN: Final = Parameter("token", "The control token.")
 
 
 class Links(Struct):
-    """The answer of `/` to programs."""
+    """The response of `/` to programs."""
 
     name: str
     version: str
@@ -94,7 +94,7 @@ async def read_screen(service: Any, call: Call) -> Page:
 
 @endpoint("POST", "/_emulator/ui/{screen}", audience=Audience.PAGE, limit="frame")
 async def submit_form(service: Any, call: Call) -> Page:
-    """Show a screen with what the fields of a form bring about."""
+    """Show a screen with the effect of the fields of a form."""
     return await (await _pages(service, call, call.text("screen"))).page(
         call.text("screen"), call.query, query_of(call.raw)
     )
@@ -126,7 +126,7 @@ async def read_static_file(service: object, call: Call) -> Page:
 
 
 def _prefix_of(service: Any) -> str:
-    """Return what the paths of the service's namespace begin with; empty for the default one."""
+    """Return the path prefix of the service's namespace; empty for the default one."""
     name = label_of(service.name)
     return f"/_ns/{name}" if name else ""
 

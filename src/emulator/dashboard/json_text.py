@@ -46,7 +46,7 @@ class Difference(NamedTuple):
 def differences(before: Any, after: Any) -> Iterator[Difference]:
     """Yield the places where two JSON values differ, in document order. The order of members does not matter.
 
-    Arrays are compared entry by entry, without what both have at the start and at the end. 1 and 1.0 differ.
+    Arrays are compared entry by entry, without their common start and end. 1 and 1.0 differ.
     """
     places: list[tuple[str, Any, Any]] = [("", before, after)]
     while places:

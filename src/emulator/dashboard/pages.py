@@ -79,7 +79,7 @@ class Pages:
     """Whether the browser accepts compressed pages."""
 
     async def page(self, name: str, query: Query, fields: Query | None = None) -> Page:
-        """Return a whole page; of an error, with the error in place of the content. `fields` are those of a form."""
+        """Return a whole page, or an error page. `fields` are the form's."""
         screen, is_live = screens().get(name), False
         try:
             if screen is None:
@@ -136,7 +136,7 @@ class Pages:
         return regions | {"frame": await self._frame(name, query, has_reload=screen is not None)}
 
     async def _content(self, screen: Screen, query: Query, fields: Query | None) -> tuple[str, int]:
-        """Return the content and the status: 404 if the page says that the thing does not exist, but may yet."""
+        """Return the content and the status: 404 if the page says that its record does not exist yet."""
         if fields is None:
             values = await screen.read(self.service, query)
         elif screen.submit is not None:

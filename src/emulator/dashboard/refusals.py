@@ -1,4 +1,4 @@
-"""What pages of the dashboard refuse."""
+"""Refusals of dashboard pages."""
 
 from __future__ import annotations
 

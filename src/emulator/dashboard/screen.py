@@ -1,6 +1,6 @@
-"""What screens share: their declaration, lists in pages, and the callers that forms suggest.
+"""Shared parts of screens: their declaration, lists in pages, and the callers that forms suggest.
 
-A screen is the function that reads what it shows. Its template has the same name.
+A screen is a function that reads its content. Its template has the same name.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Service(Protocol):
         """The number of open connections of games and pages."""
 
     async def size(self) -> int:
-        """Return how many things the data has."""
+        """Return the number of records."""
 
 
 Query = Mapping[str, str]
@@ -128,7 +128,7 @@ _MAX_SKIPPED: Final = 20_000
 
 
 class Entries(NamedTuple):
-    """Some votes or answers, oldest first."""
+    """A page of votes or ranking answers, oldest first."""
 
     rows: Sequence[Entry]
     next: str
@@ -136,7 +136,7 @@ class Entries(NamedTuple):
 
 
 async def listed(service: Service, kind: str, query: Query) -> dict[str, Any]:
-    """Return a page of the things of a kind. Raises `BadRequest` for a wrong cursor."""
+    """Return a page of the records of a kind. Raises `BadRequest` for a wrong cursor."""
     only = Filter(query.get("client_id", ""), query.get("channel_id", ""), query.get("search", ""))
     page = await service.contents.page(kind, only, limit=ROWS, cursor=query.get("cursor", FIRST))
     return {
@@ -150,24 +150,24 @@ async def listed(service: Service, kind: str, query: Query) -> dict[str, Any]:
 
 
 def is_earlier(service: Service, row: Content) -> bool:
-    """Whether the latest change of a thing was before this service started."""
+    """Whether the latest change of a record was before this service started."""
     return bool(row.latest) and row.latest < service.contents.started_at <= service.clock.now()
 
 
 def chosen(kind: str, query: Query) -> Key | None:
-    """Return the key of the thing that a page is about; `None` for a list."""
+    """Return the key of the record that a page shows; `None` for a list."""
     if "id" not in query:
         return None
     return Key(kind, query.get("client_id", ""), query["id"], query.get("channel_id", ""))
 
 
 def manager_of(key: Key, global_prefix: str) -> str:
-    """Return the role that may delete a thing, and nothing of another channel with it."""
+    """Return the role that may delete a record without deleting any of another channel."""
     return "admin" if key.name.startswith(global_prefix) else "broadcaster"
 
 
 def command(*words: str | Part, key: Key, role: str = "") -> list[str | Part]:
-    """Return the words of the `extcli` command for a thing."""
+    """Return the words of the `extcli` command for a record."""
     options = [*(("--as", role) if role else ()), "--client-id", key.owner]
     return [*words, *options, *(("--channel", key.channel) if key.channel else ())]
 

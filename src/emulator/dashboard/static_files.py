@@ -1,4 +1,4 @@
-"""Style sheets and scripts. Their addresses carry a hash of the content, so that browsers may keep them for ever."""
+"""Style sheets and scripts. Their addresses carry a hash of the content, so browsers may cache them permanently."""
 
 from __future__ import annotations
 

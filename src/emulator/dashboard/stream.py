@@ -36,8 +36,8 @@ async def events_of(
 ) -> AsyncIterator[bytes]:
     """Yield server-sent events with the regions that have changed.
 
-    `read` returns them by the id of their element. The id of an event has their hashes, and `known` those of the page
-    as it is.
+    `read` returns them by the id of their element. The id of an event has their hashes, and `known` has those of the
+    page as it is.
     """
     yield b": connected\n\n"
     period = min(every, _PEERS) if service.settings.has_peers else every
@@ -66,12 +66,12 @@ async def events_of(
 
 
 def _part(name: str, text: str) -> str:
-    """Return what replaces the content of an element; what is equal there stays, and so does what the reader did."""
+    """Return the update of an element. Equal parts stay, and so do the reader's input and focus."""
     return f'<hx-partial hx-target="#{name}" hx-swap="innerMorph">{text}</hx-partial>'
 
 
 def digest_of(content: str) -> str:
-    """Return a short hash of what a page shows."""
+    """Return a short hash of a page's content."""
     return sha256(content.encode("utf-8", "replace")).hexdigest()[:16]
 
 

@@ -91,7 +91,7 @@ def prose(value: str) -> Markup:
 
 
 def pretty(content: str) -> str:
-    """Return JSON with line breaks and indents; anything else, or what is nested too deeply for that, without them.
+    """Return JSON with line breaks and indents; other text, and JSON that is nested too deeply, unchanged.
 
     Characters that reorder text are escaped.
     """
@@ -126,7 +126,7 @@ def offset(ms: int) -> str:
 
 
 def verdict(production: str) -> str:
-    """Return what production would have done, in words; the argument is the header `X-Emulator-Production`."""
+    """Return production's verdict in words; the argument is the header `X-Emulator-Production`."""
     did, _, rule = production.partition("; rule=")
     words = {"refuse": "production refuses this", "unknown": "production: unknown", "differ": "production differs"}
     return f"{words.get(did, did)}: {rule}" if rule else words.get(did, did)

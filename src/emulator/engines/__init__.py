@@ -1,4 +1,4 @@
-"""Storage: the shapes of data (`base`, `pools`), the interfaces of a medium and of one namespace on it (`engine`), a
+"""Storage: the data types (`base`, `pools`), the interfaces of a medium and of one namespace on it (`engine`), a
 dump of a namespace (`records`), and the engines. `sqlite/files` works on a file as a whole. Opens the medium that a
 data URL names.
 """
@@ -31,7 +31,7 @@ def open_medium(url: str, *, is_alone: bool = False, upgrades: Upgrades = UPGRAD
     """Return the medium that `url` names. It is closed: `async with` opens it.
 
     `is_alone` states that no other process uses this namespace of a file and those whose names begin with its name and
-    `/`. Then messages need not be stored for others, and what interrupted loads have left is removed.
+    `/`. Then messages need not be stored for others, and leftovers of interrupted loads are removed.
 
     A file path is used literally, up to a `?`: leading slashes count as one, and percent-escapes are not decoded.
     Raises `ValueError` for an unsupported URL; the message never shows a password.

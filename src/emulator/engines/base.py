@@ -1,11 +1,11 @@
-"""The shapes of data that every engine stores, a catalog of it, and a relay of messages between processes.
+"""The data types that every engine stores, a catalog of it, and a relay of messages between processes.
 
 Documents, ballots and logs are here; pools and rosters, which belong together, are in `engines/pools.py`, and the
 engine as a whole is in `engines/engine.py`.
 
 An engine knows no feature, no HTTP and no clock. Times are arguments: `now` and all `…_at` are integer Unix
-milliseconds, and a thing is alive while `now < expires_at`. Results never depend on housekeeping (`Engine.purge`).
-A write never shortens the life of what is alive, because its `now` may come from a clock that was wrongly set back.
+milliseconds, and a record is alive while `now < expires_at`. Results never depend on housekeeping (`Engine.purge`).
+A write never shortens the life of a live record, because its `now` may come from a clock that was wrongly set back.
 
 Every operation is one atomic step, even when several processes use the same data. A write returns once it would
 survive the death of this process, as far as the medium allows. A failure of the medium raises `EngineError`.
@@ -21,7 +21,7 @@ NEVER = 1 << 62
 
 
 class Key(NamedTuple):
-    """The address of a thing. An engine treats every part as opaque text."""
+    """The address of a record. An engine treats every part as opaque text."""
 
     kind: str
     """The kind of thing, such as a poll."""
@@ -35,7 +35,7 @@ class Key(NamedTuple):
 
 
 class Expired(NamedTuple):
-    """One expired thing."""
+    """One expired record."""
 
     key: Key
     at: int
@@ -51,7 +51,7 @@ Value = TypeVar("Value")
 def changed(
     change: Callable[[Mapping[Key, Value]], Mapping[Key, Value]], live: Mapping[Key, Value], keys: Iterable[Key]
 ) -> dict[Key, Value]:
-    """Return what a change of these keys writes. Raises `ValueError` for any other key."""
+    """Return the writes of a change to these keys. Raises `ValueError` for any other key."""
     written = dict(change(live))
     if unexpected := written.keys() - set(keys):
         raise ValueError(f"a change may write only the keys that it was given, not {unexpected}")
@@ -72,8 +72,8 @@ class Documents(Protocol):
     ) -> dict[Key, bytes]:
         """Read `keys`, apply `change`, write its result with this expiry and return it, in one atomic step.
 
-        A live document with a later expiry keeps that one, unless it `may_end_earlier`. `change` may return any subset
-        of `keys`; the others stay as they are. Raises `ValueError` for any other key.
+        A live document with a later expiry keeps that expiry, unless it `may_end_earlier`. `change` may return any
+        subset of `keys`; the others stay as they are. Raises `ValueError` for any other key.
         """
 
     async def keep(self, documents: Mapping[Key, bytes], *, replace: bool) -> None:
@@ -195,7 +195,7 @@ class Ballots(Protocol):
         """Return the definition of a live ballot, or `None`."""
 
     async def cast(self, key: Key, request: CastRequest, *, now: int, expires_at: int, tally: bool = False) -> Cast:
-        """Record a cast if the ballot's terms allow it, and let the ballot live until `expires_at` at least.
+        """Record a cast if the ballot's terms allow it, and keep the ballot alive until at least `expires_at`.
 
         An expired ballot starts again without definition and with `Terms()`. With `tally`, the result holds the counts
         after this cast and the voter's choice.
@@ -319,12 +319,12 @@ class Thing(NamedTuple):
 class Catalog(Protocol):
     """Finds live documents, ballots, logs and pools over all owners and channels, without reading their content.
 
-    For the control API and the dashboard only. Things that never expire are left out: they are the service's own
+    For the control API and the dashboard only. Records that never expire are left out: they are the service's own
     records, such as those of users, and there may be millions. The data may change between two steps of one operation.
     """
 
     async def count(self, kinds: Sequence[str], *, now: int, most: int) -> dict[str, int]:
-        """Count the things of each kind, up to `most` of one kind."""
+        """Count the records of each kind, up to `most` of one kind."""
 
     async def owners(self, kind: str, *, now: int, limit: int, after: str = "") -> list[str]:
         """Return up to `limit` owners that have a ballot or a log of this kind, in order, after `after`."""

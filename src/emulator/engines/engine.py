@@ -1,4 +1,4 @@
-"""The interfaces of an engine, which has every shape of data of one namespace, and of a medium of many namespaces."""
+"""The interfaces of an engine, which stores all data types of one namespace, and of a medium with many namespaces."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Engine(Protocol):
     """Whether `copy` and `set_aside` work."""
 
     async def copy(self, source: Engine, *, now: int) -> None:
-        """Replace everything in this namespace by what `source`, another namespace of the same data, holds at `now`.
+        """Replace this namespace's contents with those of `source`, a namespace in the same storage, as of `now`.
 
         Raises `EngineError` unless `can_copy`.
         """
@@ -81,12 +81,12 @@ class Engine(Protocol):
     async def set_aside(self) -> None:
         """Empty this namespace in constant time, and keep in one step all that it held, for `take_back`.
 
-        What was kept before is deleted. A process that is killed loses what it kept. Raises `EngineError` unless
+        Data kept earlier is deleted. A killed process loses its kept data. Raises `EngineError` unless
         `can_copy`.
         """
 
     async def take_back(self) -> None:
-        """Replace everything in this namespace by what `set_aside` kept, in constant time and in one step.
+        """Replace everything in this namespace with the data that `set_aside` kept, in constant time and in one step.
 
         Raises `EngineError` if nothing is kept.
         """
@@ -98,7 +98,7 @@ class Engine(Protocol):
         """Return the number of documents, ballots, logs, lists, pools and rosters, expired ones included."""
 
     async def drop(self) -> None:
-        """Delete everything in this namespace, and what the engine keeps per namespace. Close the engine next.
+        """Delete everything in this namespace, and the engine's state for it. Close the engine next.
 
         Another process that has the namespace open finds it empty.
         """
@@ -107,7 +107,7 @@ class Engine(Protocol):
 class Medium(Protocol):
     """A place to keep data, divided into separate namespaces.
 
-    `async with` keeps open what its engines share. While it is not open, the engines that are open do that.
+    `async with` keeps its engines' shared connections open. Without it, they stay open while any engine is open.
     """
 
     async def __aenter__(self) -> Self: ...

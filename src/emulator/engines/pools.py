@@ -1,4 +1,4 @@
-"""The shapes behind rewards: pools of items, and rosters of users. The rules of `engines/base.py` hold here too."""
+"""The data types behind rewards: pools of items, and rosters of users. The rules of `engines/base.py` apply."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ be pure."""
 
 
 def assigned(change: Assignment, live: Mapping[Key, Stock], keys: Iterable[Key]) -> dict[Key, Stock]:
-    """Return what an assignment to these keys writes. Raises `ValueError` for any other key, or for a repeated list."""
+    """Return an assignment's writes to these keys. Raises `ValueError` for any other key, or for a repeated list."""
     written = changed(change, live, keys)
     if len({source for source, _ in written.values()}) < len(written):
         raise ValueError("each pool needs a list of its own")
@@ -71,7 +71,7 @@ class Pools(Protocol):
     """
 
     async def fill(self, source: Key, items: Sequence[str], *, now: int, expires_at: int) -> None:
-        """Append items to a list that no pool uses yet, and let it live until `expires_at` at least.
+        """Append items to a list that no pool uses yet, and keep it alive until at least `expires_at`.
 
         Other operations wait during this call, so fill a long list by calls of some thousand items each. Raises
         `ValueError` if an item contains NUL or a live pool uses the list.
@@ -104,7 +104,7 @@ class Pools(Protocol):
         """
 
     async def held(self, keys: Sequence[Key], user: str, *, now: int) -> dict[Key, Holding]:
-        """Return what the pools of these keys, dropped ones included, handed to `user`. Empty holdings are absent."""
+        """Return the items that these pools, dropped ones included, handed to `user`. Pools without any are absent."""
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> dict[Key, int]:
         """Delete these pools and their lists, but no history; return how many items each live one had handed out."""
@@ -116,7 +116,7 @@ class Rosters(Protocol):
     async def add_members(self, key: Key, members: Sequence[str], *, now: int, expires_at: int) -> int:
         """Add members to a roster, created if missing, and return how many were not on it before.
 
-        It lives until `expires_at` at least.
+        It stays alive until at least `expires_at`.
 
         Other operations wait during this call, so add many members by calls of up to a thousand each.
         """

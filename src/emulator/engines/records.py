@@ -3,12 +3,12 @@
 A dump is in this order, so two dumps of equal data are equal:
 
 1. The types as listed in `TYPES`.
-2. Things (documents, ballots, lists, pools, rosters) by key: kind, owner, name, channel, user.
-3. Contents by the key of their group, then in the order that the shape promises. What operations merge across channels
-   (choices, entries, items) has one order for all channels: the group is the key without the channel. Members and spent
-   items are grouped by the key without the name.
+2. Records (documents, ballots, lists, pools, rosters) by key: kind, owner, name, channel, user.
+3. Contents by the key of their group, then in the order that the data type promises. Data that operations merge across
+channels (choices, entries, items) has one order for all channels: the group is the key without the channel. Members and
+spent items are grouped by the key without the name.
 
-Times are Unix ms. Only what is alive is dumped. `RecordChecks` checks the order.
+Times are Unix ms. Only live data is dumped. `RecordChecks` checks the order.
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ _UNIQUE: Final = frozenset(TYPES) - {EntryRecord, ItemRecord, ListItemsRecord, H
 
 
 def _position(record: Record) -> tuple[Any, ...]:
-    """Return what orders the records of this type, as far as the records alone show it."""
+    """Return the sort key of records of this type, as far as the records alone determine it."""
     kind, owner, name, channel, user = record[0]
     if isinstance(record, ChoiceRecord | EntryRecord | ItemRecord):
         return kind, owner, name, user

@@ -1,1 +1,1 @@
-"""What the specification promises: a folder for each feature, with rules, a service, and its endpoints and actions."""
+"""The specified features: a folder for each, with rules, a service, and its endpoints and actions."""

@@ -151,7 +151,7 @@ class Dispatcher:
     def _refused(
         self, endpoint: Endpoint[Any], request: Request, reply: Reply, seconds: float, error: ServiceError
     ) -> None:
-        """Count and record an answer that the endpoint did not give; status 0 stands for none."""
+        """Count and record a response that did not come from the endpoint; status 0 means none."""
         if reply.status:
             self.recorder.answered(endpoint.method, endpoint.path, reply.status, seconds)
         self._record(endpoint, request, reply, seconds, error)
@@ -163,7 +163,7 @@ class Dispatcher:
             self.journal.add(request_entry(endpoint, request, reply, seconds, error))
 
     async def run(self, method: str, path: str, caller: Caller, query: Mapping[str, str], body: bytes) -> object:
-        """Run an endpoint for a caller whose token and role need no check. Raises what the endpoint raises."""
+        """Run an endpoint for a caller whose token and role need no check. Raises the endpoint's errors."""
         self.access.check_registered(caller.client_id)
         caller, recording = await self.identify(caller, writes=True)
         call = Call(caller, query, body, "", "", self.access.check_registered, in_one_chunk(body))
@@ -203,7 +203,7 @@ class Dispatcher:
                 self.hints.other_channel(caller, query["channel_id"])
             call = Call(caller, query, body, peer, client_id, access.check_registered, chunks, headers)
             answer = await bound.answer(call)
-            context.mark = self.changes.mark  # before anything else runs, so that what this causes has later marks
+            context.mark = self.changes.mark  # before anything else runs, so that later effects have later marks
         finally:
             if recording is not None:
                 await finish_recording(recording)

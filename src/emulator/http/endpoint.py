@@ -47,7 +47,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Header:
-    """A header of an answer."""
+    """A header of a response."""
 
     name: str
     meaning: str
@@ -66,21 +66,21 @@ PAGE = (
 
 
 def id_of(thing: str) -> Parameter:
-    """The parameter that names one poll, buffer or other thing of a channel."""
+    """The parameter that names one poll, buffer or other record of a channel."""
     return Parameter("id", f"The {thing} id; `default` when absent or empty.")
 
 
 class Nothing(msgspec.Struct):
-    """The answer `{}`."""
+    """The response `{}`."""
 
 
 class Special:
-    """Base of the answers that are more than a value to encode as JSON."""
+    """Base class of responses that are not plain JSON values."""
 
 
 @dataclass(frozen=True)
 class Streamed(Special):
-    """An answer sent in chunks. If its endpoint is held, it ends when the client leaves or the service stops."""
+    """A response sent in chunks. If its endpoint is held, it ends when the client leaves or the service stops."""
 
     chunks: AsyncIterator[bytes]
     content_type: str = "application/json"
@@ -88,7 +88,7 @@ class Streamed(Special):
 
 @dataclass(frozen=True)
 class Text(Special):
-    """An answer that is not JSON."""
+    """A response that is not JSON."""
 
     body: bytes
     content_type: str
@@ -96,7 +96,7 @@ class Text(Special):
 
 @dataclass(frozen=True)
 class Page(Special):
-    """An answer for a browser: a page, a file or an event stream."""
+    """A response for a browser: a page, a file or an event stream."""
 
     body: bytes | AsyncIterator[bytes]
     content_type: str
@@ -113,13 +113,13 @@ class WithHeaders(Special):
 
 
 class JavaScript(str):
-    """Marks a `Text` answer as a script in the OpenAPI document; `str` marks plain text."""
+    """Declares a `Text` response as a script in the OpenAPI document; `str` declares plain text."""
 
     __slots__ = ()
 
 
 class JsonLines(str):
-    """Marks a `Streamed` answer as one JSON value per line in the OpenAPI document."""
+    """Declares a `Streamed` response as one JSON value per line in the OpenAPI document."""
 
     __slots__ = ()
 
@@ -162,7 +162,7 @@ class Endpoint(Generic[S]):
 
     @property
     def body_shape(self) -> object | None:
-        """The shape of the body; `None` without a body."""
+        """The type of the body; `None` without a body."""
         return self.body() if isinstance(self.body, FunctionType) else self.body
 
     @property
@@ -182,14 +182,14 @@ class Endpoint(Generic[S]):
 
     @cached_property
     def answers_with_texts(self) -> bool:
-        """Whether a successful answer may contain texts, and so secrets. One of numbers only need not be searched."""
+        """Whether a successful response may contain texts, and so secrets. Numbers need not be searched."""
         from msgspec import inspect
 
         return _may_have_texts(inspect.type_info(self.answer), inspect)
 
     @cached_property
     def allows_any_origin(self) -> bool:
-        """Whether web pages of any origin may read the answer."""
+        """Whether web pages of any origin may read the response."""
         return self.audience in (Audience.CLIENTS, Audience.CLIENT_ID, Audience.PUBLIC)
 
     def bind(self, service: S) -> Bound:
@@ -245,7 +245,7 @@ def endpoint(
 ) -> Callable[[Callable[[S, Call], Awaitable[object]]], Endpoint[S]]:
     """Declare the decorated function as the handler of `method path`.
 
-    The function returns a value to encode as JSON or a `Special` answer, or raises a `ServiceError`. `body`, `answer`
+    The function returns a value to encode as JSON or a `Special` response, or raises a `ServiceError`. `body`, `answer`
     and `headers` are for the OpenAPI document. A `body` whose import takes long may be a function that returns it.
     """
 

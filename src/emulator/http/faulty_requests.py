@@ -1,4 +1,4 @@
-"""Applies faults to requests: answers in their place, late answers, cut answers and none."""
+"""Applies faults to requests: another response, a late one, a cut one or none."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NO_RESPONSE: Final = 444
 
 @dataclass(eq=False, repr=False)
 class FaultyRequests:
-    """Answers the requests of one service, unless a fault prevents that."""
+    """Handles the requests of one service, unless a fault prevents that."""
 
     _faults: Faults
     _access: Access
@@ -39,7 +39,7 @@ class FaultyRequests:
     _limits: Limits
 
     async def perform(self, bound: Bound, request: Request, receive: Receive) -> Reply:
-        """Return the answer to a request. Without one, close the connection; the reply is not sent."""
+        """Return the response to a request. Without one, close the connection; nothing is sent."""
         started = monotonic()
         hit = self._faults.choose(await self._subject(bound, request))
         if hit is None:
@@ -65,7 +65,7 @@ class FaultyRequests:
         return reply
 
     async def _subject(self, bound: Bound, request: Request) -> Subject:
-        """Return what is known of a request. Authenticate it only if a fault has a condition on the caller."""
+        """Return the facts that faults match. Authenticates only if a fault has a condition on the caller."""
         endpoint = bound.endpoint
         subject = Subject(REQUEST, endpoint.method, endpoint.path)
         if not self._faults.needs_caller(subject):
@@ -93,10 +93,10 @@ async def _stall(hit: Hit, receive: Receive) -> None:
 
 
 def _hang_up(request: Request, *, resets: bool = False) -> None:
-    """Close the connection, and drop what else is sent in answer to the request."""
+    """Close the connection, and drop the rest of the response."""
     scope: Any = request.scope
     cycle: Any = scope["state"][CYCLE]()
-    cycle.disconnected = True  # the server marks only the last of pipelined requests
+    cycle.disconnected = True  # the server flags only the last of pipelined requests
     cycle.message_event.set()
     cycle.transport.reset() if resets else cycle.transport.close()
 

@@ -1,4 +1,4 @@
-"""Bodies of plain HTML forms, which the control API accepts beside JSON."""
+"""Bodies of plain HTML forms, which the control API accepts in addition to JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _JSON_STARTS: Final = (b"{", b"[", b'"')
 
 
 def json_of(body: bytes, headers: Mapping[bytes, bytes], shape: Any) -> bytes:
-    """Return the body as JSON of this shape, if it is a form; else unchanged. Fields without a value are left out.
+    """Return the body as JSON of this type, if it is a form; otherwise unchanged. Fields without a value are left out.
 
     The field `body.event` is the member `event` of the object `body`, at any depth. A name that ends with `:json` has
     JSON as its value, as `body.data:json`; one that ends with `:lines` has a list with its lines that are not empty.

@@ -1,4 +1,4 @@
-"""The outermost layer: normalizes paths, answers preflights, and sends hot endpoints past the router."""
+"""The outermost layer: normalizes paths, handles preflights, and sends hot endpoints past the router."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ Answer = Callable[[Request], Coroutine[Any, Any, Reply]]
 
 
 class HotPath(Protocol):
-    """Answers hot endpoints for requests that have arrived whole."""
+    """Handles hot endpoints for requests that have arrived whole."""
 
     max_body: int
     """The size of the largest body, in bytes."""
 
     def find(self, method: bytes, path: bytes) -> Answer | None:
-        """Return what answers the requests of a hot endpoint, if one has this method and path, as on the wire."""
+        """Return the handler of a hot endpoint, if one has this method and path, as on the wire."""
 
 
 class _HotEndpoints:
@@ -88,10 +88,10 @@ class Running(Protocol):
         """Delete all data and reset the clock."""
 
     async def copy(self, source: Any) -> None:
-        """Replace all data and the clock by those of another running service."""
+        """Replace all data and the clock with another running service's."""
 
     async def size(self) -> int:
-        """Return how many things the data has."""
+        """Return the number of records."""
 
     @property
     def sockets(self) -> int:
@@ -126,14 +126,14 @@ class Front:
         self._service.metrics.refused(error)
 
     def record(self, path: str, entry: Callable[[str], Entry]) -> None:
-        """Add the entry of an answer that no endpoint gave to the journal, if there is one."""
+        """Add the entry of a response from no endpoint to the journal, if there is one."""
         if self._dispatcher.journal.is_on:
             self._dispatcher.journal.add(entry(path))
 
     def record_answer(
         self, context: RequestContext, method: str, path: str, reply: Reply, error: ServiceError | None = None
     ) -> None:
-        """Add an answer that no endpoint gave to the journal, if there is one."""
+        """Add a response from no endpoint to the journal, if there is one."""
         record_unrouted(self._dispatcher.journal, context, method, path, reply, error)
 
     async def reset(self) -> None:
@@ -142,12 +142,12 @@ class Front:
         await self._service.reset()
 
     async def copy(self, source: Front) -> None:
-        """Close all sockets, and replace all data and the clock by those of another service."""
+        """Close all sockets, and replace all data and the clock with another service's."""
         self._service.gateway.close_all()
         await self._service.copy(source._service)
 
     async def size(self) -> int:
-        """Return how many things the data has."""
+        """Return the number of records."""
         return await self._service.size()
 
     @property
@@ -207,7 +207,8 @@ class Front:
 def preflight_reply(path: str, headers: Iterable[tuple[bytes, bytes]]) -> tuple[Reply, ServiceError | None]:
     """Let any origin call the service API, and none call anything else (ruling W5).
 
-    The answer is the same for all headers: the browser compares, and refuses the request. The error is for the journal.
+    The response is the same for all headers: the browser compares, and refuses the request. The error is for the
+    journal.
     """
     if path.startswith("/v1/"):
         return Reply(200, b"{}", cors=True, more=_PREFLIGHT), _refusal_of(headers)

@@ -68,7 +68,7 @@ class HeldRequests:
             await close_chunks(chunks)
 
     def end(self) -> None:
-        """End all held requests: with 503, or if their answer is streamed, after what was sent."""
+        """End all held requests: with 503, or, if the response is streamed, where it is."""
         for task in self._running:
             task.cancel()
         for stream in self._streams:

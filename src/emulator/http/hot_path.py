@@ -1,4 +1,4 @@
-"""Answers hot endpoints from the HTTP protocol, without an ASGI cycle and without a task.
+"""Handles hot endpoints from the HTTP protocol, without an ASGI cycle and without a task.
 
 The handler runs as soon as its request has arrived. If it has to wait, for a commit for example, the event loop
 continues it. A request that is unusual in any way is served through ASGI; both ways call the same method of the
@@ -78,7 +78,7 @@ class Exchange:
             else:
                 waits_for._asyncio_future_blocking = False
                 waits_for.add_done_callback(self._step)
-        except Exception:  # also of `_respond`: the call may have had its effect, so no other answer would be true
+        except Exception:  # even from `_respond`: the call may have had its effect, so no other response would be true
             _log.exception("unexpected failure on the hot path")
             self._connection.transport.close()
         except BaseException:
@@ -122,7 +122,7 @@ class _Heads:
         """By status, type of content, and whether pages may read the response."""
 
     def of(self, default: Sequence[tuple[bytes, bytes]], reply: Reply) -> tuple[bytes, bytes]:
-        """Return what precedes the request id, and what follows it up to the content length."""
+        """Return the head before the request id, and after it up to the content length."""
         if default is not self._default:
             self._default, self._heads = default, {}
         kind = (reply.status, reply.content_type, reply.cors)

@@ -88,7 +88,7 @@ class Protocol(HttpToolsProtocol):
         self._pieces.hand_over(data, self.piece_received, SHORT_PIECE if self._in_head else LONG_PIECE)
 
     def piece_received(self, data: bytes) -> None:
-        """Parse a piece of what was received; refuse headers above `MAX_HEAD`."""
+        """Parse a chunk of received bytes; refuse headers above `MAX_HEAD`."""
         if self._refusal is not None or self.transport.is_closing():
             return
         self._complete = False
@@ -223,7 +223,7 @@ class Protocol(HttpToolsProtocol):
                 self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer invalid HTTP with the service's error body (ruling W4), and close."""
+        """Respond to invalid HTTP with the service's error body (ruling W4), and close."""
         self._refuse(self._invalid or invalid_request(problem="invalid HTTP request"))
 
     def _check(self, headers: list[tuple[bytes, bytes]]) -> None:
@@ -255,12 +255,12 @@ class Protocol(HttpToolsProtocol):
 
     @property
     def _awaits_answers(self) -> bool:
-        """Whether requests before the arriving one are not answered yet."""
+        """Whether requests before the arriving one still wait for their responses."""
         is_arriving = not self._in_head and self._cycle_is_current
         return bool(self.pipeline) or (self.cycle is not None and not self.cycle.response_complete and not is_arriving)
 
     def _refuse(self, error: ServiceError) -> None:
-        """Answer the arriving request with an error, after those before it; log and count it once, and close."""
+        """Respond to the arriving request with an error, after earlier responses; log and count it once, and close."""
         body = error_body(error)
         if self._is_in_application:
             if self.cycle.response_started:  # a request has one response

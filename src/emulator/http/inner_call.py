@@ -18,7 +18,7 @@ _OWN_HEADERS: Final = b"extcli-"
 
 
 class InnerReply(NamedTuple):
-    """The answer to such a request."""
+    """The response to such a request."""
 
     request_id: str
     status: int
@@ -41,7 +41,7 @@ async def answer_inside(
     peer: str,
     max_size: int,
 ) -> InnerReply:
-    """Answer a request under the id of the current one; every error of the endpoint becomes an answer.
+    """Handle a request under the id of the current one; every error of the endpoint becomes a response.
 
     Of a longer body, the first bytes are returned, over `max_size`. Raises `NotFound` if there is no such endpoint.
     """

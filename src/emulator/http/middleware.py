@@ -56,7 +56,7 @@ class Middleware:
         self._app.refused(error)
 
     def record(self, path: str, entry: Callable[[str], Entry]) -> None:
-        """Add the entry of an answer that no endpoint gave to the journal of the path's namespace."""
+        """Add the entry of a response from no endpoint to the journal of the path's namespace."""
         self._app.record(path, entry)
 
 

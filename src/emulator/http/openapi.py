@@ -207,7 +207,7 @@ def schema_routes(document: Document) -> list[HTTPRouteHandler]:
     @get("/schema/openapi.json", media_type=MediaType.JSON, response_headers=HEADERS)
     async def read_document(request: Request[Any, Any, Any]) -> bytes:
         dispatcher: Dispatcher = request.scope["state"][DISPATCHER]
-        # The first call builds the document, which takes 150 to 250 ms. Other requests go on meanwhile.
+        # The first call builds the document, which takes 150 to 250 ms. Other requests continue during that time.
         return await asyncio.to_thread(document.read, dispatcher.serves)
 
     return [read_document, _read_page, _read_file]

@@ -1,4 +1,4 @@
-"""What HTTP refuses: requests that are too large, too slow or cut off, and paths that do not exist."""
+"""Refusals of HTTP: requests that are too large, too slow or cut off, and paths that do not exist."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TooManyUploads(ServiceError, status=503, title="Service Unavailable"):
 @refusal(TooManyUploads, "Too many uploads", "gaps: Limits", "The service takes no more uploads now",
          "Send it again when one has ended, or raise --max-uploads of `extcli serve`.")  # fmt: skip
 def too_many_uploads(*, limit: int, is_share: bool = False) -> Facts:
-    """`is_share` if the limit is that of one of several extensions."""
+    """`is_share` if the limit is one extension's share."""
     found = f"{limit} uploads run already, the limit of --max-uploads"
     if is_share:
         found = f"{limit} uploads of this extension run already, half of --max-uploads; the rest is for the others"

@@ -75,7 +75,7 @@ def _start(status: int, headers: list[tuple[bytes, bytes]]) -> Any:
 
 
 def reply_of(answer: object, cors: bool, status: int) -> Reply:
-    """Return the reply to a successful call: the answer as JSON with this status, or as a `Special` one asks."""
+    """Return the response to a successful call: the result as JSON with this status, or as a `Special` one defines."""
     if not isinstance(answer, Special):
         return Reply(status, json_codec.encode(answer), cors)
     if isinstance(answer, Streamed):

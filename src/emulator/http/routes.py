@@ -90,7 +90,7 @@ def _response(reply: Reply) -> Response[Any]:
 
 
 def _failed(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
-    """Answer errors raised before an endpoint: unknown path, wrong method, or a request that Litestar rejects."""
+    """Respond to errors raised before an endpoint: unknown path, wrong method, or a request that Litestar rejects."""
     path, failure = request.scope["path"], _as_service_error(request, error)
     dispatcher: Dispatcher = request.scope["state"][DISPATCHER]
     reply = error_reply(failure, cors=path.startswith("/v1/"), shows_code=dispatcher.parity.is_on)

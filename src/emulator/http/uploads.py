@@ -13,7 +13,7 @@ Handler = Callable[[Call], Awaitable[object]]
 
 
 class Uploads:
-    """The uploads of a process. Each takes a few MiB of memory, and space for temporary files, until it is answered."""
+    """The uploads of a process. Each takes a few MiB of memory, and space for temporary files, until its response."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit

@@ -35,7 +35,7 @@ class ConnectionLimit:
 def hidden_address(address: str) -> str:
     """Return an address with its last part hidden: the last octet of IPv4 is 0, of IPv6 48 bits remain (ruling A6).
 
-    Other text, such as that of a Unix socket, is hidden as a whole.
+    Other text, such as a Unix socket's, is hidden as a whole.
     """
     try:
         found = ipaddress.ip_address(address)
@@ -52,7 +52,7 @@ def hidden_address(address: str) -> str:
 def network_of(address: str) -> str:
     """Return the network that shares one limit: the IPv4 address itself, or the /64 of an IPv6 address.
 
-    A single IPv6 customer has a whole /64. Other text, such as that of a Unix socket, is returned as it is.
+    A single IPv6 customer has a whole /64. Other text, such as a Unix socket's, is returned unchanged.
     """
     try:
         found = ipaddress.ip_address(address)

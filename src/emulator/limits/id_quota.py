@@ -86,7 +86,7 @@ class IdQuota:
         def add(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
             live = _live(found, counts, now)
             before = _end.decode(found[id]) if id in found else None
-            latest = end if before not in live else max(end, before)  # what the id names lives as long
+            latest = end if before not in live else max(end, before)  # the record of the id has the same lifetime
             if before not in live and (used := sum(live.values())) >= self._limit:
                 raise too_many_ids(used=used, channel=key.channel or "", limit=self._limit)
             return {id: json_codec.encode(latest), counts: json_codec.encode(_moved(live, before, latest))}

@@ -18,7 +18,7 @@ FIRST: Final = "0"
 
 
 class Listed(Protocol):
-    """A thing in a listing."""
+    """A record in a listing."""
 
     @property
     def key(self) -> Key: ...
@@ -42,7 +42,7 @@ class Page(NamedTuple):
         return group._replace(name=name, channel=channel)
 
     def next(self, found: Sequence[Listed]) -> str:
-        """The cursor of the page after this one. `found` has one thing more than `limit` if there is such a page."""
+        """The cursor of the page after this one. `found` has one record more than `limit` if there is such a page."""
         if len(found) <= self.limit:
             return FIRST
         last = found[self.limit - 1].key
@@ -50,7 +50,7 @@ class Page(NamedTuple):
 
 
 def checked_page(limit: int, cursor: str) -> Page:
-    """Return a page of 1 to 1,000 things; raises `BadRequest` for another `limit`."""
+    """Return a page of 1 to 1,000 records; raises `BadRequest` for another `limit`."""
     if not 1 <= limit <= MAX_PAGE:
         raise invalid_parameter("limit", limit, f"within 1 to {MAX_PAGE}")
     return Page(limit, cursor)

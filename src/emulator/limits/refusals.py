@@ -1,4 +1,4 @@
-"""What limits refuse."""
+"""Refusals of limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/_ns`, `/_ns/{name}`: lists, creates and drops namespaces. What is below a name, `routing` leads into it."""
+"""`/_ns`, `/_ns/{name}`: lists, creates and drops namespaces. `routing` sends paths below a name to that namespace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SOURCE: Final = Parameter("from", "The namespace to copy; empty data when absen
 
 
 class NewNamespace(Struct):
-    """The answer to a new namespace; that to a drop is `{}`."""
+    """The response to a new namespace; a drop returns `{}`."""
 
     namespace: str
 
@@ -57,7 +57,7 @@ async def drop_namespace(namespaces: Registry, call: Call) -> Nothing:
 
 
 async def _change(namespaces: Registry, call: Call, name: str) -> NewNamespace | Nothing:
-    """Do what the path with this name, the query and the body ask for: each may say it, and they must agree."""
+    """Run the operation that the path with this name, the query and the body request. They must agree."""
     wanted, source = call.body(Wanted) if call.raw.strip() else Wanted(), call.text("from")
     if wanted.drop:
         if wanted.name or wanted.source:
@@ -70,7 +70,7 @@ async def _change(namespaces: Registry, call: Call, name: str) -> NewNamespace |
 
 
 def _agreed(member: str, given: str, other: str, other_name: str) -> str:
-    """Return what the body or another place says. Raises `BadRequest` if they differ."""
+    """Return the value from the body or another place. Raises `BadRequest` if they differ."""
     if given and other and given != other:
         raise invalid_member(member, given, f"the {other_name}, {other[:64]!r}; leave out one of them")
     return given or other

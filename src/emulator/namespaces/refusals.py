@@ -1,4 +1,4 @@
-"""What namespaces refuse."""
+"""Refusals of namespaces."""
 
 from __future__ import annotations
 

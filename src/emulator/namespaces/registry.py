@@ -137,7 +137,7 @@ class Registry:
         details = []
         for number, name in enumerate(await self.latest(most)):
             if number % _STEP == _STEP - 1:
-                await asyncio.sleep(0)  # SQLite answers without a pause, and each namespace takes a tenth of a ms
+                await asyncio.sleep(0)  # SQLite returns without a pause, and each namespace takes a tenth of a ms
             details.append(await self._details(name))
         return NamespaceList([each.name for each in details], details)
 
@@ -172,7 +172,7 @@ class Registry:
             if tenant is self._home:
                 return self.default
             async with tenant.changing:
-                if self._tenants.get(name) is tenant:  # otherwise it was dropped meanwhile
+                if self._tenants.get(name) is tenant:  # otherwise it was dropped in between
                     return await self._opened(name, tenant)
 
     def _tenant(self, name: str) -> _Tenant:
@@ -280,7 +280,7 @@ class Registry:
 
     async def _drop(self, name: str) -> None:
         tenant = self._home if name == DEFAULT else self._tenants.get(name)
-        if tenant is None:  # whoever uses the name meanwhile waits, because the entry exists
+        if tenant is None:  # other users of the name wait, because the entry exists
             tenant = self._tenants[name] = _Tenant(monotonic(), monotonic())
         if tenant.copies:
             raise refusals.being_changed(name=name, change="copied")
@@ -329,7 +329,7 @@ class Registry:
     async def drop_idle(self, max_idle: float) -> None:
         """Drop the namespaces without requests and sockets whose last use is `max_idle` seconds ago.
 
-        One that is only in storage was last used before the start of this process, unless others use it, too.
+        One that is only in storage was last used before the start of this process, unless others also use it.
         """
         for tenant in self._tenants.values():
             if tenant.is_busy:  # a socket may be open for days, and be closed for a second
@@ -359,7 +359,7 @@ class Registry:
             except EngineError as error:
                 _log.warning("the idle namespace %s was not dropped, retrying later: %s", name, error)
             except Conflict:
-                return  # it came into use meanwhile
+                return  # it came into use in between
             except Exception:
                 _log.exception("unexpected failure of the drop of the idle namespace %s", name)
 

@@ -38,7 +38,7 @@ Creates = Callable[[Iterable[tuple[bytes, bytes]], str], bool]
 
 
 class Namespaces:
-    """An ASGI application that leads to the service of each namespace."""
+    """An ASGI application that routes to the service of each namespace."""
 
     def __init__(self, registry: Registry, creates: Creates) -> None:
         """`creates` decides whose use of a namespace creates it."""
@@ -62,13 +62,13 @@ class Namespaces:
             await self._default(scope, receive, send)
 
     async def _lead(self, name: str, path: str, scope: HTTPScope, receive: Receive, send: Send) -> None:
-        """Let the service of a namespace answer."""
+        """Pass the request to the service of a namespace."""
         context = bind_context(scope)
         try:
             context.namespace = label_of(checked(name))
             if _NESTED.match(path):
                 raise no_path(path=path[:100], hint=f"the endpoints are under {SERVICE}")
-            if scope["method"] == "OPTIONS" and not self._registry.is_open(name):  # it would answer the same
+            if scope["method"] == "OPTIONS" and not self._registry.is_open(name):  # the result would be the same
                 reply, error = preflight_reply(path, scope["headers"])
                 self._default.record_answer(context, scope["method"], scope["path"], reply, error)
                 await reply(send)
@@ -99,7 +99,7 @@ class Namespaces:
         self._default.refused(error)
 
     def record(self, path: str, entry: Callable[[str], Entry]) -> None:
-        """Add an answer that no endpoint gave to the journal of its namespace, or else of the default one."""
+        """Add a response from no endpoint to the journal of its namespace, otherwise of the default one."""
         found = _ADDRESS.fullmatch(path)
         front = self._registry.find(found["name"]) if found else None
         if found and front is not None:
@@ -122,9 +122,9 @@ class Namespaces:
 
 
 def led(method: str, path: str) -> tuple[str, str] | None:
-    """Return the namespace that a request is led into and the rest of its path; `None` if the default one answers it.
+    """Return the namespace of a request and the rest of its path; `None` for the default one.
 
-    All that is below a name is led, except what is about the namespace itself (`http.endpoints`).
+    All paths below a name are routed, except those about the namespace itself (`http.endpoints`).
     """
     found = _ADDRESS.fullmatch(path) if _PREFIX in path else None
     if found is None:

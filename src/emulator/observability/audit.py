@@ -1,4 +1,4 @@
-"""Audit lines: what an operator or a backend changed for good, who did it, and how much. Never a value or a secret.
+"""Audit lines: permanent changes by operators and backends: what, who and how much. Never a value or a secret.
 
 Services call `audit` after the commit, so REST and the WebSocket share the line. A handler of the logger
 `emulator.audit` gets all of them. With `--log-format json`, the facts are members of the line.
@@ -45,7 +45,7 @@ def audit(what: str, caller: Caller | None = None, *, channel: str | None = None
 
 @contextmanager
 def without_audit() -> Iterator[None]:
-    """Log no audit lines in this block: its changes are not those of the service."""
+    """Log no audit lines in this block: its changes are not the service's."""
     context = current.get() or RequestContext("")
     context.is_audited = False
     try:

@@ -117,7 +117,7 @@ FORMATS: Final[dict[str, type[logging.Formatter]]] = {"text": TextFormatter, "js
 
 @dataclass(frozen=True)
 class LogSettings:
-    """What to log, and how. Construction raises `ConfigurationError` for an unknown level or format."""
+    """The level and format of logs. Construction raises `ConfigurationError` for an unknown level or format."""
 
     level: str = "info"
     format: str = "text"
@@ -149,7 +149,7 @@ class LogSettings:
 
 
 def log_request(request: dict[str, str], status: int, seconds: float, size: int, caller: Caller | None) -> None:
-    """Log one answered request, without its user. `request` holds JSON fields; `size` is the response in bytes."""
+    """Log one response, without its user. `request` holds JSON fields; `size` is the response in bytes."""
     fields: dict[str, object] = {**request, "status": status, "duration_ms": round(seconds * 1000, 3), "bytes": size}
     who = ""
     if caller is not None:

@@ -1,6 +1,6 @@
 """Keeps secrets out of the journal and the log.
 
-Endpoints and actions declare the members that hold secrets. Beside these, tokens are recognized by their form, and some
+Endpoints and actions declare the members that hold secrets. Tokens are also recognized by their form, and some
 members by their name, because clients put secrets in wrong places. In the log, it is a second line of defense: no code
 of the service logs a secret in the first place.
 """
@@ -143,7 +143,7 @@ def _may_hold_token(text: str) -> bool:
 def masked_target(path: str, query: bytes, shown: frozenset[str]) -> str:
     """Return a path and query with the values of the parameters named `shown`, without tokens.
 
-    The values of other parameters are hidden: they are secret, or the service does not know what they are.
+    The values of other parameters are hidden: they are secret, or unknown to the service.
     """
     return _cached_target(path, query, shown) if len(query) <= _LONGEST_CACHED else _target(path, query, shown)
 
@@ -187,7 +187,7 @@ def _is_word(text: str) -> bool:
 
 
 def _body_without(value: Any, secrets: frozenset[str]) -> Any:
-    """Do the same as `_without`, and hide what is no object in the place of one with secret members."""
+    """Do the same as `_without`, and hide any other value where an object with secret members belongs."""
     is_object = isinstance(value, dict) or (isinstance(value, str) and value.lstrip().startswith("{"))
     return HIDDEN if secrets and value and not is_object else _without(value, secrets)
 

@@ -1,4 +1,4 @@
-"""What a service counts of its answers, and the error that a client reads for a failure."""
+"""A service's counts of its responses, and the error that a client reads for a failure."""
 
 from __future__ import annotations
 

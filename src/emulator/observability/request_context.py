@@ -1,4 +1,4 @@
-"""What the current task serves: the namespace, and the request with its id and caller. Log lines carry both."""
+"""The context of the current task: the namespace, and the request with its id and caller. Log lines carry both."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def add_fault(header: str) -> None:
 
 @contextmanager
 def broadcasting_under(fault: str) -> Iterator[None]:
-    """Name a fault in the journal entries of what this block delivers, and of tasks that start in it."""
+    """Name a fault in the journal entries of deliveries in this block, and in tasks that start in it."""
     context = current.get() or RequestContext("")
     inner = replace(context, delivery_fault=fault)
     with bound_to(inner):
@@ -125,12 +125,12 @@ def inner_context(production: str) -> RequestContext:
 
 
 def label_of(name: str) -> str:
-    """Return what log records name a namespace: nothing for `default`."""
+    """Return the name of a namespace in log records: empty for `default`."""
     return "" if name == DEFAULT_NAMESPACE else name
 
 
 def request_id(headers: Mapping[bytes, bytes]) -> str:
-    """Return the caller's `X-Request-Id` if it is valid, else a new id."""
+    """Return the caller's `X-Request-Id` if it is valid, otherwise a new id."""
     given = headers.get(REQUEST_ID)
     if given is not None and _VALID_ID.fullmatch(given):
         return given.decode("ascii")

@@ -1,4 +1,4 @@
-"""Journal entries of answers that no endpoint gave: unknown paths, malformed HTTP, handshakes of sockets."""
+"""Journal entries of responses from no endpoint: unknown paths, malformed HTTP, handshakes of sockets."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def unrouted_entry(
     entry.fault = fault_id(fault)
     if error is not None:
         entry.reason, entry.detail, entry.refused = error.reason, error.detail, masked_refusal(error.refused)
-    if plain != path:  # the answer may quote it
+    if plain != path:  # the response may quote it
         entry.detail = without_path(entry.detail, path)
         entry.refused = entry.refused and Refused(*(without_path(each, path) for each in entry.refused))
         entry.response = masked(without_path(answer.decode(errors="replace"), path).encode())

@@ -1,1 +1,1 @@
-"""Compares what the sandbox answers with what production would."""
+"""Compares the sandbox's responses with production's."""

@@ -14,9 +14,9 @@ _KEPT: Final = 10_000
 
 
 class Lapses:
-    """The expired records of stores and trivia, until production's would expire, too. Empty in production.
+    """The expired records of stores and trivia, until they would also expire in production. Empty in production.
 
-    Housekeeping and moves of the clock report what expired. Forgotten at a restart.
+    Housekeeping and moves of the clock report them. Forgotten at a restart.
     """
 
     def __init__(self, lifetimes: Mapping[str, tuple[int, int]]) -> None:
@@ -32,14 +32,14 @@ class Lapses:
         self._until.clear()
 
     def expired(self, found: Iterable[Expired]) -> None:
-        """Take in what expired."""
+        """Add expired records."""
         for key, at in found if self._lifetimes else ():
             if key.kind in self._lifetimes:
                 here, there = self._lifetimes[key.kind]
                 self._until[key] = NEVER if there >= NEVER else at - here + there
 
     def read(self, keys: Iterable[Key], now: int) -> None:
-        """Note that an answer lacks data if production would still have any of these records."""
+        """Note that a response lacks data if production would still have any of these records."""
         if any([self._is_kept(key, now) for key in keys]):
             note(LIFETIME)
 
@@ -58,7 +58,7 @@ class Lapses:
             self._until[key] = NEVER if there >= NEVER else now + there
 
     def replaced(self, keys: Iterable[Key]) -> None:
-        """Forget records that were written anew as a whole."""
+        """Forget records that were replaced as a whole."""
         for key in keys:
             self._until.pop(key)
 

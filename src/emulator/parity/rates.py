@@ -1,4 +1,4 @@
-"""The rates of the sandbox, beside those that production would have enforced."""
+"""Request rates in the sandbox, with a second count against production's limits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from emulator.parity.service import Enforced, is_reached, note
 
 
 class ComparedRates(RateLimits):
-    """Limits as `RateLimits` does, and counts in other limits what production would have counted."""
+    """Limits as `RateLimits` does, and counts for production in other limits."""
 
     def __init__(self, clock: Clock, *, per_caller: int, per_client: int, production: int) -> None:
         """`production` is the rate of a caller there; 0 is no limit."""
@@ -72,7 +72,7 @@ class ComparedRates(RateLimits):
             raise
 
     def _count_failure(self, address: str) -> None:
-        """Count a credential that production refuses; it would answer 429 before that if the address had too many."""
+        """Count a credential that production refuses; it would return 429 before that if the address had too many."""
         try:
             self._there.check_failures(address, one_more=True)
         except TooManyRequests:

@@ -1,4 +1,4 @@
-"""The rules by which production differs from the sandbox: one closed list, with what each makes production do. Pure.
+"""The rules by which production differs from the sandbox: one closed list, with the effect of each. No I/O.
 
 A verdict is the value of the header `X-Emulator-Production`, such as `refuse; rule=stage`; empty without a difference.
 """
@@ -85,9 +85,9 @@ _STATUSES: Final = {
 
 
 def settled(verdict: str, status: int, answered: int | None = None) -> str:
-    """Return the verdict, or nothing if the sandbox answered with the same status as production.
+    """Return the verdict, or nothing if the sandbox returned the same status as production.
 
-    `answered` is production's status, if that is not the rule's.
+    `answered` is production's status, if it differs from the rule's.
     """
     if verdict == UNJUDGED:
         return ""

@@ -71,7 +71,7 @@ class Tally:
 
 
 def note(verdict: str) -> None:
-    """Note what production does with the current request at this check, unless an earlier check has decided it."""
+    """Note production's verdict on the current request at this check, unless an earlier check has decided it."""
     context = current.get()
     if context is not None and verdict and not is_final(context.production):
         context.production = verdict
@@ -94,7 +94,7 @@ class Enforced:
 
 
 def withdraw() -> None:
-    """Forget the verdict on the current request: a fault keeps the service from answering it."""
+    """Forget the verdict on the current request: a fault keeps the service from handling it."""
     context = current.get()
     if context is not None:
         context.production = ""
@@ -155,10 +155,10 @@ class Parity:
         answered: int | None = None,
         is_counted: bool = True,
     ) -> None:
-        """Complete the verdict on a request, now that the sandbox has answered with `status`.
+        """Complete the verdict on a request, now that the sandbox's `status` is known.
 
-        `answered` is production's status, if that is not the rule's. Calls of the control API are not counted: tests
-        make them, and no extension does. Nor are probes, which are a tool's own.
+        `answered` is production's status, if it differs from the rule's. Calls of the control API are not counted:
+        tests make them, and no extension does. Nor are probes, which are a tool's own.
         """
         verdict = settled(context.production, status, answered)
         context.production = "" if verdict == FOR_SANDBOX else verdict

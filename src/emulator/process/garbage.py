@@ -1,4 +1,4 @@
-"""Garbage collection of the served process: less often, and not of services, which live long."""
+"""Garbage collection of the served process: less often, and not of services, which are long-lived."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class LongLived:
         self._registry = registry
         self._exempt = 0
         """How many were open at the latest exemption, or fewer: some have been dropped since."""
-        gc.freeze()  # nearly all objects of the start live as long as the process
+        gc.freeze()  # nearly all objects of the start exist until the process ends
         registry.on_opened = self._note_opened
 
     def _note_opened(self) -> None:
         count = len(self._registry)
         self._exempt = min(self._exempt, count)
         if count >= self._exempt + _MANY:
-            gc.collect()  # what is garbage now would never be freed
+            gc.collect()  # garbage that exists now would never be freed
             gc.freeze()
             self._exempt = count

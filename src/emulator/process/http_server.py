@@ -74,7 +74,7 @@ class Server(uvicorn.Server):
         try:
             await asyncio.wait((serving, stopped), return_when=asyncio.FIRST_COMPLETED)
             if serving.done():
-                await serving  # raises what stopped it
+                await serving  # raises the error that stopped it
         finally:
             serving.cancel()
             stopped.cancel()
@@ -94,7 +94,7 @@ class Server(uvicorn.Server):
         yield
 
     def stop(self) -> None:
-        """Accept no more connections, and stop once running requests are answered. Call it in the event loop."""
+        """Accept no more connections, and stop after the responses to running requests. Call it in the event loop."""
         self.should_exit = True
         self._stopped.set()
 

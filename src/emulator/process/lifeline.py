@@ -15,7 +15,7 @@ from emulator.process.signals import stop_this_process
 def stop_when_closed(descriptor: int) -> None:
     """Stop this process, as SIGTERM does, once the last writer of this pipe has closed it.
 
-    A writer may send the id of a process group on a line: the group is killed then, too; 0 stands for none. So a
+    A writer may send the id of a process group on a line: then the group is also killed; 0 means none. So a
     program that is killed itself leaves no children behind. Raises `ConfigurationError` if no file is open there.
     """
     try:

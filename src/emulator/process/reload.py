@@ -21,7 +21,7 @@ Replace = Callable[[Mapping[str, Extension]], None]
 
 
 def reload_extensions(replace: Replace, file: Path) -> bool:
-    """Replace the extensions by those in the file. An invalid file is logged and ignored; returns False then."""
+    """Replace the extensions with those in the file. An invalid file is logged and ignored; returns False then."""
     current = _read(file)
     if current is not None:
         _replace(replace, current, file)

@@ -44,7 +44,7 @@ Hook = Callable[[Service], Awaitable[None]]
 
 
 class Hooks(NamedTuple):
-    """What runs before the service is ready, and after its last request. What they raise ends the service."""
+    """Callbacks that run before the service is ready, and after its last request. Their errors end the service."""
 
     prepare: Hook | None = None
     """Puts the data with which a service starts into it; raises `ConfigurationError`. A stop cancels it."""
@@ -65,7 +65,7 @@ async def serve(
 ) -> None:
     """Serve until SIGTERM or SIGINT; call `started` once requests succeed.
 
-    The service answers that it is not ready until it is prepared.
+    The service reports that it is not ready until it is prepared.
     """
     stops = SignalHandler(*STOPS)
     asyncio.get_running_loop().set_exception_handler(_log_loop_error)
@@ -73,7 +73,7 @@ async def serve(
     async with open_app(settings) as (app, service):
         if not settings.has_peers:
             log_warnings(service.engine.warnings)
-        # Exempt all objects created so far from garbage collection: nearly all live as long as the process.
+        # Exempt all objects created so far from garbage collection: nearly all exist until the process ends.
         if service.namespaces is None:
             gc.freeze()
         else:
@@ -122,7 +122,7 @@ async def _prepare(service: Service, prepare: Hook, stops: SignalHandler) -> Non
 
 
 async def prepared(service: Service, prepare: Hook) -> None:
-    """Prepare a service, which is not ready meanwhile."""
+    """Prepare a service, which is not ready until then."""
     service.control.is_starting = True
     await prepare(service)
     service.control.is_starting = False

@@ -1,4 +1,4 @@
-"""Logs what the service serves, and warns of risky settings."""
+"""Logs the service's configuration, and warns of risky settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Declarations of WebSocket actions, which answer requests, and feeds, which clients subscribe to."""
+"""Declarations of WebSocket actions, which reply to requests, and feeds, which clients subscribe to."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Done(Struct):
-    """The answer `{"ok": true}`."""
+    """The reply `{"ok": true}`."""
 
     ok: bool = True
 

@@ -77,4 +77,4 @@ class PeerFactory(Protocol):
         """Count an error that occurred before a peer was involved."""
 
     def record(self, path: str, entry: Callable[[str], Entry]) -> None:
-        """Add an answer that no endpoint gave to the journal of the path's namespace; `entry` takes the rest of it."""
+        """Add a response from no endpoint to the journal of the path's namespace; `entry` takes the rest of it."""

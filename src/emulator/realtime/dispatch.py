@@ -38,7 +38,7 @@ UNSUPPORTED_TARGETS: Final = frozenset(
 
 @dataclass(eq=False, repr=False)
 class MessageDispatcher:
-    """The actions and feeds of one service by name. Answers messages with them."""
+    """The actions and feeds of one service by name. Handles messages with them."""
 
     actions: InitVar[Iterable[BoundAction]]
     feeds: InitVar[Iterable[BoundFeed]]
@@ -198,6 +198,6 @@ class MessageDispatcher:
 
 
 def _forget_rights(session: Session, context: RequestContext) -> None:
-    """Before a message that needs no rights, forget what production would do without those of the session."""
+    """Before a message that needs no rights, forget production's verdict about the session's rights."""
     if session.caller is not None and context.production == session.caller.production:
         context.production = ""

@@ -69,7 +69,7 @@ async def disturb_message(faults: Faults, session: Session, request: Request, co
 async def disturb_handshake(faults: Faults, client_id: str) -> None:
     """Apply the fault of a handshake, if one is due. Raises `FaultError`, except after a delay.
 
-    For `NoAnswer`, the connection does what the hit says.
+    For `NoAnswer`, the connection follows the hit.
     """
     hit = faults.choose(Subject(CONNECT, "", "", None, client_id))
     if hit is None:

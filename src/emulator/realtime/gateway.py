@@ -69,7 +69,7 @@ class Gateway:
         self._checking: set[asyncio.Future[None]] = set()
 
     def open(self, path: str, query: str, connection: Connection) -> AnyPeer:
-        """Return the peer of a connection: a page at `/app/<key>`, else a game (ruling X1). Raises `ServiceError`."""
+        """Return the peer of a connection: a page at `/app/<key>`, otherwise a game (X1). Raises `ServiceError`."""
         try:
             self._rate_limits.check_address(connection.address)
             peer = self._peer(path, query, connection)
@@ -91,7 +91,7 @@ class Gateway:
         return PusherConnection(connection, self.hub, self._pages, protocol, self.limits.topics, self.remove, token)
 
     async def disturb(self, path: str) -> None:
-        """Apply the fault of a handshake, if one is due. Raises `ServiceError`, also for a path without a socket."""
+        """Apply the fault of a handshake, if one is due. Raises `ServiceError`, even for a path without a socket."""
         if CONNECT in self._faults.kinds:
             await disturb_handshake(self._faults, "" if _PUSHER_PATH.fullmatch(path) else client_id_of(path))
 
@@ -115,7 +115,7 @@ class Gateway:
         return len(expelled)
 
     def links_ended(self, of: Key) -> None:
-        """End the subscriptions of pages that rest on links of a channel which have ended."""
+        """End the subscriptions of pages that depend on ended links of a channel."""
         for page in self.admission.pages:
             if any((each.client_id, each.channel_id) == (of.owner, of.channel) for each in page.callers):
                 checking = asyncio.ensure_future(page.recheck(of.owner, of.channel or ""))

@@ -84,7 +84,7 @@ class _Batch:
 
 
 class Hub:
-    """Maps topics to subscribers. A topic is the key of the thing it reports; the name `*` matches all names."""
+    """Maps topics to subscribers. A topic is the key of the record it reports; the name `*` matches all names."""
 
     def __init__(self, changes: Changes = NO_CHANGES, journal: Journal = NO_JOURNAL) -> None:
         self.changes = changes

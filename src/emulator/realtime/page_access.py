@@ -19,7 +19,7 @@ ANY_USER: Final = "\t"
 
 
 class Subscription(NamedTuple):
-    """What a page is subscribed to by one Pusher channel."""
+    """A page's subscription to one Pusher channel."""
 
     topics: tuple[Key, ...] = ()
     """The topic of the channel, then those of whispers; empty if the channel can carry no messages."""
@@ -34,7 +34,7 @@ def pusher_topic(client_id: str, channel_id: str) -> Key:
 
 
 def whisper_topic(client_id: str, channel_id: str, *user_ids: str) -> Key:
-    """The topic of whispers to one user, by all ids of the user, and to the pages that hear all whispers."""
+    """The topic of whispers to one user, by all ids of the user, and to the pages that receive all whispers."""
     return pusher_topic(client_id, channel_id)._replace(user="\n".join([*user_ids, ANY_USER]))
 
 
@@ -52,9 +52,9 @@ class PageAccess:
     """Ms for which an expired token is still accepted."""
 
     def subscription(self, topic: Key | None, caller: Caller | None, credential: str) -> Subscription:
-        """Return what a page may hear on a topic. Raises `Unauthorized` and `Forbidden`.
+        """Return the access of a page to a topic. Raises `Unauthorized` and `Forbidden`.
 
-        Without a caller, a page of the sandbox hears the whispers to every user.
+        Without a caller, a page of the sandbox receives the whispers to every user.
         """
         if not self.is_open:
             if caller is None:

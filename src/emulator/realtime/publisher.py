@@ -17,7 +17,7 @@ _log = logging.getLogger("emulator")
 
 
 class Publisher:
-    """Sends updates to subscribers. A topic is the key of the thing that changed."""
+    """Sends updates to subscribers. A topic is the key of the changed record."""
 
     def __init__(self, relay: Relay, hub: Hub, clock: Clock) -> None:
         self._relay = relay
@@ -65,7 +65,7 @@ class Publisher:
         self.hub.deliver(topic, envelope.update(target, data, now=self._clock.now()))
 
     async def notify(self, key: Key) -> None:
-        """Notify all nodes, including this one, that a thing has changed, without its new value."""
+        """Notify all nodes, including this one, that a record has changed, without its new value."""
         await self._relay.publish(key, _NOTICE)
 
     async def try_notify(self, key: Key) -> None:
@@ -73,7 +73,7 @@ class Publisher:
         await _log_failure(self.notify(key))
 
     def on_notice(self, kind: str, callback: Callable[[Key], None]) -> None:
-        """Call `callback` with the key of each thing of this kind that changed on any node. It must not block."""
+        """Call `callback` with the key of each record of this kind that changed on any node. It must not block."""
         self.on_message(kind, lambda key, _: callback(key))
 
     def on_message(self, kind: str, callback: Callable[[Key, bytes], None]) -> None:
@@ -81,7 +81,7 @@ class Publisher:
         self._callbacks[kind] = callback
 
     def close(self) -> None:
-        """Let go of the relay, and of the callbacks, which refer to what publishes here."""
+        """Release the relay and the callbacks, which refer to publishers."""
         self._relay.ignore(self._receive)
         self._callbacks.clear()
 

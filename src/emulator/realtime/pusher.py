@@ -111,7 +111,7 @@ class PusherConnection:
         self._send(_frame("pusher:connection_established", "", data))
 
     def received(self, text: bytes | None) -> None:
-        """Answer one message; on a malformed one, send an error and keep the connection."""
+        """Handle one message; on a malformed one, send an error and keep the connection."""
         if self._verifying is not None:
             self._waiting.append(text)
             return
@@ -189,7 +189,7 @@ class PusherConnection:
         self.connection.send(text)
 
     def _answer(self, event: str, text: bytes | None, answer: bytes, error: ServiceError | None = None) -> None:
-        """Send the answer to a message, if it is not empty, and add both to the journal."""
+        """Send the reply to a message, if it is not empty, and add both to the journal."""
         if answer:
             self._send(answer)
         if self._hub.journal.is_on:
@@ -199,7 +199,7 @@ class PusherConnection:
             self._hub.journal.add(entry)
 
     def _act(self, event: str, data: dict[str, Any]) -> bytes:
-        """Do what a message other than a subscription asks; return the answer, empty if it has none."""
+        """Handle a message other than a subscription; return the reply, empty if there is none."""
         if event == "pusher:ping":
             return _frame("pusher:pong", "", {})
         if event == "pusher:unsubscribe":

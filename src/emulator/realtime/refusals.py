@@ -1,4 +1,4 @@
-"""What sockets refuse."""
+"""Refusals of sockets."""
 
 from __future__ import annotations
 

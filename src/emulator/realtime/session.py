@@ -28,7 +28,7 @@ _MAX_HELD = 256
 
 
 class RequestHandler(Protocol):
-    """Answers the requests of all sessions."""
+    """Handles the requests of all sessions."""
 
     hub: Hub
 
@@ -44,7 +44,7 @@ class RequestHandler(Protocol):
 
 @dataclass(slots=True, eq=False, repr=False)  # a node may hold many thousands, most of them idle
 class Session:
-    """One connection's rights and requests, answered in order. A `Peer` and a `Subscriber`.
+    """One connection's rights and requests, handled in order. A `Peer` and a `Subscriber`.
 
     Rights belong to the connection and outlive the token they came from (ruling X4), but not its extension's secret.
     """
@@ -102,7 +102,7 @@ class Session:
         """Do nothing: the client sends first."""
 
     def received(self, text: bytes | None) -> None:
-        """Queue a request; requests are answered in order, one at a time (ruling X2)."""
+        """Queue a request; requests are handled in order, one at a time (ruling X2)."""
         if self._closing:
             return
         self._queue.append(text)

@@ -93,7 +93,7 @@ class WebSocket(asyncio.Protocol):
         self._transport.hand_over(data, self.piece_received)
 
     def piece_received(self, data: bytes) -> None:
-        """Parse a piece of what was received."""
+        """Parse a chunk of received bytes."""
         self._alive = True
         if self.on_bytes is not None:
             self.on_bytes(len(data))
@@ -143,7 +143,7 @@ class WebSocket(asyncio.Protocol):
                 self.pause_writing()
 
     def close(self, error: ServiceError) -> None:
-        """Close after the queued frames, also of a stalled connection; a second call has no effect."""
+        """Close after the queued frames, even if stalled; a second call has no effect."""
         self.release()
         if self._protocol.state is State.OPEN:
             self._error = error
@@ -181,7 +181,7 @@ class WebSocket(asyncio.Protocol):
             self._transport.pause_reading()
 
     def release(self) -> None:
-        """Write what was held back, and read again. No effect unless stalled."""
+        """Write the frames held back, and read again. No effect unless stalled."""
         held, self._held = self._held, None
         if held is None or self._transport.is_closing():
             return
@@ -222,7 +222,7 @@ class WebSocket(asyncio.Protocol):
             self._protocol.send_response(response)
 
     async def _open(self, handshake: Handshake, response: Response) -> None:
-        """Find the peer, then answer the handshake: with `response`, unless it is refused."""
+        """Find the peer, then complete the handshake with `response`, unless it is refused."""
         current.set(context := RequestContext(self.request_id))
         refusal: ServiceError | None = None
         try:
@@ -249,7 +249,7 @@ class WebSocket(asyncio.Protocol):
             self._peer.opened()
 
     async def _stay_silent(self, hit: Hit) -> None:
-        """End the connection without an answer; for a stall, when the client leaves or the fault ends."""
+        """End the connection without a response; for a stall, when the client leaves or the fault ends."""
         if hit.effect == RESET:
             self._transport.reset()
             return
@@ -262,7 +262,7 @@ class WebSocket(asyncio.Protocol):
     def _receive_frame(self, frame: Frame) -> None:
         """Add a frame to its message; hand over the message when it is complete."""
         if self._peer is None:
-            return  # received before the handshake was answered
+            return  # received before the handshake was complete
         if frame.opcode is not Opcode.CONT:
             self._binary = frame.opcode is Opcode.BINARY
         if frame.data:  # empty frames do not count toward the message limit, so do not store them

@@ -51,7 +51,7 @@ class Scheduler:
             timer.handle.cancel()
 
     async def clock_moved(self) -> None:
-        """Run what has become due, earliest first; return when it is done."""
+        """Run all due jobs, earliest first; return when they are done."""
         now = self._clock.now()
         due = [(key, timer) for key, timer in self._timers.items() if timer.at <= now]
         for key, timer in sorted(due, key=lambda item: item[1].at):
@@ -101,7 +101,7 @@ class Scheduler:
 
 
 class Throttle(Generic[K]):
-    """Runs `callback` per key at most once per `interval` seconds; triggers in between lead to one more run."""
+    """Runs `callback` per key at most once per `interval` seconds; triggers in between cause one more run."""
 
     def __init__(self, callback: Callable[[K], Awaitable[None]], interval: float) -> None:
         self._callback = callback

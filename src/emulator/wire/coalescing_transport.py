@@ -1,7 +1,7 @@
 """Transports that share the event loop fairly.
 
 All writes to a connection in one iteration of the event loop leave in a single system call: uvicorn writes the head and
-the body of a response separately, which would cost an extra system call and packet. What is received is handed over in
+the body of a response separately, which would cost an extra system call and packet. Received bytes are handed over in
 pieces, one per iteration, because a single read of 256 KiB may contain 40,000 messages.
 """
 
@@ -70,7 +70,7 @@ def _wrapped(name: str) -> Any:
 class CoalescingTransport(asyncio.Transport):
     """A transport that buffers writes until the end of the loop iteration, or until it is closed.
 
-    Its protocol passes what it receives to `hand_over`.
+    Its protocol passes received bytes to `hand_over`.
     """
 
     __slots__ = (
@@ -130,7 +130,7 @@ class CoalescingTransport(asyncio.Transport):
         self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Hand over what was received, then read more."""
+        """Hand over the received bytes, then read more."""
         self._is_paused = False
         if self._rest:
             self._schedule()
@@ -166,7 +166,7 @@ class CoalescingTransport(asyncio.Transport):
         self._transport.close()
 
     def reset(self) -> None:
-        """Close at once with RST, which discards what was not sent."""
+        """Close at once with RST, which discards unsent bytes."""
         sock = self._transport.get_extra_info("socket")
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._transport.abort()

@@ -45,7 +45,7 @@ def decode(raw: bytes, shape: type[T]) -> T:
     """Decode a body as `shape`. A JSON string is decoded a second time.
 
     NaN, Infinity and lone surrogates are rejected; the last of duplicate keys wins; unknown fields are ignored.
-    Raises `BadRequest` with reason `Malformed json body` for invalid JSON, and `Invalid body` for another shape.
+    Raises `BadRequest` with reason `Malformed json body` for invalid JSON, and `Invalid body` for another type.
     """
     try:
         if not raw.isascii():
@@ -131,7 +131,7 @@ def error_text(error: Exception) -> str:
 
 
 def misshapen(error: msgspec.ValidationError, inside: str = "") -> ServiceError:
-    """Return the refusal of a value of another shape. `inside` names the member that it is, if it is not the body."""
+    """Return the refusal of a value of another type. `inside` names its member, if it is not the body."""
     found, problem = _problem(error)
     field = ".".join(filter(None, (inside, found)))
     if problem == _IS_MISSING:
@@ -150,7 +150,7 @@ def _unreadable(error: Exception, what: str = "the body") -> ServiceError:
 
 
 def _problem(error: Exception) -> tuple[str, str]:
-    """Return the field that a decoder's error names, empty for none, and what is wrong with it."""
+    """Return the field that a decoder's error names, empty for none, and its problem."""
     if isinstance(error, RecursionError):
         return "", "nested too deeply"
     text, _, place = str(error).partition(_PLACE)

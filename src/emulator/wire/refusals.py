@@ -1,6 +1,6 @@
-"""What is refused of values, whatever the endpoint or action: their form, their range and their size.
+"""Refusals of values in any endpoint or action: their form, their range and their size.
 
-Their rule is that of the endpoint. Their detail begins with the field, as `extcli explain` looks up what it was sent.
+Their rule is the endpoint's. Their detail begins with the field, by which `extcli explain` finds the value sent.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def wrong_shape(field: str = "", *, problem: str = "", held: str = "", needed: s
 
 @refusal(BadRequest, _BODY, OF_INPUT, "A member of the body is invalid", "Change {field}: it must be {needed}.")
 def invalid_member(field: str, value: object, needed: str, problem: str = "") -> Facts:
-    """`field` may be a path such as `options[2]`; `problem` replaces that the value is not what is needed."""
+    """`field` may be a path such as `options[2]`; `problem` replaces the default text about the needed value."""
     return _not_allowed(field, value, needed, problem)
 
 

@@ -1,4 +1,4 @@
-"""What a seed may contain: every field, with its kind and its meaning. The reference is generated from this. Pure."""
+"""What a seed may contain: every field, with its kind and its meaning. The reference is generated from this. No I/O."""
 
 from __future__ import annotations
 

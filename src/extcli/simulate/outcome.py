@@ -1,4 +1,4 @@
-"""What became of the requests of a plan, in figures, and whether it is the planned result. Pure."""
+"""What became of the requests of a plan, in figures, and whether it is the planned result. No I/O."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from emulator.http.endpoint import Audience, endpoint
 async def call_as(calls: Calls, call: Call) -> Called:
     """Send a request to the service as any caller, without a token.
 
-    Roles, limits and every rule apply as usual. The status of the outer answer is 200 if the call was made, whatever
+    Roles, limits and every rule apply as usual. The status of the outer response is 200 if the call was made, whatever
     its own `status`. The journal has the call itself, under the id of this request.
     """
     return await calls.call(call.body(CallBody), call.peer)

@@ -1,4 +1,4 @@
-"""The limits of a call as another caller, and its parts. Pure."""
+"""The limits of a call as another caller, and its parts. No I/O."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def sent(body: Any) -> bytes:
 
 
 def shown(answer: bytes, *, is_json: bool) -> Any:
-    """Return an answer as a member of the outer answer: JSON as it is, anything else as text."""
+    """Return a response as a member of the outer response: JSON unchanged, anything else as text."""
     if is_json and answer:
         try:
             msgspec.json.decode(answer)

@@ -16,7 +16,7 @@ _LIFETIME: Final = 10 * MINUTE
 
 
 class Called(Struct):
-    """The answer to a call."""
+    """The response to a call."""
 
     status: int
     body: Any
@@ -32,7 +32,7 @@ class Called(Struct):
 
 
 class Reply(Protocol):
-    """The answer of an endpoint."""
+    """The response of an endpoint."""
 
     @property
     def status(self) -> int: ...
@@ -55,23 +55,23 @@ class Reply(Protocol):
 
 
 class Answering(Protocol):
-    """Answers a request as if it came over the network."""
+    """Handles a request as if it came over the network."""
 
     async def __call__(
         self, method: str, path: str, query: bytes, authorization: str, body: bytes, *, peer: str, max_size: int
     ) -> Reply:
-        """Return the answer, or its beginning of at least `max_size` bytes. Raises `NotFound` for an unknown path."""
+        """Return the response, or its beginning of at least `max_size` bytes. Raises `NotFound` for an unknown path."""
 
 
 @dataclass(eq=False, repr=False)
 class Calls:
-    """Calls as any caller. Roles, limits, ids and the journal are those of every request."""
+    """Calls as any caller. Roles, limits, ids and the journal apply as to every request."""
 
     _tokens: Tokens
     _answer: Answering
 
     async def call(self, body: CallBody, peer: str) -> Called:
-        """Make a call, and return its answer. Raises `BadRequest` or `NotFound` for one that cannot be made."""
+        """Make a call, and return its response. Raises `BadRequest` or `NotFound` for an invalid call."""
         checked(body)
         path, query = target_of(body.path)
         token = self._tokens.issue_as(

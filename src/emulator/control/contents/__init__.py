@@ -1,1 +1,1 @@
-"""What the service holds, over all extensions and channels, and what expires next."""
+"""Lists of the stored data, over all extensions and channels, and of the next expiries."""

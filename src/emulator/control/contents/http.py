@@ -1,4 +1,4 @@
-"""`/_emulator/contents…`: what the service holds; `/_emulator/clock/next`: what expires next."""
+"""`/_emulator/contents…`: the stored data; `/_emulator/clock/next`: the next expiries."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PAGE = (
 
 @endpoint("GET", "/_emulator/clock/next", audience=Audience.CONTROL, query=(_LIMIT,), answer=ComingExpiries)
 async def read_coming_expiries(contents: Contents, call: Call) -> ComingExpiries:
-    """List the next things to expire, soonest first."""
+    """List the next records to expire, soonest first."""
     return await contents.upcoming(call.integer("limit", DEFAULT_ROWS))
 
 
@@ -43,7 +43,7 @@ def endpoints_of(kinds: Sequence[Kind]) -> tuple[Endpoint[Contents], ...]:
 
     @endpoint("GET", "/_emulator/contents", audience=Audience.CONTROL, answer=counts)
     async def count_contents(contents: Contents, call: Call) -> Any:
-        """Count what the service holds, by kind; 10,000 may mean more."""
+        """Count the stored records by kind; 10,000 may mean more."""
         return await contents.counts()
 
     return (count_contents, read_coming_expiries, *map(_listing, kinds))

@@ -1,4 +1,4 @@
-"""The lists of what the service holds: their kinds, rows and cursors. Pure."""
+"""Lists of stored records: their kinds, rows and cursors. No I/O."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PAST_ALL: Final = "\U0010ffff"
 
 
 class Content(Struct, kw_only=True):
-    """One thing that the service holds. Never a PIN and never a code."""
+    """One stored record. Never a PIN and never a code."""
 
     id: str
     """The id; of a store, its name; of a code set, its index; of a PIN, the start of its digest."""
@@ -54,7 +54,7 @@ class Content(Struct, kw_only=True):
 
 
 class ContentPage(Struct):
-    """Some of what the service holds: by client id, then channel and id or id and channel."""
+    """A page of stored records: by client id, then channel and id or id and channel."""
 
     rows: list[Content]
     next: str
@@ -62,7 +62,7 @@ class ContentPage(Struct):
 
 
 class Coming(Struct):
-    """A thing that will expire, in the form of what a move of the clock reports."""
+    """A record that will expire, in the form that a move of the clock reports."""
 
     kind: str
     id: str
@@ -81,7 +81,7 @@ class ComingExpiries(Struct):
 
 
 class Filter(NamedTuple):
-    """What a list is limited to; empty for all."""
+    """The filters of a list; empty for all."""
 
     client_id: str = ""
     channel_id: str = ""
@@ -117,7 +117,7 @@ def after(cursor: str) -> Key | None:
 
 
 def latest_change(expires_at: int, lifetime: int) -> int:
-    """Return the Unix ms of the latest change of a thing with this expiry; 0 if unknown."""
+    """Return the Unix ms of the latest change of a record with this expiry; 0 if unknown."""
     return 0 if NEVER in (expires_at, lifetime) else max(0, expires_at - lifetime)
 
 

@@ -1,4 +1,4 @@
-"""Lists what the service holds, from the catalog of the engine. Each list is bounded, and reads no whole data."""
+"""Lists the stored records, from the engine's catalog. Each list is bounded, and reads no record as a whole."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MAX_OWNERS: Final = 200
 
 @dataclass(eq=False, repr=False)
 class Contents:
-    """What one service holds."""
+    """The stored records of one service."""
 
     _engine: Engine
     _clock: Clock
@@ -56,13 +56,13 @@ class Contents:
         self._secret = {name for kind in self.kinds if kind.has_secret_names for name in kind.stored_as}
 
     async def counts(self) -> dict[str, int]:
-        """Return how many things of each kind there are, up to 10,000 each."""
+        """Return the number of records of each kind, up to 10,000 each."""
         stored = [name for kind in self.kinds for name in kind.stored_as]
         found = await self._engine.catalog.count(stored, now=self._clock.now(), most=MAX_COUNT)
         return {kind.name: min(MAX_COUNT, sum(found[each] for each in kind.stored_as)) for kind in self.kinds}
 
     async def page(self, name: str, only: Filter = NO_FILTER, *, limit: int, cursor: str = FIRST) -> ContentPage:
-        """Return up to 200 things of a kind. Raises `BadRequest`.
+        """Return up to 200 records of a kind. Raises `BadRequest`.
 
         A page may have fewer than `limit` rows although there are more, if very many extensions were looked through.
         """
@@ -79,7 +79,7 @@ class Contents:
         return ContentPage([content for _, content in found[:limit]], rest)
 
     async def upcoming(self, limit: int) -> ComingExpiries:
-        """Return the next things to expire, at most 200. Raises `BadRequest`."""
+        """Return the next records to expire, at most 200. Raises `BadRequest`."""
         limit, now, found = checked_rows(limit), self._clock.now(), []
         async for page in self._engine.catalog.upcoming(now=now):
             found += [coming(each, self._secret) for each in page if not is_quota_record(each.key)]

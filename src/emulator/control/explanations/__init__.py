@@ -1,1 +1,1 @@
-"""Why a request was refused: the rule, what the caller had, what was needed, and the next step."""
+"""Why a request was refused: the rule, the caller's value, the required value, and the next step."""

@@ -1,4 +1,4 @@
-"""`GET /_emulator/explain`: why a request was refused, and what a rule says."""
+"""`GET /_emulator/explain`: why a request was refused, and the text of a rule."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PARAMETERS = (
     is_recorded=False,
 )
 async def explain(explanations: Explanations, call: Call) -> Explained:
-    """Explain a request: why it was refused, and what production would have done. Or read a rule."""
+    """Explain a request: why it was refused, and production's verdict. Or read a rule."""
     if name := call.text("rule"):
         return explanations.explain_rule(name)
     if id := call.text("id"):

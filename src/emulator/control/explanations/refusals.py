@@ -1,4 +1,4 @@
-"""What explanations refuse."""
+"""Refusals of explanations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds what a refused request sent. Pure."""
+"""Finds the values that a refused request sent. No I/O."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Summary(Struct):
 
 
 class Verdict(Struct):
-    """What production would have done differently, and how to mend that."""
+    """Production's verdict, and how to fix the request."""
 
     verdict: str
     """`refuse`, `differ` or `unknown`."""
@@ -66,7 +66,7 @@ class Explanations:
         self._journal = journal
 
     def explain(self, entry: Entry) -> Explanation | None:
-        """Return why an entry was refused or not answered; `None` if it was, or is of an unknown kind."""
+        """Return why an entry was refused or got no response; `None` if it succeeded, or is of an unknown kind."""
         if entry.status < 400 and not entry.reason:
             return None
         if entry.refused and entry.refused.rule not in (OF_INPUT, OF_ROLES):
@@ -101,7 +101,7 @@ class Explanations:
         raise no_entry(place=place, id=id[:64], hint=_hint(id))
 
     def explain_latest(self) -> Explained:
-        """Explain the latest refusal that is not of a probe; the answer is empty if the journal has none."""
+        """Explain the latest refusal that is not of a probe; the result is empty if the journal has none."""
         refused = (
             entry for entry in self._journal.newest() if (entry.status >= 400 or entry.reason) and not entry.is_probe
         )
@@ -154,7 +154,7 @@ def _with_text(found: Explanation | None) -> Explanation | None:
 
 
 def _names_of(entry: Entry) -> tuple[str, ...]:
-    """Return what an entry is known by: its request id; if a socket was closed, also the reason in the close frame."""
+    """Return the identifiers of an entry: its request id and, if a socket was closed, the reason in the close frame."""
     if entry.kind == DELIVERY:
         return ()
     return (entry.id, entry.detail) if entry.name == CLOSE else (entry.id,)

@@ -1,4 +1,4 @@
-"""Which rules an endpoint or action is about, by its name. Pure."""
+"""Which rulings apply to an endpoint or action, by its name. No I/O."""
 
 from __future__ import annotations
 

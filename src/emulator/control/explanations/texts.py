@@ -1,4 +1,4 @@
-"""Explanations, and the texts of all rules, from the data files beside this module."""
+"""Explanations, and the texts of all rules, from the data files in this folder."""
 
 from __future__ import annotations
 

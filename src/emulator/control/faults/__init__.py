@@ -1,1 +1,1 @@
-"""Faults on purpose: delays, refusals, lost answers and lost broadcasts, for tests of an extension."""
+"""Faults on purpose: delays, refusals, lost responses and lost broadcasts, for tests of an extension."""

@@ -37,7 +37,7 @@ async def replace_faults(faults: FaultPlan, call: Call) -> FaultList:
 
 @endpoint("DELETE", "/_emulator/faults", audience=Audience.CONTROL, query=(_ID,), answer=Removed)
 async def remove_faults(faults: FaultPlan, call: Call) -> Removed:
-    """Remove one fault, or all. What it held back goes on."""
+    """Remove one fault, or all. Requests and broadcasts that it held back continue."""
     return faults.remove(call.text("id"))
 
 

@@ -1,4 +1,4 @@
-"""What the control of faults refuses."""
+"""Refusals of the control of faults."""
 
 from __future__ import annotations
 

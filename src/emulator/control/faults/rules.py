@@ -1,4 +1,4 @@
-"""Faults: their members, their checks, and what they match. Pure."""
+"""Faults: their members, their checks, and their matches. No I/O."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def meets(fault: Fault, subject: Subject) -> bool:
 
 
 def checked(fault: Fault, known: Known) -> Pattern:
-    """Return what a fault matches. Raises `BadRequest` that names the member."""
+    """Return the parsed match of a fault. Raises `BadRequest` that names the member."""
     pattern = pattern_of(fault.match, known)
     _check_effect(fault, pattern)
     _check_members(fault, pattern.kind)

@@ -35,7 +35,7 @@ class Removal(Struct, forbid_unknown_fields=True):
 
 
 class Removed(Struct):
-    """The answer to a removal."""
+    """The response to a removal."""
 
     removed: int
 
@@ -60,7 +60,7 @@ class _Armed:
         return replace(self.fault, hits=self.hits, left=left, ends_at=self.ends_at)
 
     def is_hit(self) -> bool:
-        """Draw whether the fault hits one of what it matches."""
+        """Draw at random whether the fault hits this match."""
         share = self.fault.share
         return share is None or self.random.random() < share
 
@@ -85,7 +85,7 @@ class _Armed:
 class FaultPlan:
     """The faults of one service, as `emulator.faults.Faults`. Without any, `kinds` is empty.
 
-    `known` returns what faults can match. With peers, no fault can be added: each process would count its own hits.
+    `known` returns the possible matches. With peers, no fault can be added: each process would count its own hits.
     """
 
     def __init__(self, clock: Clock, known: Callable[[], Known], *, is_alone: bool) -> None:
@@ -102,7 +102,7 @@ class FaultPlan:
         self._watches.append(changed)
 
     def __len__(self) -> int:
-        """Return the number of faults, also of those that are over."""
+        """Return the number of faults, ended ones included."""
         return len(self._armed)
 
     def find(self, id: str) -> Fault | None:
@@ -170,7 +170,7 @@ class FaultPlan:
         return self.read()
 
     def remove(self, id: str) -> Removed:
-        """Remove one fault, or all with an empty id; what it holds back goes on. Raises `NotFound` and `Conflict`."""
+        """Remove one fault, or all with an empty id; held requests continue. Raises `NotFound` and `Conflict`."""
         self._check_alone()
         if id and id not in self._armed:
             raise refusals.no_fault(id=id[:64])
@@ -214,7 +214,7 @@ class FaultPlan:
         self._end_due()
 
     def clear(self) -> None:
-        """Forget all faults, at a reset. What they hold back does not happen any more."""
+        """Forget all faults, at a reset. Requests and broadcasts that they hold back are dropped."""
         armed, self._armed = self._armed, {}
         for each in armed.values():
             each.held.release(is_void=True)
@@ -229,7 +229,7 @@ class FaultPlan:
         self._watches.clear()
 
     def _checked(self, faults: Sequence[Fault]) -> list[Pattern]:
-        """Return what each fault matches. Raises `BadRequest` that names the first invalid one."""
+        """Return the parsed match of each fault. Raises `BadRequest` that names the first invalid one."""
         known, patterns, ids = self._known(), list[Pattern](), set[str]()
         for position, fault in enumerate(faults):
             try:

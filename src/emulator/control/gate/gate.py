@@ -33,7 +33,7 @@ class ControlGate:
     """
 
     def __init__(self, allowed_hosts: Collection[str], token: str) -> None:
-        """An empty `token` admits nobody."""
+        """An empty `token` admits no caller."""
         self._allowed = frozenset(host.lower() for host in allowed_hosts)
         self._token = token.encode()
 
@@ -42,7 +42,7 @@ class ControlGate:
         self._check(scope["headers"], (scope["client"] or ("", 0))[0])
 
     def creates(self, headers: Iterable[tuple[bytes, bytes]], address: str) -> bool:
-        """Return whether a request may create a namespace: all but those of pages that may not use the control API.
+        """Return whether a request may create a namespace: any but one from a page that may not use the control API.
 
         `address` is the client's. A program, or a person who types an address, needs no allowed host.
         """

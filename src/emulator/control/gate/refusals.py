@@ -1,4 +1,4 @@
-"""Whom the control API refuses."""
+"""Refusals of callers of the control API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command of `extcli` that sends a request. Pure.
+"""The command of `extcli` that sends a request. No I/O.
 
 `docs/cli.md` lists a command for each operation. Here are those whose arguments follow from the request; for any other,
 `extcli api` sends it unchanged.

@@ -1,4 +1,4 @@
-"""An entry of the journal as its readers get it. Pure."""
+"""A journal entry in the form that readers get. No I/O."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class RecordedBody(Struct):
 
 
 class JournalEntry(Struct):
-    """One answer to a request, reply to a socket frame, or delivery to subscribers."""
+    """One response to a request, reply to a socket frame, or delivery to subscribers."""
 
     number: int
     """Its mark: later entries have higher numbers."""

@@ -1,4 +1,4 @@
-"""`GET /_emulator/journal`, `…/entry` and `…/stream`. Their own answers are not recorded."""
+"""`GET /_emulator/journal`, `…/entry` and `…/stream`. Their own responses are not recorded."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ async def read_journal_entry(journals: Journals, call: Call) -> JournalEntry | T
 async def follow_journal(journals: Journals, call: Call) -> Streamed:
     """Follow the journal: JSON lines, held open, each an entry as in `GET /_emulator/journal`.
 
-    The line `{"mark": 12, "run": "…"}` says how far the stream is: at its start, and after 15 seconds without an
-    entry. The line `{"lost": 3, "mark": 15}` says that the journal forgot three entries before the stream came to them.
+    The line `{"mark": 12, "run": "…"}` states the position of the stream: at its start, and after 15 seconds without an
+    entry. The line `{"lost": 3, "mark": 15}` says that three entries were dropped before the stream reached them.
     To resume, pass the last number as `since`; if `run` is another one, the service was restarted, and numbers began
     again.
     """

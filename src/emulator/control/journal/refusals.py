@@ -1,4 +1,4 @@
-"""What the journal refuses."""
+"""Refusals of the journal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which entries a query selects. Pure."""
+"""Which entries a query selects. No I/O."""
 
 from __future__ import annotations
 

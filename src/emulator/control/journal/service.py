@@ -119,7 +119,7 @@ class Journals:
         return snippet_of(self.find(query.get("id", "")), query.get("as", ""), query.get("url", ""))
 
     def stream(self, query: Mapping[str, str]) -> AsyncIterator[bytes]:
-        """Return JSON lines: a mark, then each entry after `since`, by default after now. Raises as `page` does.
+        """Return JSON lines: a mark, then each entry after `since`; by default, new ones only. Raises as `page` does.
 
         A slow reader uses no memory: the stream continues after its last entry, and reports how many were lost.
         """

@@ -1,4 +1,4 @@
-"""A recorded request in other forms: a line for curl, a command of extcli, a test for pytest. Pure.
+"""A recorded request in other forms: a line for curl, a command of extcli, a test for pytest. No I/O.
 
 No form has a token: shells get one from `extcli token sandbox` when they run the line.
 """
@@ -24,7 +24,7 @@ DEFAULT_URL: Final = "http://127.0.0.1:8282"
 def snippet_of(entry: Entry, form: str, url: str) -> str:
     """Return an entry as `curl`, `extcli` or `pytest`, for the service at a base URL. Raises `BadRequest`.
 
-    A comment in it says what is missing: a secret, the rest of a long body, or the token of an unknown caller.
+    A comment in it names missing parts: a secret, the rest of a long body, or the token of an unknown caller.
     """
     make = FORMS.get(form)
     if make is None:
@@ -113,7 +113,7 @@ FORMS: Final[Mapping[str, Callable[[Entry, str], str]]] = {"curl": _curl, "extcl
 
 
 def quote(text: str) -> str:
-    """Return a text as a word for a shell, with escapes for what would control the terminal where it is pasted."""
+    """Return a text as a word for a shell, with escapes for control characters of the terminal."""
     if text.replace("\n", "").isprintable():
         return shlex.quote(text)
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")

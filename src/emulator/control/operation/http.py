@@ -48,7 +48,7 @@ async def read_metrics(metrics: Metrics, call: Call) -> Text:
 
 
 class ResetDone(Struct):
-    """The answer to a reset."""
+    """The response to a reset."""
 
     undo: str | UnsetType = UNSET
     """The token to undo it; absent if it cannot be undone."""
@@ -69,7 +69,7 @@ async def reset(undo: Undo, call: Call) -> ResetDone:
 
 @endpoint("POST", "/_emulator/undo", audience=Audience.CONTROL, query=(_TOKEN,))
 async def undo_reset(undo: Undo, call: Call) -> Nothing:
-    """Undo the latest reset, if it kept the data for that. What was written since is replaced."""
+    """Undo the latest reset, if it kept the data for that. Later writes are replaced."""
     await undo.undo(call.text("undo"))
     return Nothing()
 

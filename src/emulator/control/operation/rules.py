@@ -1,4 +1,4 @@
-"""Moves of the clock: what a caller may ask for, and what the answer lists. Pure."""
+"""Moves of the clock: the moves a caller may request, and the items that the response lists. No I/O."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ExpiredItem(Struct):
 
 
 class MovedClock(ClockRecord):
-    """The clock after a move, and what has expired since the previous move, oldest first."""
+    """The clock after a move, and the records that have expired since the previous move, oldest first."""
 
     expired: list[ExpiredItem]
 
@@ -65,7 +65,7 @@ def target_of(move: ClockMove, now: int) -> int | None:
 
 
 def item_of(expired: Expired) -> ExpiredItem:
-    """Return an expiry for the answer. Of a thing without a name, `id` is its user, channel or extension."""
+    """Return an expiry for the response. If the record has no name, `id` is its user, channel or extension."""
     key = expired.key
     name = key.name or key.user or key.channel or key.owner
     return ExpiredItem(key.kind, name, expired.at, key.owner, key.channel or "")

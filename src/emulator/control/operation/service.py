@@ -76,7 +76,7 @@ class Control:
         self._on_load.append(loaded)
 
     def on_expiry(self, note: Callable[[Sequence[Expired]], None]) -> None:
-        """Call `note` with what has expired, whenever that is removed."""
+        """Call `note` with the expired records whenever they are removed."""
         self._on_expiry.append(note)
 
     def on_move(self, moved: Callable[[], Awaitable[None]]) -> None:
@@ -89,7 +89,7 @@ class Control:
         await self._key.sync()
 
     async def compare_clocks(self, now: Callable[[], int] = system_now) -> None:
-        """Log if the time of this machine is not that of the server of the data, which other nodes may use too."""
+        """Log if this machine's time differs from the data server's, which other nodes may also use."""
         before = now()
         found = await self._engine.time()
         if found is None:
@@ -130,7 +130,7 @@ class Control:
         await self._engine.drop_aside()
 
     async def take_back(self, clock: ClockRecord) -> None:
-        """Replace all data by what `set_aside` kept, and set the clock as `clock` has it. Raises `EngineError`."""
+        """Restore the data that `set_aside` kept, and set the clock as in `clock`. Raises `EngineError`."""
         await self._replace(self._engine.take_back, clock)
 
     async def _empty(self, empty: Callable[[], Awaitable[None]]) -> ClockRecord:
@@ -155,7 +155,7 @@ class Control:
     ) -> None:
         """Write records as `Engine.load` does, then set the clock; send the notice `RESET` as `reset` does.
 
-        The clock freezes at `frozen_at` (Unix ms), or else runs `offset` ms ahead of the system time; with neither, it
+        The clock freezes at `frozen_at` (Unix ms), or runs `offset` ms ahead of the system time; with neither, it
         stays as it is. Without a signing key among the records, the service keeps its own. Raises `Forbidden` if the
         clock would move but cannot, `ValueError` for records that cannot be, and `EngineError`; then nothing changed.
         """
@@ -180,11 +180,11 @@ class Control:
         await self._notify_peers()
 
     async def size(self) -> int:
-        """Return how many things the namespace holds, without the signing key. Raises `EngineError`."""
+        """Return the number of records in the namespace, without the signing key. Raises `EngineError`."""
         return max(0, await self._engine.size() - 1)
 
     async def copy(self, source: Control) -> None:
-        """Replace all data and the clock by those of another namespace. Raises `Forbidden` if storage cannot copy."""
+        """Replace all data and the clock with another namespace's. Raises `Forbidden` if storage cannot copy."""
         if not self._engine.can_copy:
             raise refusals.no_fork(engine=self._engine.name)
         clock = source.read_clock()
@@ -202,7 +202,7 @@ class Control:
         await self._notify_peers()
 
     def _forget(self) -> None:
-        """Drop what is kept outside the data, after a load."""
+        """Drop state kept outside the data, after a load."""
         for forget in self._on_reset:
             forget()
         for loaded in self._on_load:
@@ -224,9 +224,9 @@ class Control:
         return ClockRecord(self._clock.now(), self._clock.offset, self._clock.frozen)
 
     async def move_clock(self, move: ClockMove) -> MovedClock:
-        """Move the clock, remove what has expired, and list it. A refused move changes nothing.
+        """Move the clock, remove expired records, and list them. A refused move changes nothing.
 
-        What expired before the move is removed first, so that setting the clock back never revives it.
+        Records that expired before the move are removed first, so setting the clock back never revives them.
         """
         self._check_movable()
         async with self._moving:
@@ -253,7 +253,7 @@ class Control:
             raise refusals.fixed_clock()
 
     async def _purge(self, now: int) -> list[Expired]:
-        """Remove what has expired at `now`, and return what to report."""
+        """Remove the records that have expired at `now`, and return those to report."""
         expired = await self._engine.purge(now=now)
         for note in self._on_expiry:
             note(expired)

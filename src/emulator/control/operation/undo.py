@@ -80,7 +80,7 @@ class Undo:
             return kept.token
 
     async def undo(self, token: str) -> None:
-        """Replace all data and the clock by those before the reset. Without a token, the latest reset is undone.
+        """Restore the data and the clock from before the reset. Without a token, the latest reset is undone.
 
         Every write acknowledged before the reset is there again; every later one is gone. Raises `NotFound` if there is
         no reset to undo, and `Conflict` for the token of another one.
@@ -96,7 +96,7 @@ class Undo:
             await self._forget()
 
     async def close(self) -> None:
-        """Delete what is kept: the service stops."""
+        """Delete the kept data: the service stops."""
         async with self._changing:
             await self._forget()
 
@@ -117,5 +117,5 @@ class Undo:
 
     async def _drop(self) -> None:
         self._aside = None
-        with suppress(EngineError):  # the next reset or start deletes what stays
+        with suppress(EngineError):  # the next reset or start deletes the rest
             await self.control.drop_aside()

@@ -1,1 +1,1 @@
-"""What production would have done differently, as counted so far."""
+"""Counts of production's verdicts so far."""

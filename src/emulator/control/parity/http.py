@@ -27,10 +27,10 @@ class Verdicts(Struct):
 
 @endpoint("GET", "/_emulator/parity", audience=Audience.CONTROL, answer=Verdicts, query=(_OF,), is_recorded=False)
 async def read_parity(parity: Parity, call: Call) -> Verdicts:
-    """List what production would have done differently, by rule, with the first and the latest request.
+    """List production's verdicts by rule, with the first and the latest request.
 
-    The header `X-Emulator-Production` of each answer, and its entry in the journal, say the same. Calls of the control
-    API are not counted.
+    The header `X-Emulator-Production` of each response, and its entry in the journal, say the same. Calls to the
+    control API are not counted.
     """
     of = call.text("of") or NAMESPACE
     if of not in (NAMESPACE, SERVICE):

@@ -25,7 +25,7 @@ class _Strict(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class Placed(_Strict, kw_only=True):
-    """A thing of a client id in a channel: those at the top of the seed, unless it has its own."""
+    """An entry with a client id and a channel: its own, or by default those at the top of the seed."""
 
     client_id: str = ""
     channel: str = ""

@@ -1,4 +1,4 @@
-"""What seeds refuse."""
+"""Refusals of seeds."""
 
 from __future__ import annotations
 

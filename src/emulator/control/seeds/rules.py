@@ -1,4 +1,4 @@
-"""What a seed does: the calls that make its data, the links and the clock. Pure."""
+"""The effects of a seed: the calls that create its data, the links and the clock. No I/O."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class SeedCall(NamedTuple):
     """The fields of the document, by the fields of the call that they became."""
 
     def located(self, detail: str) -> str:
-        """Return a detail of an error answer, which begins with the field of the document."""
+        """Return the detail of an error response, which begins with the field of the document."""
         field, colon, problem = detail.partition(": ")
         known = re.compile("|".join(map(re.escape, sorted(self.fields, key=len, reverse=True))) or r"(?!)")
         if colon and known.match(field):
@@ -69,7 +69,7 @@ class SeedCall(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What a seed does."""
+    """The effects of a seed."""
 
     calls: Iterator[list[SeedCall]]
     """The calls of each thing in the document. After one that fails, the rest of its list is left out."""
@@ -88,7 +88,7 @@ class Plan(NamedTuple):
 
 
 def plan_of(document: bytes) -> Plan:
-    """Read a seed; raises `BadRequest` for another shape or version."""
+    """Read a seed; raises `BadRequest` for another format or version."""
     seed = json_codec.decode(document, Seed)
     if seed.extcli != VERSION:
         raise other_version(version=seed.extcli, known=VERSION)
@@ -109,14 +109,14 @@ def plan_of(document: bytes) -> Plan:
 
 
 def _invalid_names(seed: Seed) -> Iterator[str]:
-    """Yield what is wrong with client ids, channels and users, which a token would have."""
+    """Yield problems of client ids, channels and users, which a token would have."""
     for place, name, text in _names_in(seed):
         if not 1 <= len(text) <= _LONGEST[name] or not text.isprintable():
             yield f"{place}: must be 1 to {_LONGEST[name]} printable characters"
 
 
 def _names_in(seed: Seed) -> Iterator[tuple[str, str, str]]:
-    """Yield the place of each name, what it names, and the name."""
+    """Yield the place of each name, its kind, and the name."""
     yield "client_id", "client_id", seed.client_id
     yield "channel", "channel", seed.channel
     for kind in ("polls", "rankings", "buffers", "stores", "json_stores", "codes", "links"):
@@ -137,7 +137,7 @@ def _names_in(seed: Seed) -> Iterator[tuple[str, str, str]]:
 
 
 class _Thing(NamedTuple):
-    """One thing of the document, and its place in it."""
+    """One entry of the document, and its place in it."""
 
     place: str
     client_id: str
@@ -154,7 +154,7 @@ class _Thing(NamedTuple):
         id: str = "",
         fields: Mapping[str, str] | None = None,
     ) -> SeedCall:
-        """Return a call of a viewer, if there is a `user`, or of the backend. `at` is the field inside the thing."""
+        """Return a call of a viewer, if there is a `user`, or of the backend. `at` is the field inside the entry."""
         opaque_id = opaque_id_of(user) if user else f"A-{Role.BACKEND}"
         role = Role.VIEWER if user else Role.BACKEND
         caller = Caller(self.client_id, role, self.channel, user or None, opaque_id)

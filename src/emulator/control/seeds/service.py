@@ -1,8 +1,8 @@
 """Applies a seed: all of it, or nothing.
 
 The calls of a seed run on a scratch service, which is empty and has the settings and the key of the real one. So every
-rule of every feature applies, and a refused call has changed nothing. Then the scratch data replace what the service
-has under the same keys, in one step.
+rule of every feature applies, and a refused call has changed nothing. Then the scratch data replace all data that the
+service has under the same keys, in one step.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class SeededLink(Struct):
 
 
 class Seeded(Struct):
-    """What a seed put into the service."""
+    """The numbers of records that a seed created."""
 
     now: int
     """The service's time in Unix ms."""
@@ -114,7 +114,7 @@ class Seeds:
         return Seeded(self._clock.now(), plan.counts, links)
 
     def _clock_after(self, plan: Plan) -> tuple[int | None, int | None]:
-        """Return the offset of the clock, or the instant at which it freezes; `None` for what does not apply."""
+        """Return the offset of the clock, or the instant at which it freezes; `None` for the other of the two."""
         if plan.frozen is None:
             return None, None
         now = self._clock.now()
@@ -123,7 +123,7 @@ class Seeds:
 
 
 async def _perform(scratch: Scratch, plan: Plan) -> None:
-    """Run all calls of a seed. Raises `BadRequest` with the problems of all things."""
+    """Run all calls of a seed. Raises `BadRequest` with the problems of all entries."""
     from emulator.control.seeds.rules import MAX_PROBLEMS
 
     problems: dict[str, None] = {}

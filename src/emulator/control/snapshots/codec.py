@@ -1,8 +1,8 @@
-"""One record of a snapshot as one line of JSON, and back. Derived from the types in `engines/records.py`. Pure.
+"""One record of a snapshot as one line of JSON, and back. Derived from the types in `engines/records.py`. No I/O.
 
 A line is an object with `type`, `key` (trailing empty parts are left out) and the record's fields. Fields with their
 usual value are left out. Bytes that are JSON stand in the line as they are; other bytes are in `<name>_text` if they
-are UTF-8, else in `<name>_base64`.
+are UTF-8, otherwise in `<name>_base64`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reads a snapshot from a stream of bytes. Pure."""
+"""Reads a snapshot from a stream of bytes. No I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What snapshots refuse."""
+"""Refusals of snapshots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The format of a snapshot. Pure.
+"""The format of a snapshot. No I/O.
 
 A snapshot is one JSON document. Its first line is the header, its last line `]}`, and each line between is one record,
 in the order of `engines/records.py`. Only the header changes with the version of extcli, and nothing in it is the time

@@ -50,7 +50,7 @@ class Loads(Protocol):
 
 
 class Loaded(Struct):
-    """What a service holds after a snapshot was loaded."""
+    """The numbers of records after a snapshot was loaded."""
 
     counts: dict[str, int]
     """The number of records by type."""
@@ -107,7 +107,7 @@ class Snapshots:
                 yield chunk
 
     async def load(self, chunks: AsyncIterator[bytes]) -> Loaded:
-        """Check a snapshot, replace all data and the clock by it in one step, and count what the service then holds.
+        """Check a snapshot, replace all data and the clock with it in one step, and count the records.
 
         Raises `BadRequest` with the line for an invalid snapshot, and `Forbidden` if the clock cannot be moved. Then
         nothing has changed.

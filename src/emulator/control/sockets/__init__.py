@@ -1,1 +1,1 @@
-"""The open connections of a service: who they are, what they follow, closing and stalling them."""
+"""The open connections of a service: their callers and subscriptions, closing and stalling them."""

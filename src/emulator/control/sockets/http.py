@@ -32,8 +32,8 @@ async def close_sockets(sockets: Sockets, call: Call) -> Selected:
 async def stall_sockets(sockets: Sockets, call: Call) -> Selected:
     """Stop reading and writing a socket, or all, as on a dead network; `"stalled": false` goes on.
 
-    What is sent meanwhile is held back and delivered at the end. A reset, a close, and more unread bytes than a socket
-    may have end the stall.
+    Messages sent during a stall are held back and delivered at its end. A reset, a close, and more unread bytes than a
+    socket may have end the stall.
     """
     return sockets.stall(call.body(Stalling))
 

@@ -1,4 +1,4 @@
-"""What the control of sockets refuses."""
+"""Refusals of the control of sockets."""
 
 from __future__ import annotations
 

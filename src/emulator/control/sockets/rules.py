@@ -1,4 +1,4 @@
-"""Names of topics, and checks of what the control API asks of connections. Pure."""
+"""Names of topics, and checks of the control API's requests about connections. No I/O."""
 
 from __future__ import annotations
 

@@ -138,14 +138,14 @@ class _Entry(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class Sockets:
-    """The open connections. `_games` and `_pages` return those of this process, oldest first."""
+    """The open connections. `_games` and `_pages` return this process's, oldest first."""
 
     _games: Callable[[], Iterable[Game]]
     _pages: Callable[[], Iterable[WebPage]]
     _changes: Changes
 
     def read(self, page: Page, client_id: str, channel_id: str) -> SocketList:
-        """Return a page of the connections, all or only those of a client id and a channel, oldest first."""
+        """Return a page of connections, all or only of a client id and a channel, oldest first."""
         after, total = _number_of(page.cursor), 0
         found: list[SocketRecord] = []
         games = (_Entry(each.number, partial(_where_game, each), partial(_game, each)) for each in self._games())
@@ -167,7 +167,7 @@ class Sockets:
         return next(chain(games, pages), None)
 
     def close(self, closing: Closing) -> Selected:
-        """Close connections with a code and a reason; a stalled one first gets what was held back."""
+        """Close connections with a code and a reason; a stalled one first gets the messages held back."""
         check_closing(closing)
         selected = self._select(closing)
         for each in selected:

@@ -25,7 +25,7 @@ class Subscribers:
     _connections: Callable[[], int]
 
     def __call__(self, id: str, client_id: str, channel: str | None) -> int:
-        """Return the number of open connections for the id `connected`, else of the topic's subscribers.
+        """Return the number of open connections for the id `connected`, otherwise of the topic's subscribers.
 
         A topic is a target of the socket, such as `state:channel`, `poll:lunch` or `event:goal`; `page` counts pages.
         Raises `BadRequest` for an unknown one.

@@ -1,4 +1,4 @@
-"""What a condition compares: how a query writes it, and which values it accepts. Pure."""
+"""The comparisons of a condition: how a query writes each, and which values it accepts. No I/O."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NUMBER: Final = re.compile(r"(?P<exactly>=?)(?P<number>-?[0-9]{1,15})")
 
 
 class Comparison(Protocol):
-    """Compares what was found with what is wanted."""
+    """Compares the actual value with the wanted one."""
 
     @property
     def text(self) -> str:

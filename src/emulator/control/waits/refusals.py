@@ -1,4 +1,4 @@
-"""What waits refuse."""
+"""Refusals of waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conditions: how a query names them, what they measure, and when they are met. Pure."""
+"""Conditions: how a query names them, which value they read, and when they are met. No I/O."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ COMMON: Final = frozenset({"for", "id", "client_id", "channel_id", "timeout", "s
 
 
 def subjects_of(kinds: Iterable[Kind]) -> Mapping[str, Subject]:
-    """Return what a condition may be about, by name."""
+    """Return the subjects of conditions by name."""
     return {each.name: each for each in (*(kind.waits_for for kind in kinds if kind.waits_for), *_OTHERS)}
 
 
@@ -55,7 +55,7 @@ class Check(NamedTuple):
 
 @dataclass(frozen=True)
 class Condition:
-    """What a caller waits for."""
+    """The condition that a caller waits for."""
 
     subject: Subject
     id: str
@@ -185,7 +185,7 @@ def timeout_of(text: str) -> int:
 
 
 def count_facts(checks: Collection[Check], counts: Mapping[str, int]) -> dict[str, int]:
-    """Return what the checks find in the votes by value, or the answers by key."""
+    """Return the actual values of the checks, from votes by value or answers by key."""
     found = {}
     for check in checks:
         if check.measure == "count":
@@ -198,7 +198,7 @@ def count_facts(checks: Collection[Check], counts: Mapping[str, int]) -> dict[st
 
 
 def document_facts(checks: Collection[Check], text: bytes | None) -> dict[str, Any]:
-    """Return what the checks find in a store; nothing for a path that it does not have."""
+    """Return the actual values of the checks in a store; nothing for an absent path."""
     if text is None:
         return {}
     document = msgspec.json.decode(text)

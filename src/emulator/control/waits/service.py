@@ -120,7 +120,7 @@ class Waits:
         return EntryCount(self._journal, self._select, filters, condition.id, condition.since)
 
     def _check(self, condition: Condition) -> None:
-        """Refuse what this process cannot know."""
+        """Refuse conditions that this process cannot decide."""
         since, subject = condition.since, condition.subject
         if self.has_peers and (since is not None or not subject.is_stored or subject.name == "sockets"):
             raise several_workers()
@@ -133,7 +133,7 @@ class Waits:
             raise mark_unusable(since=since, problem="is too old; take a mark shortly before")
 
     async def _found(self, condition: Condition) -> dict[str, Any]:
-        """Return what the checks of a condition find now."""
+        """Return the current values for the checks of a condition."""
         subject, id, checks = condition.subject, condition.id, condition.checks
         if subject.name == "sockets":
             return count_facts(checks, {"": self._sockets(id, condition.client_id, condition.channel)})
@@ -149,7 +149,7 @@ class Waits:
         return count_facts(checks, noted) | document_facts(checks, document) | writes | latest
 
     def _noted(self, condition: Condition) -> dict[str, int]:
-        """Count the changes after the mark that add something, by value."""
+        """Count the additions after the mark, by value."""
         counts: dict[str, int] = {}
         for change in self._changes.since(condition.since or 0, condition.kind, condition.concerns):
             if change.did == condition.id if condition.subject.events else change.did not in _NOT_COUNTED:

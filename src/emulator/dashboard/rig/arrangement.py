@@ -1,4 +1,4 @@
-"""The arrangement of the rig: its frames, and who each of them simulates. Pure; the rig's URL has all of it."""
+"""The arrangement of the rig: its frames, and who each of them simulates. No I/O; the rig's URL has all of it."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def _checked_origin(name: str, url: str, own_host: str) -> str:
 
 
 def _is_service(parts: SplitResult, own_host: str) -> bool:
-    """Whether a URL leads to the service itself, under any of its names on this machine."""
+    """Whether a URL is the service's own, under any of its names on this machine."""
     own = urlsplit(f"http://{own_host}")
     if (parts.port or _default_port(parts.scheme)) != (own.port or _default_port(parts.scheme)):
         return False

@@ -1,4 +1,4 @@
-"""The page of the rig. Its event stream has no content: the frames of an extension are live by themselves."""
+"""The page of the rig. Its event stream has no content: the extension's frames update themselves."""
 
 from __future__ import annotations
 

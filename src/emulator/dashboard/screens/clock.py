@@ -1,4 +1,4 @@
-"""The clock: the time by both clocks, what expires next, and moves."""
+"""The clock: the time by both clocks, the next expiries, and moves."""
 
 from __future__ import annotations
 

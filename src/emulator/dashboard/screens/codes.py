@@ -1,4 +1,4 @@
-"""Reward codes: sets, who may redeem and who has, and forms to upload, mark, redeem and delete. Codes are masked."""
+"""Reward codes: sets, users with grants or codes, and forms to upload, mark, redeem and delete. Codes are masked."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Redemption(NamedTuple):
 
 
 async def read(service: Service, query: Query) -> dict[str, Any]:
-    """Return the code sets of all extensions, and what one user has of them."""
+    """Return the code sets of all extensions, and one user's grants and codes."""
     caller, user = suggested(service, query), query.get("user", "")
     client_id = query.get("client_id", "")
     found = await service.contents.page("codes", Filter(client_id), limit=ROWS)

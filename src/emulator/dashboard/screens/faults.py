@@ -105,7 +105,7 @@ def conditions_of(fault: Fault) -> list[tuple[str, str]]:
 
 
 def left_of(fault: Fault) -> list[str]:
-    """Return what limits a fault: `2 of 3`, `10 % of them`, `until 2033-05-18 03:34:20.000 UTC`."""
+    """Return the limits of a fault in words: `2 of 3`, `10 % of them`, `until 2033-05-18 03:34:20.000 UTC`."""
     times = [] if fault.left is None else [f"{fault.left:,} of {fault.times:,}"]
     share = [] if fault.share is None else [f"{fault.share * 100:.4g} % of them"]
     return times + share + ([] if fault.ends_at is None else [f"until {instant(fault.ends_at)}"])

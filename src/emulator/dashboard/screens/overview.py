@@ -1,4 +1,4 @@
-"""The overview: what happens now, how to connect, and what production would do differently."""
+"""The overview: current activity, how to connect, and production's verdicts."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
 
 
 def _latest(service: Service) -> dict[str, Any]:
-    """Return what the journal has of the last minute, and the latest entries."""
+    """Return a summary of the journal's last minute, and its latest entries."""
     journal = service.journal
     recent = [each for each in islice(journal.newest(), _LOOKED_AT) if not each.is_probe]
     now = service.clock.now()
@@ -85,7 +85,7 @@ def _age(entry: Entry, now: int) -> int:
 
 
 async def _busiest(service: Service) -> dict[str, Any] | None:
-    """Return the poll with the most of the latest votes, else the one that changed last; `None` without any."""
+    """Return the poll with the most recent votes, otherwise the one that changed last; `None` without any."""
     counts = Counter(each.key for each in service.changes.latest("poll", _RECENT_VOTES))
     keys = [key for key, _ in counts.most_common()]
     if not keys:

@@ -1,4 +1,4 @@
-"""Live PINs: how long they live, requesting one, typing one in, and making one expire. Never a PIN itself."""
+"""Live PINs: their remaining time, requesting one, typing one in, and making one expire. Never a PIN itself."""
 
 from __future__ import annotations
 

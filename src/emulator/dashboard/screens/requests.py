@@ -46,7 +46,7 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
 
 
 def filters_of(query: Query) -> dict[str, str]:
-    """Return the filters of a query. Words such as `status:4xx` in the search are filters, too."""
+    """Return the filters of a query. Words such as `status:4xx` in the search are also filters."""
     found = {name: query[name] for name in FILTERS if query.get(name)}
     words = []
     for word in found.pop("search", "").split():

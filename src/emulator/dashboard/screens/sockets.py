@@ -1,4 +1,4 @@
-"""Open sockets: who they are, what they follow, closing and stalling them."""
+"""Open sockets: their callers and subscriptions, closing and stalling them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stores: what each holds, and an editor that shows the difference before it writes."""
+"""Stores: their contents, and an editor that shows the difference before it writes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _COMMANDS: Final = {
 
 @dataclass(frozen=True)
 class Opened:
-    """One store, as its address names it, and what it holds."""
+    """One store, as its address names it, and its content."""
 
     store: str
     client_id: str
@@ -116,7 +116,7 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
 
 
 async def submit(service: Service, query: Query, fields: Query) -> dict[str, Any]:
-    """Compare what the editor sends with the store; with the step `save`, write it if the store is as it was."""
+    """Compare the editor's text with the store; with the step `save`, write it unless the store has changed since."""
     opened = await _open(service, fields)
     draft, base = fields.get("text", ""), fields.get("base", "")
     values = {**await _lists(service, query), **_NO_DRAFT, "opened": opened, "step": "compare"}

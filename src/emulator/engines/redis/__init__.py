@@ -1,7 +1,7 @@
 """Data on Redis 6.2 or later, alone or a cluster, or on a compatible server such as Valkey.
 
-Each shape has its own module, and each operation is one call of a script in `lua/`. The engine of each namespace has
-connections of its own, to the node that has the namespace.
+Each data type has its own module, and each operation is one call of a script in `lua/`. The engine of each namespace
+has connections of its own, to the node that has the namespace.
 """
 
 from __future__ import annotations

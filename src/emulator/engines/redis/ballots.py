@@ -64,7 +64,7 @@ class CastBatch:
                     result.cancel()
                 else:  # a new exception for each caller, because raising one modifies it
                     result.set_exception(EngineError(str(error)))
-                    result.exception()  # mark it as retrieved: the caller may be gone
+                    result.exception()  # retrieve its error: the caller may be gone
 
     @property
     def _wants_tally(self) -> bool:

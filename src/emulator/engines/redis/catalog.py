@@ -1,6 +1,6 @@
-"""The catalog on Redis: walks the index of expiries, which all things have in common, in bounded steps.
+"""The catalog on Redis: walks the index of expiries, which has all records, in bounded steps.
 
-So a look at a namespace takes time with the number of its things, and writes keep no further index.
+So listing a namespace takes time in proportion to its records, and writes need no further index.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class RedisCatalog:
         return [Thing(each.key, parse_expiry(each.ends), size_of.get(each.name, 0)) for each in chosen]
 
     async def upcoming(self, *, now: int) -> AsyncIterator[Sequence[Expired]]:
-        # The index has the next expiry of a log at the latest purge: those of some logs may have passed.
+        # For a log, the index has the next expiry as of the latest purge, which may have passed.
         first = await self._pipeline.run(CATALOG, b"rank", now_arg(now))
         late = await self._up_to(first, now)
         rank, is_last, seen = first, False, set[Key]()

@@ -1,6 +1,6 @@
 """Reads everything in a namespace as records (`engines/records.py`).
 
-Redis returns things and their contents in no order, so they are sorted in a temporary database on disk.
+Redis returns records and their contents in no order, so they are sorted in a temporary database on disk.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class SortedRecords:
             raise EngineError(f"cannot sort a dump: {error}") from error
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Add records with their positions. Redis may return a thing twice; the later one is kept."""
+        """Add records with their positions. Redis may return the same key twice; the last one is kept."""
         padding = ("",) * _COLUMNS
         try:
             self._connection.executemany(
@@ -146,7 +146,7 @@ class _Collecting:
         await self._read_spent()
 
     async def _scan(self, read: Callable[[Sequence[Any]], None], *args: bytes) -> None:
-        """Pass what an operation of the script returns to `read`, page by page."""
+        """Pass the results of an operation of the script to `read`, page by page."""
         cursor = b""
         while cursor != b"0":
             cursor, *rows = await self._pipeline.run(DUMP, *args, cursor or b"0")

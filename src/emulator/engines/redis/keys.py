@@ -3,7 +3,7 @@
 All keys of a namespace begin with one hash tag, so a cluster keeps them in one slot. That lets one atomic operation
 write documents of several owners, and lets a purge or reset cover everything.
 
-A `Key` is written with a different part last depending on the shape: the part that some operations search across.
+A `Key` is written with a different part last, depending on the data type: the part that some operations search across.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def namespace_key(namespace: str) -> bytes:
 
 
 def parse_namespace(key: bytes) -> str | None:
-    """Return the namespace of whose things this key holds the expiries; `None` for any other key."""
+    """Return the namespace whose expiries are stored under this key; `None` for any other key."""
     found = _NAMESPACE.fullmatch(key)
     if found is None:
         return None
@@ -114,7 +114,7 @@ def parse_name_last_prefix(text: bytes) -> Key:
 
 
 def parse_thing(name: bytes) -> Key:
-    """Return the key of a document, ballot, log or pool from the letter of its shape and its key."""
+    """Rebuild the key of a document, ballot, log or pool from its type letter and its Redis key."""
     return _PARSERS[name[:1]](name[1:])
 
 

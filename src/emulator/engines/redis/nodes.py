@@ -129,7 +129,7 @@ Address = tuple[str, int]
 
 
 class Nodes:
-    """The nodes that one namespace knows. Its connections share this object, so each follows what another learns."""
+    """The nodes that one namespace knows. Its connections share this object, so each learns from the others."""
 
     def __init__(self, pool: ConnectionPool, namespace: bytes) -> None:
         self._pool = pool
@@ -190,13 +190,13 @@ class Nodes:
                     self._set_owner(named)
                     break
         except TimeoutError:
-            pass  # the owner may answer again
+            pass  # the owner may reply again
         finally:
             for task in tasks:
                 task.cancel()
 
     async def _ask(self, address: Address) -> Address | None:
-        """Return the owner according to one node, or `None` if it does not answer or knows none."""
+        """Return the owner according to one node, or `None` if it does not reply or knows none."""
         try:
             connection = await self.connect_to(address)
             try:

@@ -2,7 +2,7 @@
 
 Each operation is one script call, and so one atomic step. The connection, to the node that has the namespace, is opened
 on first use and reopened after a failure. Commands go in batches: one batch at a time, and the next holds all commands
-that were queued meanwhile.
+that were queued since.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Script(NamedTuple):
 
 
 def _script(*names: str) -> Script:
-    """Return `common.lua` and these files as one script; a file may use what earlier ones define."""
+    """Return `common.lua` and these files as one script; a file may use the definitions of earlier ones."""
     text = b"".join((_FOLDER / f"{name}.lua").read_bytes() for name in ("common", *names))
     return Script(text, hashlib.sha1(text, usedforsecurity=False).hexdigest().encode())
 
@@ -155,7 +155,7 @@ class Connection:
                 await _load_scripts(self._connection)
 
     async def _leave(self) -> None:
-        """Disconnect from a node that does not serve, whose name may now lead to another server."""
+        """Disconnect from a node that is not serving. Its host name may now resolve to another server."""
         self._nodes.ask_others_next()
         await self.close()
 
@@ -307,7 +307,7 @@ class Pipeline:
                 continue
             if isinstance(reply, Exception):
                 call.reply.set_exception(_engine_error(reply))
-                call.reply.exception()  # mark it as retrieved: the caller may be gone
+                call.reply.exception()  # retrieve its error: the caller may be gone
             else:
                 call.reply.set_result(reply)
 

@@ -1,4 +1,4 @@
-"""Housekeeping: removes expired things and reports them, in bounded steps."""
+"""Housekeeping: removes expired records and reports them, in bounded steps."""
 
 from __future__ import annotations
 

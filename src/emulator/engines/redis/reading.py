@@ -1,4 +1,4 @@
-"""Reads many things in pages: listings from their index, and merges of sorted sources."""
+"""Reads many records in pages: listings from their index, and merges of sorted sources."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ STEP = 50
 async def listing(
     pipeline: Pipeline, script: Script, group: Key, *, now: int, limit: int, after: Key | None, matching: str
 ) -> list[tuple[Key, list[Reply]]]:
-    """Return up to `limit` keys after `after`, each with what the script's `describe` returns."""
+    """Return up to `limit` keys after `after`, each with the result of the script's `describe`."""
     found: list[tuple[Key, list[Reply]]] = []
     first, last = listed_range(group, after)
     while len(found) < limit:

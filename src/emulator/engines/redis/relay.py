@@ -111,7 +111,7 @@ class RedisRelay:
                     _log.info("receiving messages from other processes again")
                 is_failing = False
                 await self._receive_from(connection)
-            except Exception as error:  # after any error it must try again, or messages would be lost for good
+            except Exception as error:  # after any error it must try again, or messages would be lost from then on
                 if not is_failing:
                     reason = str(error) or "Redis does not answer"
                     _log.warning("cannot receive messages from other processes: %s", reason)

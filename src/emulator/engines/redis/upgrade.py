@@ -1,4 +1,4 @@
-"""Takes over what earlier versions wrote, in bounded steps. Several nodes may do this at the same time."""
+"""Upgrades the data of earlier versions, in bounded steps. Several nodes may do this at the same time."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def upgrade(pipeline: Pipeline, namespace: bytes, upgrades: Upgrades) -> N
 
 
 async def _note_handed_as_spent(pipeline: Pipeline) -> None:
-    """Note as spent what the existing pools have handed out."""
+    """Record the items that existing pools have handed out as spent."""
     cursor = b""
     while cursor != b"0":
         cursor, *histories = await pipeline.run(POOLS, b"histories", cursor or b"0")

@@ -1,4 +1,4 @@
-"""Data on SQLite: the engine of one namespace, and the medium of all. Each shape has its own module."""
+"""Data on SQLite: the engine of one namespace, and the medium of all. Each data type has its own module."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ _NAMES = f"SELECT namespace FROM spaces WHERE instr(namespace, '{HIDDEN}') = 0 O
 
 
 class SqliteMedium:
-    """`path`, `awaits_disk` and `is_alone` are those of `Database`."""
+    """`path`, `awaits_disk` and `is_alone` are as in `Database`."""
 
     def __init__(
         self, path: str | None, *, awaits_disk: bool = False, is_alone: bool = False, upgrades: Upgrades = UPGRADES

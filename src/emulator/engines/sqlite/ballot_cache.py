@@ -76,7 +76,7 @@ class Marks(Tables):
 
     @property
     def generation(self) -> int:
-        """That of the filter of voters. A ballot without casts notes it: the filter will contain all of its voters."""
+        """The voter filter's generation. A ballot without casts records it: the filter will contain all its voters."""
         return self._filter.generation
 
     def rows_of_voter(self, ballot: int, voter: str) -> tuple[Row, ...]:
@@ -89,7 +89,7 @@ class Marks(Tables):
         return rows
 
     def rows_before_cast(self, ballot: int, voter: str, generation: int) -> tuple[Row, ...]:
-        """Do the same for a voter who is about to cast. `generation` is that of the ballot, or 0."""
+        """Do the same for a voter who is about to cast. `generation` is the ballot's, or 0."""
         rows = self._held.get((ballot, voter))
         if rows is None:
             # A voter that joins the filter only now has no rows, if it has all voters of the ballot.
@@ -163,7 +163,7 @@ class Histogram:
         return rows, [choice for choice in changed if choice not in self._ranks]
 
     def add(self, choice: str, by: int, number: int) -> None:
-        """Add `by`, which may be negative, to the count of a choice; `number` is that of the cast."""
+        """Add `by`, which may be negative, to the count of a choice; `number` is the cast's."""
         self._changed[choice] = None
         rank = self._ranks.pop(choice, None)
         if rank is None:
@@ -222,13 +222,13 @@ class BallotCache(Tables):
         ballot.definition, ballot.terms = definition, terms
 
     def extend(self, ballot: CachedBallot, expires_at: int) -> None:
-        """Let the ballot live until then at least."""
+        """Keep the ballot alive until at least then."""
         if expires_at > ballot.expires_at:
             ballot.expires_at = expires_at
         self._note_change(ballot)
 
     def add_count(self, ballot: CachedBallot, choice: str, by: int, number: int) -> None:
-        """Add `by`, which may be negative, to the count of a choice; `number` is that of the cast."""
+        """Add `by`, which may be negative, to the count of a choice; `number` is the cast's."""
         if ballot.counts is None:
             self._group_commit.connection.execute(ADD_COUNT, (ballot.id, choice, by, number))
             if by < 0:

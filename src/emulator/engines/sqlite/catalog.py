@@ -99,7 +99,7 @@ class SqliteCatalog(Tables):
         found = [await self._group_commit.read(each, (now, NEVER)) for each in reads]
         looked = 0
         while any(ends or position for ends, position in found):
-            # Up to here, what is not read yet has nothing sooner.
+            # Unread entries expire no sooner than this.
             until = min((position[0] for _, position in found if position), default=NEVER)
             page: list[Expired] = []
             for at, (ends, position) in enumerate(found):

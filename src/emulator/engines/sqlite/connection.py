@@ -110,7 +110,7 @@ def _create(file: str) -> None:
 
     An existing file is not opened: closing it would release the locks of this process's other connections to it.
     """
-    with suppress(OSError):  # the file exists, or SQLite explains what is wrong
+    with suppress(OSError):  # the file exists, or SQLite explains the error
         os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
@@ -206,7 +206,7 @@ def corruption_message(found: str, path: str | None) -> str:
 
 
 def remedy(path: str | None, backup: str = "") -> str:
-    """Return what the operator can do about a corrupt or lost file."""
+    """Return the operator's remedy for a corrupt or lost file."""
     url = f"sqlite://{os.path.abspath(path or '')}"
     return f"restore {'it' if backup else 'a backup'}: extcli data restore {backup or 'BACKUP'} --data {url}"
 

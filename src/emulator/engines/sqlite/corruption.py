@@ -1,7 +1,7 @@
 """Stops all use of a database file that is corrupt, or that was deleted or replaced while it was open.
 
 SQLite goes on using a file that is corrupt in part, and may then overwrite intact data. So at the first sign of
-corruption every process stops using the file, and a marker file beside it makes the next start check all of it. What a
+corruption every process stops using the file, and a marker file next to it makes the next start check all of it. What a
 file held that was deleted or replaced is saved.
 """
 
@@ -67,7 +67,7 @@ class FileWatch:
         return bool(self._places)
 
     def lost_file(self) -> str | None:
-        """Return what has become of the files, if they are no longer those that are open."""
+        """Return what happened to the files, if the open ones are no longer in place."""
         for file, opened in self._opened.items():
             try:
                 found = _identity(file)
@@ -81,7 +81,7 @@ class FileWatch:
 
 
 def rescue(connection: sqlite3.Connection, path: str) -> str:
-    """Save what a connection reads beside the database, for its owner alone; return the name of the new file.
+    """Save a connection's data to a new file next to the database, readable by its owner alone; return its name.
 
     Raises `OSError` and `sqlite3.Error`, and leaves no file then.
     """
@@ -188,13 +188,13 @@ class Corruption:
             marker.write(f"{describe(error)}\n")
 
     def mark_lost(self, what: str) -> None:
-        """Stop using files of which `what` has become: `rescue_with` saves what they hold."""
+        """Stop using the files because of the event `what`; `rescue_with` saves their data."""
         if not self._message:
             self._message = f"{what} while the service was using it"
             self.is_lost = True
 
     def rescue_with(self, connection: sqlite3.Connection) -> None:
-        """Save what the open files hold, if they are lost, and log what to do. Only once."""
+        """Save the data of the open files, if they are lost, and log what to do. Only once."""
         if self._path is None or not self.is_lost or self._is_rescued:
             return
         self._is_rescued = True

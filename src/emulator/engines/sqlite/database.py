@@ -56,12 +56,12 @@ class Checkpoints:
         self._task = self._connection = None
 
     async def copy_log_now(self) -> None:
-        """Copy the log now, so that it begins anew and stays short. The caller writes much, and waits meanwhile.
+        """Checkpoint the log now, so that it starts over and stays short. The caller writes much, and waits for this.
 
         Other writers may go on.
         """
         if self._connection is not None:
-            for _ in range(2):  # the second copies what was written during the first, which is little
+            for _ in range(2):  # the second copies the few writes made during the first
                 self._group_commit.corruption.note(await self._copy(self._connection))
 
     async def _run(self, connection: sqlite3.Connection) -> None:

@@ -80,7 +80,7 @@ class Dump(Tables):
 
     @asynccontextmanager
     async def _frozen(self) -> AsyncIterator[tuple[sqlite3.Connection, int]]:
-        """Open a connection that shows what is committed now, and find the id of the namespace there."""
+        """Open a connection to the currently committed data, and find the id of the namespace there."""
         self._group_commit.commit_now()  # not later: writers may never pause
         space = self._namespace.id
         if self._group_commit.path is None:

@@ -201,7 +201,7 @@ class Readings(Tables):
                 yield readings
             return
         with engine_errors():
-            self._ballot_cache.flush()  # of a group that began meanwhile; its casts are below the bound
+            self._ballot_cache.flush()  # of a group that began in between; its casts are below the bound
             readings = self._readings(self._group_commit.connection, key, now, since, self._namespace.upper_bound())
         for reading in readings:
             self.active.setdefault(reading.ballot, []).append(reading)

@@ -30,10 +30,10 @@ class WriteCache(Protocol):
         """Write all unsaved changes; the transaction is about to be committed."""
 
     def forget_read(self) -> None:
-        """Drop what can be read again, because the database was changed otherwise. What is not written yet stays."""
+        """Drop data that can be read again, because another connection changed the database. Unwritten data stays."""
 
     def roll_back(self) -> None:
-        """Drop what is not written yet, and all else: the transaction was rolled back, and its writers are told so."""
+        """Drop everything, unwritten data included: the transaction was rolled back, and its writers got an error."""
 
 
 class _Closed:
@@ -49,7 +49,7 @@ _CLOSED: Final[Any] = _Closed()
 class GroupCommit:
     """`write` and `read` call a plain function at once, and return its result once all that it read is committed.
 
-    The first write begins a transaction. The writes that become ready meanwhile join it, and then the event loop
+    The first write begins a transaction. Writes that become ready in between join it, and then the event loop
     commits it. If a statement or the commit fails, the whole group is rolled back: its writers get `EngineError`, and
     its readers try again.
     """
@@ -140,7 +140,7 @@ class GroupCommit:
                                 self.connection.execute("COMMIT")
                 try:
                     return await self._run_in_group(work, *args, **kwargs)
-                except EngineError as error:  # a write of the group failed; what was committed is still readable
+                except EngineError as error:  # a write of the group failed; committed data is still readable
                     self._retrying += failure is None
                     failure = error
         finally:
@@ -176,7 +176,7 @@ class GroupCommit:
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[sqlite3.Connection]:
-        """Open another connection to the file, which sees what is committed now for as long as it is open."""
+        """Open another connection to the file. As long as it is open, it sees the data committed by now."""
         self.corruption.check()
         connection = await connect(self.path)
         try:
@@ -194,7 +194,7 @@ class GroupCommit:
         self._changes_of_others += self.connection.total_changes - before
 
     def save(self, statement: str, rows: Iterable[tuple[object, ...]]) -> None:
-        """Write rows of a cache: now, or in a commit together with those of the other caches, which costs less.
+        """Write rows of a cache: now, or, which costs less, together with the other caches in one commit.
 
         Rows of different statements must not depend on each other.
         """
@@ -206,7 +206,7 @@ class GroupCommit:
             self._gathered[statement] = list(rows)
 
     def forget_read(self) -> None:
-        """Have all caches read again what the database holds. What the group has accepted stays."""
+        """Make all caches read from the database again. Data that the group has accepted stays."""
         for cache in self._caches.values():
             cache.forget_read()
 
@@ -221,7 +221,7 @@ class GroupCommit:
         self._caches |= {id(cache): cache for cache in caches}
 
     def remove_caches(self, caches: Iterable[WriteCache]) -> None:
-        """Commit what these caches hold, clear them, and let go of them."""
+        """Commit the data of these caches, clear them, and release them."""
         self.commit_now()
         for cache in caches:
             cache.forget_read()
@@ -233,7 +233,7 @@ class GroupCommit:
             self._commit(self._group)
 
     def copy_from(self, connection: sqlite3.Connection) -> None:
-        """Replace the whole database, in memory, by that of another connection. No group may be open on either."""
+        """Replace the whole database, in memory, with another connection's. No group may be open on either."""
         assert self.path is None
         assert self._group is None
         with self.corruption:
@@ -280,7 +280,7 @@ class GroupCommit:
             self._loop.call_soon(self._loop.call_soon, self._commit, group)
 
     async def _begin(self, statement: str) -> bool:
-        """Begin a transaction, without blocking the event loop. Return False if a group was begun meanwhile."""
+        """Begin a transaction, without blocking the event loop. Return False if a group has begun in the meantime."""
         self.corruption.check()
         for pause in PAUSES:
             if self._group is not None:

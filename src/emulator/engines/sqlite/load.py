@@ -113,7 +113,7 @@ class RecordRows:
             self._write_counts(MAX_COUNTED)
 
     def finish(self, most: int) -> bool:
-        """Write some of what was added up; return whether there was any."""
+        """Write some of the sums; return whether there were any."""
         if self._counts:
             self._write_counts(most)
             return True

@@ -99,7 +99,7 @@ class SqliteLogs(Tables):
         return int(row[0]) if row else 0
 
     def _count_entries(self, log: int, end: tuple[int, int], now: int) -> tuple[int, tuple[int, int]]:
-        """The number of live ones among some entries before the position `end`, and the position where they begin."""
+        """The number of live entries among those before the position `end`, and the position where they begin."""
         connection = self._group_commit.connection
         start = connection.execute(_BOUND, (log, *end)).fetchone() or _OLDEST
         (entries,) = connection.execute(_COUNT, (log, *end, *start, now)).fetchone()

@@ -148,7 +148,7 @@ class NamespaceIds:
         """Give the namespace an id if it is new in this database.
 
         `is_alone` states that no other process uses this namespace and those whose names begin with its name and `/`.
-        Then what is hidden in them is removed: a killed process has left it. Else another process may be using it.
+        Then hidden data in them is removed: a killed process left it. Otherwise another process may be using it.
         """
         if self._stored() is None:
             self._store(self.next_number())
@@ -215,7 +215,7 @@ class NamespaceIds:
         self._id = None
 
     def drop_hidden(self, id: int) -> None:
-        """Remove what was written under the id that `begin_hidden` returned."""
+        """Remove the data written under the id that `begin_hidden` returned."""
         if self._stored(self._hidden) == id:
             self._remove(self._hidden)
 
@@ -226,11 +226,11 @@ class NamespaceIds:
         self._id = None
 
     def size(self) -> int:
-        """Return how many things of all shapes there are."""
+        """Return the number of records of all types."""
         return size_of(self._group_commit.connection, self.id)
 
     def stored_in(self, connection: sqlite3.Connection) -> int:
-        """Return the id that the namespace has in what this connection shows."""
+        """Return the namespace's id in the data that this connection sees."""
         row = connection.execute(_FIND, (self._namespace,)).fetchone()
         return _NO_ID if row is None else int(row[0])
 
@@ -243,15 +243,15 @@ class NamespaceIds:
         self._group_commit.connection.execute("UPDATE numbers SET next = next")
 
     def note_expired(self, key: Key, at: int) -> None:
-        """Have `purge` report the expiry of a thing that is about to be replaced or dropped."""
+        """Make `purge` report the expiry of a record that is about to be replaced or dropped."""
         self._group_commit.connection.execute(
             f"INSERT INTO fallen (space, {KEY_COLUMNS}, at) VALUES (?, ?, ?, ?, ?, ?, ?)", (self.id, *key, at)
         )
 
     def drop_cached(self) -> None:
-        """Prepare the replacement of what the database holds, inside a write.
+        """Prepare the replacement of all data, inside a write.
 
-        What the group has accepted is written first, so that it goes the way of the rest.
+        Data that the group has accepted is written first, so it is replaced like the rest.
         """
         for cache in self.caches:
             cache.flush()
@@ -287,7 +287,7 @@ class NamespaceIds:
 
 
 def size_of(connection: sqlite3.Connection, space: int) -> int:
-    """Return how many things of all shapes the namespace with this id has."""
+    """Return the number of records of all types in the namespace with this id."""
     counts = [
         f"(SELECT count(*) FROM {table.name} WHERE space = :space{' AND pool IS NULL' if table is LISTS else ''})"
         for table in THINGS  # a list that a pool uses counts as the pool

@@ -50,7 +50,7 @@ class Lists(Tables):
         return ListRow(id, None, 0, expires_at)
 
     def append(self, to: ListRow, chunks: Sequence[tuple[int, bytes]], expires_at: int) -> None:
-        """Append the chunks that `chunks_of` returned, and let the list live until `expires_at` at least."""
+        """Append the chunks that `chunks_of` returned, and keep the list alive until at least `expires_at`."""
         size, rows = to.size, []
         for count, items in chunks:
             rows.append((to.id, size, items))
@@ -193,7 +193,7 @@ class PoolCache(Tables):
         self._group_commit.unwritten[self] = None
 
     def close(self, key: Key, pool: CachedPool) -> None:
-        """Drop a pool, and keep the history of what it handed out."""
+        """Drop a pool, and keep the history of its handed-out items."""
         if pool.handed == 0:
             self.remove(key, pool.id, pool.list_id)
             return
@@ -223,7 +223,7 @@ class PoolCache(Tables):
             rows = [(pool.position, pool.handed, pool.id) for pool in self._changed]
             self._group_commit.connection.executemany(_ADVANCE, rows)
             self._changed.clear()
-        if len(self._pools) > MAX_POOLS:  # not earlier, because operations of the group still use what they found
+        if len(self._pools) > MAX_POOLS:  # not earlier, because operations of the group still use the old values
             self._pools.clear()
 
     def forget_read(self) -> None:

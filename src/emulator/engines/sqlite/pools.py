@@ -146,7 +146,7 @@ class SqlitePools(Tables):
         return {key: Count(*counts) for key, counts in self._live_pools(_PROGRESS, keys, now)}
 
     def _live_pools(self, statement: str, keys: Sequence[Key], now: int) -> Iterator[tuple[Key, tuple[Any, ...]]]:
-        """Yield the keys of live pools, each with what `statement` selects after the expiry."""
+        """Yield the keys of live pools, each with the columns that `statement` selects after the expiry."""
         for key in keys:
             row = self._group_commit.connection.execute(statement, self._namespace.params(key)).fetchone()
             if row is not None and now < row[0]:

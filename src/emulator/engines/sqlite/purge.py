@@ -1,4 +1,4 @@
-"""Housekeeping in bounded steps: removes and reports expired things, and deletes unreachable rows."""
+"""Housekeeping in bounded steps: removes and reports expired records, and deletes unreachable rows."""
 
 from __future__ import annotations
 

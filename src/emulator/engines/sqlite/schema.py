@@ -1,4 +1,4 @@
-"""The tables of a database: their creation, and the migration of an older file, after a backup beside it."""
+"""The tables of a database: their creation, and the migration of an older file, after a backup next to it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VERSION = 6
 
 PRAGMAS = (
     # Casts touch random pages of a large ballot, and each touched page is written whole: small pages made such casts a
-    # quarter cheaper, and others no dearer.
+    # quarter cheaper, and others no slower.
     "page_size = 1024",
     "journal_mode = WAL",
     "synchronous = NORMAL",
@@ -29,7 +29,7 @@ PRAGMAS = (
 
 # Columns have kept their names since the first format. Parts of a `Key`: shelf = kind, owner = owner, name = name,
 # place = channel, holder = user. `space` is the id of a namespace; a reset gives the namespace a new id. `dead` and
-# `dead_…` list the ids of removed things whose rows have yet to be deleted (`purge.py`).
+# `dead_…` list the ids of removed records whose rows have yet to be deleted (`purge.py`).
 _KEY = "shelf TEXT NOT NULL, owner TEXT NOT NULL, name TEXT NOT NULL, holder TEXT NOT NULL, place TEXT NOT NULL"
 _KEYED = "space, shelf, owner, name, holder, place"  # channel last, for queries on all channels
 
@@ -38,7 +38,7 @@ TABLES = (
     "INSERT INTO numbers VALUES (1)",
     "CREATE TABLE spaces (namespace TEXT PRIMARY KEY, space INTEGER NOT NULL) WITHOUT ROWID",
     "CREATE TABLE dead_spaces (space INTEGER PRIMARY KEY)",
-    # Things that expired and were then replaced or dropped; `purge` has yet to report them.
+    # Records that expired and were then replaced or dropped; `purge` has yet to report them.
     f"CREATE TABLE fallen (space INTEGER NOT NULL, {_KEY}, at INTEGER NOT NULL)",
     "CREATE INDEX fallen_by_end ON fallen (space, at)",
     f"""CREATE TABLE documents (
@@ -119,7 +119,7 @@ ADDED = {
             id INTEGER PRIMARY KEY, list INTEGER NOT NULL, first INTEGER NOT NULL, items BLOB NOT NULL
         )""",
         "CREATE UNIQUE INDEX chunks_by_list ON chunks (list, first)",
-        # `ordinal` counts what the pool handed out, `nth` what this user (`holder`) has of it. The primary key ascends,
+        # `ordinal` counts the pool's handed-out items, `nth` this user's (`holder`). The primary key ascends,
         # so that rows are appended. `sum` is a checksum of the item.
         """CREATE TABLE handed (
             pool INTEGER NOT NULL, ordinal INTEGER NOT NULL, root INTEGER NOT NULL, item TEXT NOT NULL,
@@ -330,7 +330,7 @@ def create_or_upgrade(connection: sqlite3.Connection, path: str | None, upgrades
 
 
 def _backed_up(path: str, found: int, now: int) -> Path:
-    """Copy the file, which no other process writes to, to a file beside it that is named after its format."""
+    """Copy the file, which no other process writes to, to a file next to it that is named after its format."""
     from emulator.engines.sqlite.files.copying import (
         DamagedCopy,
         copied,

@@ -25,7 +25,7 @@ def terms_of(columns: Sequence[int]) -> Terms:
 
 
 class Table(NamedTuple):
-    """A table, and its part in what refers to it."""
+    """A table: its columns of keys, times and references."""
 
     name: str
     key: tuple[str, ...]
@@ -134,5 +134,5 @@ THINGS: Final = (DOCUMENTS, BALLOTS, LOGS, POOLS, LISTS, ROSTERS)
 
 
 def belonging_to(owners: Table) -> list[Table]:
-    """Return the tables whose rows belong to those of another one."""
+    """Return the tables whose rows belong to rows of another table."""
     return [table for table in TABLES.values() if table.owners == owners.name]

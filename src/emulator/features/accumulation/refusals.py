@@ -1,4 +1,4 @@
-"""What accumulation refuses."""
+"""Refusals of accumulation."""
 
 from __future__ import annotations
 

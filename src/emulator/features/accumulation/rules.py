@@ -1,4 +1,4 @@
-"""The limit and the stored entries of buffers, and how to check one that comes from outside. Pure."""
+"""The limit and the stored entries of buffers, and how to check one that comes from outside. No I/O."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def _required(body: MessageBody) -> Any:
 
 
 def _channel(caller: Caller, channel: str | None, body: MessageBody) -> str | None:
-    """Return the body's channel, else the caller's. Raises `Forbidden` if the caller may not choose a channel."""
+    """Return the body's channel, otherwise the caller's. Raises `Forbidden` if the caller may not choose a channel."""
     channel_id = str(body.user_id or body.channel_id)
     if not channel_id or channel_id == channel:
         return channel

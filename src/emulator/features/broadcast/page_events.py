@@ -26,9 +26,9 @@ _log = logging.getLogger("emulator")
 class PageEvents:
     """Sends events to the pages of an extension in a channel, or in all channels.
 
-    `of` is the key of what changed. Its channel is the pages' channel; empty means the topic of all channels. Its owner
-    is the extension; empty means every extension with pages in the channel, because they share the store. `text` is the
-    event's data as JSON. Data over the size limit of a broadcast is not sent; the log says so once.
+    `of` is the key of the changed record. Its channel is the pages' channel; empty means the topic of all channels. Its
+    owner is the extension; empty means every extension with pages in the channel, because they share the store. `text`
+    is the event's data as JSON. Data over the size limit of a broadcast is not sent; the log says so once.
     """
 
     def __init__(

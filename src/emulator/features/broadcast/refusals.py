@@ -1,4 +1,4 @@
-"""What broadcasts refuse."""
+"""Refusals of broadcasts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits, targets and encoding of broadcasts (rulings B2, B3, X8). Pure."""
+"""Limits, targets and encoding of broadcasts (rulings B2, B3, X8). No I/O."""
 
 from __future__ import annotations
 

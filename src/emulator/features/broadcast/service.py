@@ -61,8 +61,8 @@ class Disturb(Protocol):
 class Broadcasts:
     """Sends events to the current subscribers. Nothing is stored.
 
-    Games receive plain JSON over the socket; pages receive what the published SDK decodes. All methods that send raise
-    `BadRequest` for an invalid event, target or message size.
+    Games receive plain JSON over the socket; pages receive the encoding that the published SDK decodes. All methods
+    that send raise `BadRequest` for an invalid event, target or message size.
     """
 
     def __init__(

@@ -152,7 +152,7 @@ class Grants:
         return [grant for grant in grants if grant.roster in on]
 
     async def extend(self, client_id: str, sets: Mapping[int, CodeSet]) -> None:
-        """Move the expiry of all grants to that of the sets, after a PUT."""
+        """Move the expiry of all grants to the sets' expiry, after a PUT."""
         key = grants_key(client_id)
         now, until = self._clock.now(), self._expires_at(sets)
         written = await self._documents.update([key], lambda found: found, now=now, expires_at=until)

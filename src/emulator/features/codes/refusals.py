@@ -1,4 +1,4 @@
-"""What reward codes refuse."""
+"""Refusals of reward codes."""
 
 from __future__ import annotations
 

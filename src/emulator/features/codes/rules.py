@@ -1,4 +1,4 @@
-"""Limits of code sets, and how many codes of a set a user may have (Game codes, rulings C2, C3). Pure."""
+"""Limits of code sets, and how many codes of a set a user may have (Game codes, rulings C2, C3). No I/O."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class CodeSet(Struct):
 
 
 class CodeGrant(Struct):
-    """The effect of one `mark_*` call: the users on its roster and what each was granted."""
+    """The effect of one `mark_*` call: the users on its roster and their grants."""
 
     roster: str
     granted: dict[str, tuple[int, int]]
@@ -122,7 +122,7 @@ def check_codes(errors: ValidationErrors, array: int, at: int, codes: Sequence[A
 
 
 def checked_indices(errors: ValidationErrors, body: NamesBody, arrays: int) -> list[int]:
-    """Return the index of each set of a PUT. What is wrong with them or the names is added to `errors`."""
+    """Return the index of each set of a PUT. Problems of the sets or their names are added to `errors`."""
     if not 1 <= arrays <= MAX_SETS:
         errors.add(f"codes: {arrays} sets given; must be 1 to {MAX_SETS}")
     if len(body.names) != arrays:
@@ -188,13 +188,13 @@ def live_grants(grants: Iterable[CodeGrant], sets: Mapping[int, CodeSet]) -> lis
 
 
 def allowances(grants: Sequence[CodeGrant]) -> Allowances:
-    """What a user with these grants may have."""
+    """The allowance of a user with these grants."""
     set_ids = dict.fromkeys(set_id for grant in grants for set_id in grant.granted)
     return tuple((set_id, max_codes(set_id, grants)) for set_id in set_ids)
 
 
 def gains(before: Allowances, grant: CodeGrant) -> bool:
-    """Whether one more grant raises what a user may have of any set."""
+    """Whether one more grant raises a user's allowance of any set."""
     most = dict(before)
     return any(limit > most.get(set_id, 0) for set_id, (_, limit) in grant.granted.items())
 
@@ -214,7 +214,7 @@ def is_in_time(cast_at: int, cutoff: int) -> bool:
 
 
 def _limit(body: GrantBody, prize: int) -> int:
-    """Return the limit for a set: its own entry, else the entry parallel to it in `prizes`, else 1."""
+    """Return the limit for a set: its own entry, otherwise the entry parallel to it in `prizes`, otherwise 1."""
     limits = body.prize_limits
     if prize < len(limits):
         return limits[prize]

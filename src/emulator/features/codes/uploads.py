@@ -1,4 +1,4 @@
-"""A `PUT codes` in progress: the codes read so far, and what is wrong with them."""
+"""A `PUT codes` in progress: the codes read so far, and their problems."""
 
 from __future__ import annotations
 

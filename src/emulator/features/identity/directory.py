@@ -40,7 +40,7 @@ class Directory:
     async def identify(self, caller: Caller, *, writes: bool) -> Identified:
         """Return the caller with the opaque id that votes and stores are kept under.
 
-        If the caller `writes`, this starts to record their ids: await the second part before the request is answered,
+        If the caller `writes`, this starts to record their ids: await the second part before the response,
         so that both share one commit. If it raises `EngineError`, the next write of the user tries again. Raises
         `EngineError` if the directory cannot be read.
         """

@@ -1,4 +1,4 @@
-"""The body of `authtoken`, and the users that it names. Pure."""
+"""The body of `authtoken`, and the users that it names. No I/O."""
 
 from __future__ import annotations
 

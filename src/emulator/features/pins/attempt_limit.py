@@ -1,8 +1,8 @@
 """Limits how often PINs are requested and guessed (ruling T4).
 
-A PIN is one of 30^6 = 729 million and lives for 5 minutes. With 500 live PINs of one client id at all times, one guess
-finds one of them with a chance of 500 / 729,000,000. By default, all addresses together have 60 wrong PINs a minute per
-client id, 86,400 a day. Beyond that each address has 5 an hour, 120 a day. So within a day
+A PIN is one of 30^6 = 729 million and is valid for 5 minutes. With 500 live PINs of one client id at all times, one
+guess finds one of them with a chance of 500 / 729,000,000. By default, all addresses together have 60 wrong PINs a
+minute per client id, 86,400 a day. Beyond that each address has 5 an hour, 120 a day. So within a day
 
 - one address (10 a minute, 14,400 a day) finds a PIN with a chance of 1 %,
 - 1,000 addresses (86,400 + 120,000) with 13 %, against 14,400,000 guesses if only addresses were limited.
@@ -94,7 +94,7 @@ class AttemptLimit:
 
 
 class ComparedAttempts(AttemptLimit):
-    """Limits as `AttemptLimit` does, and counts in another what production would have counted."""
+    """Limits as `AttemptLimit` does, and counts for production in another."""
 
     def __init__(self, clock: Clock, limits: AnonymousLimits, production: AnonymousLimits) -> None:
         super().__init__(clock, limits)

@@ -111,7 +111,7 @@ async def validate_pin(pins: Pins, call: Call) -> Nothing:
 async def check_pin_token(pins: Pins, call: Call) -> Nothing:
     """Return 200 once the PIN behind a token of `POST pin` was validated, and 401 before.
 
-    A `pin` in place of the token is refused: the answer would tell right PINs from wrong ones.
+    A `pin` in place of the token is refused: the response would reveal whether a PIN is right.
     """
     client_id, token = _client_id(call), call.body(TokenBody).jwt
     if not token:
@@ -144,7 +144,7 @@ async def expire_pin(pins: Pins, call: Call) -> Nothing:
 
 
 def _client_id(call: Call) -> str:
-    """Return the client id of the header, else that of the body."""
+    """Return the client id of the header, otherwise the body's."""
     if call.client_id:
         return call.client_id
     client_id = checked_client_id(call.body(ClientBody).identifier if call.raw.strip() else "", "identifier")

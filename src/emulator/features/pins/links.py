@@ -48,7 +48,7 @@ class Links:
     async def renew(
         self, client_id: str, channel_id: str, grant: Grant, error: Callable[[], ServiceError], *, use: bool = True
     ) -> Link:
-        """Restart the lifetime of the link that `grant` names, or else of its secret's, created if missing.
+        """Restart the lifetime of the link that `grant` names, otherwise of its secret's link, created if missing.
 
         Raises `error` if the named link has ended. `use` records that a token was issued for it.
         """

@@ -1,4 +1,4 @@
-"""What PINs and links refuse."""
+"""Refusals of PINs and links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lifetimes, stored records and keys of PINs, links and tokens (rulings T1, T2, T3, X7). Pure."""
+"""Lifetimes, stored records and keys of PINs, links and tokens (rulings T1, T2, T3, X7). No I/O."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def pin_token_key(client_id: str, token_id: str) -> Key:
 
 
 def authentication_topic(client_id: str, channel_id: str = "") -> Key:
-    """Return the topic of a channel's `authentication` updates; without a channel, that of unauthenticated clients."""
+    """Return the topic of a channel's `authentication` updates; without one, the unauthenticated clients'."""
     return Key("authentication", client_id, "", channel_id)
 
 

@@ -155,7 +155,7 @@ class Pins:
         await self.linked_caller(credential.caller, credential.pin_token_id)
 
     def close(self) -> None:
-        """Refuse logins from now on, and let go of what verifies them, which refers to this."""
+        """Refuse logins from now on, and release their verifier, which refers to this object."""
         self._authenticate = _refuse_login
 
     async def exists(self, caller: Caller) -> bool:
@@ -180,7 +180,7 @@ class Pins:
         await self._publish(caller.client_id, channel_id, "revoked")
 
     async def expire(self, client_id: str, *, pin: str = "", digest: str = "") -> None:
-        """Make a live PIN expire now. Raises `BadRequest` for a PIN, and `NotFound` for a digest, that is not live.
+        """Make a live PIN expire now. If it is not live, raises `BadRequest` for a PIN and `NotFound` for a digest.
 
         Of the digest, the first 16 characters are enough.
         """

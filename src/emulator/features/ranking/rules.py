@@ -1,4 +1,4 @@
-"""The records of rankings, and how to check one that comes from outside. Pure."""
+"""The records of rankings, and how to check one that comes from outside. No I/O."""
 
 from __future__ import annotations
 

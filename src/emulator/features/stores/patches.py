@@ -1,4 +1,4 @@
-"""Applies JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7396) to a store. Pure.
+"""Applies JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7396) to a store. No I/O.
 
 One leniency, because published clients rely on it: `add` creates missing parent objects (ruling S2).
 A patch is applied without a pause, so its operations and copies are limited: a few milliseconds at most.

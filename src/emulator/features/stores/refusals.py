@@ -1,4 +1,4 @@
-"""What stores refuse: patches, sizes and names."""
+"""Refusals of stores: patches, sizes and names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kinds of stores: their roles, keys and limits (rulings S1 to S6). Pure."""
+"""The kinds of stores: their roles, keys and limits (rulings S1 to S6). No I/O."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def digest_of(text: bytes | None) -> str:
 
 
 def check_unchanged(text: bytes | None, expected: str) -> None:
-    """Raise `Conflict` unless a store has the digest that a writer has read; an empty one stands for any."""
+    """Raise `Conflict` unless a store has the digest that a writer has read; an empty one matches any."""
     if expected and (digest := digest_of(text)) != expected:
         raise store_changed(digest=digest, expected=expected[:64])
 

@@ -95,7 +95,7 @@ class Stores:
         self._max_map = settings.limits.user_map
 
     async def read(self, store: Store, caller: Caller, channel: str | None, *, user_id: str = "") -> bytes:
-        """Return the caller's record of a store, or that of `user_id`, in any spelling."""
+        """Return the caller's record, or `user_id`'s: a shared id, `U` plus a shared id, or an opaque id."""
         if user_id:
             found = await self._records(store, caller, channel, [user_id])
             return found.get(user_id, _EMPTY)
@@ -313,7 +313,7 @@ class StoreUpdates:
 
 
 def _audit(what: str, store: Store, caller: Caller, records: int = 1) -> None:
-    """Log a change of what the whole extension shares, or of several records."""
+    """Log a change of data that the whole extension shares, or of several records."""
     if records > 1 or not (store.per_channel or store.per_viewer):
         audit(what, caller, records=records, store=store.name)
 

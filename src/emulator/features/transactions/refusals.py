@@ -1,4 +1,4 @@
-"""What purchases refuse."""
+"""Refusals of purchases."""
 
 from __future__ import annotations
 

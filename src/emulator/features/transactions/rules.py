@@ -1,4 +1,4 @@
-"""Receipts that pages post, and purchases as games receive them. Pure."""
+"""Receipts that pages post, and purchases as games receive them. No I/O."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def claimed(found: bytes | None, claim: Claim) -> bool:
 
 
 def is_other_poster(found: bytes, claim: Claim) -> bool:
-    """Return whether only the poster differs from that of the first post. Production does not compare posters."""
+    """Return whether only the poster differs from the first post's. Production does not compare posters."""
     first = msgspec.json.decode(found, type=Claim)
     return first.poster != claim.poster and (first.channel_id, first.user_id) == (claim.channel_id, claim.user_id)
 

@@ -113,7 +113,7 @@ class Transactions:
             await self._publisher.try_publish(topic, TARGET, transaction)
 
     def _read(self, caller: Caller, body: TransactionBody, now: int) -> tuple[Receipt, Transaction]:
-        """Return the receipt and its purchase. The sandbox takes what it cannot read from the body (ruling T6)."""
+        """Return the receipt and its purchase. The sandbox takes unreadable fields from the body (ruling T6)."""
         own_id = new_id()
         with Enforced(RECEIPT, in_production=self._environment.verifies_tokens):
             receipt = receipt_of(body.transaction_receipt)

@@ -1,4 +1,4 @@
-"""The team leaderboard, computed from the voters' records. Pure.
+"""The team leaderboard, computed from the voters' records. No I/O.
 
 A team gets up to 100 points for a question in `state-results`: 50 if its broadcaster voted correctly, plus 50 times
 the share of correct votes in the team, including the broadcaster's, rounded half up.

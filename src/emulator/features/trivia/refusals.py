@@ -1,4 +1,4 @@
-"""What trivia refuses."""
+"""Refusals of trivia."""
 
 from __future__ import annotations
 

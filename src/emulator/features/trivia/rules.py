@@ -1,4 +1,4 @@
-"""Trivia questions, their states and views. Pure. An extension's questions are one record, so that edits are atomic."""
+"""Trivia questions, their states and views. No I/O. An extension's questions are one record, so edits are atomic."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class State(StrEnum):
 
 
 class Option(Struct, frozen=True):
-    """An answer to choose from."""
+    """An option to choose."""
 
     id: str
     name: str = ""

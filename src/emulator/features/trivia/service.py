@@ -51,7 +51,7 @@ _PAGE: Final = 500
 class Trivia:
     """Questions, votes and teams of all extensions.
 
-    Records live as long as state stores: questions from the last edit, voters from the last vote or joining.
+    Records have the lifetime of state stores: questions from the last edit, voters from the last vote or joining.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A voter's record. It holds both the team and the votes, so that a first vote and its team are one write. Pure."""
+"""A voter's record. It holds both the team and the votes, so that a first vote and its team are one write. No I/O."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def decoded_voter(text: bytes | None) -> Voter:
 
 
 def with_team(voter: Voter, caller: Caller, channel: str | None) -> Voter:
-    """Return the voter with a team: its own, else `channel`, which broadcasters always have. Raises `BadRequest`."""
+    """Return the voter with a team: its own, or `channel`, which broadcasters always have. Raises `BadRequest`."""
     if caller.role is Role.BROADCASTER and channel:
         return msgspec.structs.replace(voter, team=channel, is_broadcaster=True)
     if voter.team:

@@ -1,4 +1,4 @@
-"""Poll definitions: their limits, the terms they set for voting, and a poll's status (ruling P4). Pure."""
+"""Poll definitions: their limits, the terms they set for voting, and a poll's status (ruling P4). No I/O."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def terms_of(definition: Definition) -> Terms:
 
 
 def status_of(definition: Definition, *, now: int) -> str:
-    """`pending` before `startsAt`, `expired` from `endsAt` on, else `active`, even if disabled. `now` is in ms."""
+    """`pending` before `startsAt`, `expired` from `endsAt` on, otherwise `active`, even if disabled. `now` is in ms."""
     if definition.ends_at and now >= definition.ends_at * SECOND:
         return "expired"
     return "pending" if now < definition.starts_at * SECOND else "active"

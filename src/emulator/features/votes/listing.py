@@ -1,4 +1,4 @@
-"""Polls in a listing. Pure."""
+"""Polls in a listing. No I/O."""
 
 from __future__ import annotations
 

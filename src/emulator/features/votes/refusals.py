@@ -1,4 +1,4 @@
-"""What polls refuse."""
+"""Refusals of polls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Poll ids, vote values and the statistics of a poll. Pure: no clock, no storage."""
+"""Poll ids, vote values and the statistics of a poll. No I/O, no clock."""
 
 from __future__ import annotations
 

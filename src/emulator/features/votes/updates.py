@@ -1,5 +1,5 @@
-"""Poll updates, at most one per interval and poll: a second for sockets, which also hear when the poll opens or closes,
-and 5 seconds for pages (rulings X5, B5)."""
+"""Poll updates, at most one per interval and poll: a second for sockets, which also get one when the poll opens or
+closes, and 5 seconds for pages (rulings X5, B5)."""
 
 from __future__ import annotations
 

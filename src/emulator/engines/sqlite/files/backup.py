@@ -1,4 +1,4 @@
-"""Backs up a database file while a service uses it, and replaces one by a backup; the former file is kept."""
+"""Backs up a database file while a service uses it, and replaces one with a backup; the former file is kept."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def latest_backup(path: str) -> dict[str, Any] | None:
 
 
 def _note(path: str, target: Path, now: int) -> None:
-    """Remember the backup beside the data, where that is possible: it is for people only."""
+    """Record the backup next to the data, where that is possible. Only people read this record."""
     with suppress(OSError), open(note_path(path), "w", encoding="utf-8") as file:
         json.dump({"at": now, "file": os.path.abspath(target)}, file)
 
@@ -116,7 +116,7 @@ class Restored(NamedTuple):
 
 
 def restore(source: str, path: str, *, environments: Sequence[str], now: int) -> Restored:
-    """Replace the file at `path` by a checked copy of `source`; at any instant, one of the two is in place, whole.
+    """Replace the file at `path` with a checked copy of `source`; at any instant, one of the two is in place, whole.
 
     A former file that is too corrupt to take in its log stands without it for an instant; no service opens it then.
 
@@ -137,7 +137,7 @@ def restore(source: str, path: str, *, environments: Sequence[str], now: int) ->
         try:
             copy = stack.enter_context(copied(source, target, checked=False))
             verified = verify(str(copy))
-            with closing(open_read_only(source)) as reading:  # the copy has zeros for what the source lacks
+            with closing(open_read_only(source)) as reading:  # the copy has zeros where the source is too short
                 findings = [*cut_end(reading, source), *verified.findings]
             if findings:
                 return Restored(None, None, verified._replace(facts=None, findings=findings))

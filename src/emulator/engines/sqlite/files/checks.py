@@ -1,6 +1,6 @@
 """Checks of a database file: queries for rows that contradict others. They name rows without showing secrets.
 
-First those of the ids in every table: they were given out before, are in a namespace, and name things that exist. Then
+First the ids in every table: they were assigned before, are in a namespace, and name existing records. Then
 of the contents: counts, and the order in which rows were written.
 """
 

@@ -47,7 +47,7 @@ def check_exists(path: str) -> None:
 
 
 def open_read_only(path: str) -> sqlite3.Connection:
-    """Open a database without changing it, also while a service uses it. Raises `sqlite3.Error`."""
+    """Open a database without changing it, even while a service uses it. Raises `sqlite3.Error`."""
     file = os.path.abspath(path)
     may_create = os.access(file, os.W_OK) and os.access(os.path.dirname(file), os.W_OK)
     # A connection that may not write leaves an empty `-wal` and `-shm` behind, one that may removes them. But it would
@@ -68,11 +68,11 @@ def open_read_only(path: str) -> sqlite3.Connection:
 
 @contextmanager
 def copied(source: str, beside: Path, *, checked: bool = True) -> Iterator[Path]:
-    """Copy a database to a new file in the directory of `beside`, on the disk; yield its path.
+    """Copy a database to a new file in the same directory as `beside`, on the disk; yield its path.
 
-    The copy has all that was committed when this began, and is one file without a log. Writers go on meanwhile. The
-    file is deleted at the end of the block unless it was moved. Raises `sqlite3.Error`, or `OSError` if the copy cannot
-    be written; if `checked` and corrupt, `DamagedCopy`.
+    The copy has all data that was committed when this began, and is one file without a log. Writers are not blocked.
+    The file is deleted at the end of the block unless it was moved. Raises `sqlite3.Error`, or `OSError` if the copy
+    cannot be written; if `checked` and corrupt, `DamagedCopy`.
     """
     with _part(beside) as name:
         _write_copy(source, name, checked=checked)
@@ -127,9 +127,9 @@ def _write_copy(source: str, name: str, *, checked: bool) -> None:
 
 
 def remove_parts(beside: Path, *, before: float = math.inf) -> None:
-    """Remove the copies, and their journals, that killed calls of `copied` have left in the directory of `beside`.
+    """Remove the copies, and their journals, that killed calls of `copied` left in the directory of `beside`.
 
-    A copy shows by its lock that its process lives. Where there are no locks, only copies for `beside` are removed, and
+    A copy's lock shows that its process is alive. Where there are no locks, only copies for `beside` are removed, and
     none that was written to since `before`, a Unix time.
     """
     folder = beside.parent
@@ -150,7 +150,7 @@ def remove_parts(beside: Path, *, before: float = math.inf) -> None:
 
 
 def move_into_place(copy: Path, target: Path, *, replace: bool) -> None:
-    """Move a file to `target`, in one step. Raises `FileExistsError` unless it may replace what is there."""
+    """Move a file to `target`, in one step. Raises `FileExistsError` unless it may replace an existing file."""
     if replace:
         os.replace(copy, target)
     else:

@@ -43,7 +43,7 @@ def service_lock(path: str, namespace: str, advice: str = "stop it first, or use
     """Hold `<path>-<namespace>-lock`, which names this process. Raises `EngineError` if another process holds it.
 
     The system releases the lock when the process ends, however it ends. Workers of the process may use the file, as may
-    backups and other readers. Where a lock cannot be created, SQLite reports what is wrong with the place.
+    backups and other readers. Where a lock cannot be created, SQLite reports the reason.
     """
     if not _may_be_database(path):
         yield
@@ -72,7 +72,7 @@ def service_lock(path: str, namespace: str, advice: str = "stop it first, or use
 
 
 def _may_be_database(path: str) -> bool:
-    """Whether the file is missing, empty or a database: no lock is left beside other files."""
+    """Whether the file is missing, empty or a database: other files get no lock file."""
     try:
         with open(path, "rb") as file:
             return file.read(len(_HEADER)) in (b"", _HEADER)

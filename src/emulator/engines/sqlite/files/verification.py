@@ -82,7 +82,7 @@ def _number(connection: sqlite3.Connection, statement: str) -> int:
 
 
 def described(path: str) -> Facts:
-    """Describe a database file, also while a service uses it. Raises `EngineError`."""
+    """Describe a database file, even while a service uses it. Raises `EngineError`."""
     check_exists(path)
     try:
         with closing(open_read_only(path)) as connection:
@@ -145,7 +145,7 @@ MAX_LISTED: Final = 100
 
 
 class Finding(NamedTuple):
-    """One thing that is wrong. It shows no values, no users and no names of documents, which may be secrets."""
+    """One problem of a file. It shows no values, no users and no names of documents, which may be secrets."""
 
     table: str
     """Empty for the file as a whole."""
@@ -164,7 +164,7 @@ class Verified(NamedTuple):
 
 
 def verify_file(path: str) -> Verified:
-    """Verify a file, also while a service uses it. Raises `EngineError` for one that is no database of extcli's."""
+    """Verify a file, even while a service uses it. Raises `EngineError` if it is no extcli database."""
     check_exists(path)
     try:
         return verify(path)
@@ -244,9 +244,9 @@ def _findings(connection: sqlite3.Connection, version: int) -> Iterator[Finding]
 
 
 def _hide_unfinished(connection: sqlite3.Connection, tables: Mapping[str, object]) -> None:
-    """Leave half copies and reset namespaces out of what this connection reads from now on.
+    """Hide half copies and reset namespaces from this connection from now on.
 
-    A load writes counts last, and `tidy` deletes a thing before what refers to it, so their tables do not agree.
+    A load writes counts last, and `tidy` deletes a record before its references, so their tables do not agree.
     """
     unfinished = (
         f"SELECT space FROM main.spaces WHERE substr(namespace, -{len(UNFINISHED_END)}) = '{UNFINISHED_END}'"
@@ -255,7 +255,7 @@ def _hide_unfinished(connection: sqlite3.Connection, tables: Mapping[str, object
     try:
         if connection.execute(unfinished).fetchone() is None:
             return
-        connection.execute("PRAGMA query_only = OFF")  # else it refuses temporary views, too
+        connection.execute("PRAGMA query_only = OFF")  # otherwise it also refuses temporary views
         for name, table in TABLES.items():
             of = f"space NOT IN ({unfinished})"
             if not table.in_space:
@@ -271,7 +271,7 @@ def _run(connection: sqlite3.Connection, check: Check, *, is_complete: bool) -> 
     try:
         rows = connection.execute(f"{check.statement} LIMIT {MAX_LISTED + 1}").fetchall()
     except FAILURES as error:
-        # Without all tables, some checks cannot run; what is missing is a finding already.
+        # Without all tables, some checks cannot run; a missing table is already a finding.
         if is_complete or is_corruption(error):
             yield Finding(check.table, "", f"cannot be read: {describe(error)}")
         return
@@ -295,7 +295,7 @@ def _unreadable_texts(connection: sqlite3.Connection, columns_of: Mapping[str, M
     for table, columns in columns_of.items():
         texts = [column for column, kinds in columns.items() if "'text'" in kinds]
         try:
-            if texts:  # Python decodes what it reads
+            if texts:  # Python decodes the text
                 for _ in connection.execute(f"SELECT {', '.join(texts)} FROM {table}"):
                     pass
         except FAILURES as error:
