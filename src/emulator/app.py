@@ -65,9 +65,8 @@ from emulator.features.votes.service import Polls
 from emulator.features.votes.updates import PollUpdates
 from emulator.hints import NO_HINTS, Hints, names_of
 from emulator.http.access import Access
-from emulator.http.dispatch import Dispatcher
-from emulator.http.inner_call import answer_inside
-from emulator.http.uploads import Uploads
+from emulator.http.dispatch import Dispatcher, answer_inside
+from emulator.http.long_requests import Uploads
 from emulator.ids import NewId, token_id
 from emulator.journal import NO_JOURNAL, Journal, JournalBudget
 from emulator.kind_list import KINDS

@@ -27,8 +27,8 @@ from emulator.errors import EngineError
 from emulator.feature_list import FEATURES
 from emulator.features.pins.rules import ENDED
 from emulator.http.front import HOT, Front
+from emulator.http.long_requests import Uploads
 from emulator.http.routes import build_routes
-from emulator.http.uploads import Uploads
 from emulator.journal import JournalBudget
 from emulator.namespaces.registry import Registry, Storage
 from emulator.namespaces.routing import Namespaces

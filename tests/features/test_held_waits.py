@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from emulator.clock import DAY
-from emulator.http.held import MAX_HELD, HeldRequests
+from emulator.http.long_requests import MAX_HELD, HeldRequests
 from support.process import server_process, wait_until
 from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, RunningService, live_server
 from support.waits import LONG, Waiting, ask, held, waiting

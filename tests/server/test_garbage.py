@@ -7,7 +7,7 @@ import weakref
 
 from emulator.config.settings import Settings
 from emulator.opening import open_app
-from emulator.process.garbage import LongLived
+from emulator.process.run import LongLived
 
 
 async def test_many_open_namespaces_are_exempt_from_collections_and_freed_by_their_drop():

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from litestar.types import HTTPScope, Receive
 
@@ -20,20 +20,32 @@ from emulator.http.access import Access, authorization_of
 from emulator.http.call import Call
 from emulator.http.endpoint import Audience, Bound, Endpoint, Offer, Streamed
 from emulator.http.faulty_requests import FaultyRequests
-from emulator.http.forms import json_of
-from emulator.http.held import HeldRequests
+from emulator.http.long_requests import HeldRequests, Uploads
 from emulator.http.recording import request_entry
-from emulator.http.request import Request, request_of
-from emulator.http.response import Reply, error_page, error_reply, in_one_chunk, reply_of, with_first_chunk
-from emulator.http.uploads import Uploads
+from emulator.http.refusals import no_path
+from emulator.http.request import Request, json_of, request_of
+from emulator.http.response import (
+    JSON,
+    Reply,
+    close_chunks,
+    error_page,
+    error_reply,
+    in_one_chunk,
+    reply_of,
+    with_first_chunk,
+)
 from emulator.journal import Journal
 from emulator.observability.recorder import Recorder, answerable
+from emulator.observability.request_context import bound_to, inner_context
+from emulator.parity.rules import UNJUDGED
 from emulator.parity.service import Parity
-from emulator.wire.url import query_of
+from emulator.wire.url import normalize_path, query_of
 
 _LONGEST_GUESS: Final = 64
 """Characters of an unknown path for which a similar one is looked for."""
 _OWN: Final = (Audience.CONTROL, Audience.PAGE)
+_OWN_HEADERS: Final = b"extcli-"
+"""The start of the names of the headers that endpoints declare."""
 DISPATCHER = "emulator.dispatcher"
 """The key of the dispatcher in an ASGI scope's state."""
 STREAM: Final = "emulator.stream"
@@ -217,3 +229,53 @@ def _error_reply(endpoint: Endpoint[Any], error: ServiceError, *, shows_code: bo
     if endpoint.audience is Audience.PAGE:
         return error_page(error)
     return error_reply(error, cors=endpoint.allows_any_origin, shows_code=shows_code)
+
+
+class InnerReply(NamedTuple):
+    """The response to such a request."""
+
+    request_id: str
+    status: int
+    body: bytes
+    is_json: bool
+    headers: Mapping[str, str]
+    """The headers that the endpoint declares, by name."""
+    hint: str
+    """What the caller probably meant; empty if nothing is known."""
+
+
+async def answer_inside(
+    find_dispatcher: Callable[[], Dispatcher],
+    method: str,
+    path: str,
+    query: bytes,
+    authorization: str,
+    body: bytes,
+    *,
+    peer: str,
+    max_size: int,
+) -> InnerReply:
+    """Handle a request under the id of the current one; every error of the endpoint becomes a response.
+
+    Of a longer body, the first bytes are returned, over `max_size`. Raises `NotFound` if there is no such endpoint.
+    """
+    dispatcher, path = find_dispatcher(), normalize_path(path)
+    if not dispatcher.serves(method, path):
+        raise no_path(path=f"{method[:10]} {path[:100]}")
+    context = inner_context(UNJUDGED)
+    request = Request(context, {b"authorization": authorization.encode()}, query, peer, body, len(body))
+    with bound_to(context):
+        reply = await dispatcher.answer(dispatcher.bound(method, path), request)
+        if isinstance(reply.body, bytes):
+            answer = reply.body
+        else:
+            chunks, parts, size = reply.body, [], 0
+            async for chunk in chunks:
+                parts.append(chunk)
+                size += len(chunk)
+                if size > max_size:
+                    break
+            await close_chunks(chunks)
+            answer = b"".join(parts)
+    headers = {name.decode(): value.decode() for name, value in reply.more if name.lower().startswith(_OWN_HEADERS)}
+    return InnerReply(context.id, reply.status, answer, reply.content_type == JSON, headers, context.hint)

@@ -147,7 +147,7 @@ class Endpoint(Generic[S]):
     streamed: bool
     """Whether the handler reads the body from `Call.chunks`."""
     held: bool
-    """Whether the answer may take long. Such a request has no body; it ends when the client leaves (`http/held.py`)."""
+    """Whether the answer may take long. Such a request has no body; it ends when the client leaves."""
     status: int
     """The status of a success."""
     secrets: frozenset[str]
@@ -167,7 +167,7 @@ class Endpoint(Generic[S]):
 
     @property
     def is_upload(self) -> bool:
-        """Whether the body may be large. A process takes few at once (`http/uploads.py`)."""
+        """Whether the body may be large. A process takes few at once (`http/long_requests.py`)."""
         return self.streamed and not self.held
 
     @cached_property

@@ -16,7 +16,7 @@ from emulator.errors import EngineError, ServiceError
 from emulator.faults import DELAY, REQUEST, RESET, STALL, TRUNCATE, FaultError, Faults, Hit, NoAnswer, Subject
 from emulator.http.access import Access, authorization_of, bare_client_id
 from emulator.http.endpoint import Bound, Endpoint
-from emulator.http.held import client_left
+from emulator.http.long_requests import client_left
 from emulator.http.request import Request
 from emulator.http.response import Reply, close_chunks, error_reply
 from emulator.wire.url import query_of

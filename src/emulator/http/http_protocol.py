@@ -17,6 +17,7 @@ from emulator.http.front import HotPath
 from emulator.http.hot_path import Exchange, is_plain
 from emulator.http.refusals import duplicate_header, head_too_large, invalid_request, request_timeout, too_many_headers
 from emulator.http.request import Request
+from emulator.observability.entries import unrouted_entry
 from emulator.observability.logs import LONGEST_PATH, log_request
 from emulator.observability.request_context import (
     CONTEXT,
@@ -26,7 +27,6 @@ from emulator.observability.request_context import (
     context_of,
     request_id,
 )
-from emulator.observability.unrouted import unrouted_entry
 from emulator.wire.coalescing_transport import LONG_PIECE, SHORT_PIECE, CoalescingTransport, flush_batch_of
 from emulator.wire.json_codec import error_body
 

@@ -10,6 +10,7 @@ from emulator.http.endpoint import Endpoint
 from emulator.http.request import Request
 from emulator.http.response import Reply
 from emulator.journal import HIDDEN, MAX_BODY, REQUEST, Entry, Journal
+from emulator.observability.entries import unrouted_entry
 from emulator.observability.masking import (
     EVERYTHING,
     masked,
@@ -20,7 +21,6 @@ from emulator.observability.masking import (
     masked_text,
 )
 from emulator.observability.request_context import PRODUCTION, RequestContext
-from emulator.observability.unrouted import unrouted_entry
 
 _OWN_ID: Final = 20
 """Characters that an id may have which the service made itself."""

@@ -1,13 +1,21 @@
-"""The interfaces between a connection, the peer that handles its messages, and the application of both."""
+"""The interfaces between a connection, the peer that handles its messages, and the application of both; and frames."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from struct import Struct
+from typing import Final, Protocol
 
 from emulator.config.settings import Limits
 from emulator.errors import ServiceError
 from emulator.journal import Entry
+
+_TEXT: Final = 0x81
+"""The first byte of an unfragmented text frame."""
+_SHORT, _MEDIUM, _LONG = Struct("!BB"), Struct("!BBH"), Struct("!BBQ")
+
+PING: Final = b"\x89\x00"
+"""The ping frame sent to every connection."""
 
 
 class Connection(Protocol):
@@ -78,3 +86,13 @@ class PeerFactory(Protocol):
 
     def record(self, path: str, entry: Callable[[str], Entry]) -> None:
         """Add a response from no endpoint to the journal of the path's namespace; `entry` takes the rest of it."""
+
+
+def text_frame(text: bytes) -> bytes:
+    """Return an unfragmented, unmasked text frame."""
+    size = len(text)
+    if size < 126:
+        return _SHORT.pack(_TEXT, size) + text
+    if size < 1 << 16:
+        return _MEDIUM.pack(_TEXT, 126, size) + text
+    return _LONG.pack(_TEXT, 127, size) + text

@@ -12,11 +12,11 @@ from emulator.config.settings import Limits
 from emulator.errors import ServiceError, Unauthorized
 from emulator.faults import MESSAGE, FaultError, Faults, NoAnswer
 from emulator.limits.rate_limit import RateLimits
+from emulator.observability.entries import frame_entry
 from emulator.observability.logs import log_request
 from emulator.observability.masking import EVERYTHING
 from emulator.observability.recorder import Recorder, answerable
 from emulator.observability.request_context import RequestContext, current, label_of
-from emulator.observability.socket_entries import frame_entry
 from emulator.parity.service import Parity
 from emulator.realtime import envelope, refusals
 from emulator.realtime.action import Bound, BoundAction, BoundFeed, Done, Message

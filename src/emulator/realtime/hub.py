@@ -13,8 +13,8 @@ from emulator.changes import NO_CHANGES, Change, Changes
 from emulator.clock import processor_time
 from emulator.engines.base import Key
 from emulator.journal import NO_JOURNAL, Entry, Journal
-from emulator.observability.socket_entries import Recipient, add_recipients, delivery_entry
-from emulator.realtime.frames import text_frame
+from emulator.observability.entries import Recipient, add_recipients, delivery_entry
+from emulator.realtime.connection import text_frame
 
 SOCKET: Final = "socket"
 """The kind of the changes of connections and subscriptions."""

@@ -13,8 +13,8 @@ from msgspec import Struct
 from emulator.callers import Caller
 from emulator.engines.base import Key
 from emulator.errors import BadRequest, EngineError, ServiceError
+from emulator.observability.entries import close_entry, frame_entry
 from emulator.observability.request_context import RequestContext
-from emulator.observability.socket_entries import close_entry, frame_entry
 from emulator.realtime import closes, refusals
 from emulator.realtime.connection import Connection
 from emulator.realtime.hub import Hub

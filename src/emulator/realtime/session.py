@@ -10,7 +10,7 @@ from typing import Protocol
 from emulator.callers import Caller
 from emulator.engines.base import Key
 from emulator.errors import ServiceError
-from emulator.observability.socket_entries import close_entry
+from emulator.observability.entries import close_entry
 from emulator.realtime import closes
 from emulator.realtime.connection import Connection
 from emulator.realtime.hub import Hub

@@ -9,26 +9,33 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import unquote
 
 import uvicorn
 from uvicorn.server import ServerState
+from websockets.datastructures import Headers
 from websockets.frames import CloseCode, Frame, Opcode
 from websockets.http11 import Request, Response
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
-from emulator.errors import ServiceError
+from emulator.clock import monotonic
+from emulator.errors import EngineError, ServiceError
 from emulator.faults import RESET, STALL, Hit, NoAnswer, Pause
-from emulator.observability.request_context import RequestContext, bound_to, current
+from emulator.observability.entries import unrouted_entry
+from emulator.observability.logs import log_request
+from emulator.observability.request_context import RequestContext, bound_to, current, request_id
 from emulator.realtime import closes
-from emulator.realtime.connection import Peer, PeerFactory
+from emulator.realtime.connection import PING, Connection, Peer, PeerFactory, text_frame
 from emulator.realtime.envelope import SMALL
-from emulator.realtime.frames import PING, text_frame
-from emulator.realtime.handshake import Handshake
+from emulator.refusals import storage_failed
 from emulator.wire.coalescing_transport import CoalescingTransport
+from emulator.wire.json_codec import error_body
 
+_log = logging.getLogger("emulator.socket")
 CLOSE_TIMEOUT = 2.0
 """Seconds that the client has to answer a close before the connection is aborted."""
 _LIMIT_CLOSES = (CloseCode.MESSAGE_TOO_BIG, CloseCode.TRY_AGAIN_LATER)
@@ -36,6 +43,62 @@ _LIMIT_CLOSES = (CloseCode.MESSAGE_TOO_BIG, CloseCode.TRY_AGAIN_LATER)
 _USUAL_CLOSES = (CloseCode.NORMAL_CLOSURE, CloseCode.GOING_AWAY)
 _library_log = logging.getLogger("emulator.socket.library")
 _library_log.setLevel(logging.CRITICAL)  # do not log clients' protocol errors
+
+
+class Handshake:
+    """One upgrade request, from its arrival to its response."""
+
+    def __init__(self, request: Request, factory: PeerFactory) -> None:
+        self._factory = factory
+        self._started = monotonic()
+        path, _, self._query = request.path.partition("?")
+        self._path = unquote(path)
+        self.headers = [(name.lower().encode(), value.encode()) for name, value in request.headers.raw_items()]
+        self.id = request_id(dict(self.headers))
+
+    async def open_peer(self, connection: Connection) -> Peer:
+        """Return the peer of the connection. Raises `ServiceError`."""
+        try:
+            return await self._factory.open_peer(self._path, self._query, connection)
+        except EngineError as error:
+            _log.error("storage failed in opening %s: %s", self._path[:100], error)
+            raise storage_failed() from None
+
+    def refusal(self, error: ServiceError) -> Response:
+        """Return the response that refuses the handshake, and closes the connection."""
+        body = error_body(error)
+        headers = Headers({"Content-Type": "application/json", "Content-Length": str(len(body)), "Connection": "close"})
+        headers["X-Request-Id"] = self.id
+        headers["X-Content-Type-Options"] = "nosniff"
+        if error.retry_after is not None:
+            headers["Retry-After"] = str(error.retry_after)
+        return Response(error.status, error.title, headers, body)
+
+    def record(
+        self, response: Response, error: ServiceError | None = None, *, socket: int = 0, fault: str = ""
+    ) -> None:
+        """Add the response to the journal. Log it if it refuses: of an accepted handshake, the requests are logged.
+
+        `socket` is the number of the peer; 0 without one. `fault` is the header that names the faults which acted.
+        """
+        status, body, seconds = response.status_code, bytes(response.body or b""), monotonic() - self._started
+        if status != HTTPStatus.SWITCHING_PROTOCOLS:
+            log_request({"action": "socket handshake"}, status, seconds, len(body), None)
+        self._factory.record(
+            self._path,
+            partial(
+                unrouted_entry,
+                id=self.id,
+                method="GET",
+                query=self._query.encode(),
+                status=status,
+                seconds=seconds,
+                answer=body,
+                error=error,
+                socket=socket,
+                fault=fault,
+            ),
+        )
 
 
 class WebSocket(asyncio.Protocol):

@@ -1,17 +1,21 @@
-"""Requests that wait for something: limited in number, and ended when their client leaves."""
+"""Requests that may take long: those that wait for something, and uploads. Their number is limited."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any, Final
 
 from litestar.types import Receive
 
-from emulator.http.refusals import ended_early, left_early, too_many_waits
+from emulator.config.extensions import Extensions
+from emulator.http.call import Call
+from emulator.http.refusals import ended_early, left_early, too_many_uploads, too_many_waits
 from emulator.http.response import Reply, close_chunks
 
 MAX_HELD: Final = 1_000
+Handler = Callable[[Call], Awaitable[object]]
 
 
 class HeldRequests:
@@ -80,3 +84,41 @@ async def client_left(receive: Receive) -> None:
     """Return when the client has closed the connection, or the service has."""
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+class Uploads:
+    """The uploads of a process. Each takes a few MiB of memory, and space for temporary files, until its response."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._running: Counter[str] = Counter()
+        """By client id; empty for calls without one."""
+        self.extensions: Extensions | None = None
+        """Who shares the uploads, in production: one of several extensions leaves half of them to the others."""
+
+    def __len__(self) -> int:
+        """Return the number of uploads that run."""
+        return self._running.total()
+
+    def counted(self, answer: Handler) -> Handler:
+        """Return a handler that counts as an upload while it runs. It raises `TooManyUploads` beyond the limit."""
+
+        async def upload(call: Call) -> object:
+            client_id = call.caller.client_id if call.has_caller else call.client_id
+            self._check(client_id)
+            self._running[client_id] += 1
+            try:
+                return await answer(call)
+            finally:
+                self._running[client_id] -= 1
+                self._running += Counter()  # forgets who has no upload
+
+        return upload
+
+    def _check(self, client_id: str) -> None:
+        if len(self) >= self._limit:
+            raise too_many_uploads(limit=self._limit)
+        if self.extensions is not None and len(self.extensions.current) > 1:
+            share = (self._limit + 1) // 2
+            if self._running[client_id] >= share:
+                raise too_many_uploads(limit=share, is_share=True)
