@@ -3,7 +3,6 @@ closes, and 5 seconds for pages (rulings X5, B5)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -60,9 +59,14 @@ class PollUpdates:
         self._updating_pages = Throttle(self._send_page_update, PAGE_INTERVAL)
         self._throttles = (self._updating, self._notifying, self._scheduling, self._updating_pages)
         self._publisher.on_notice("poll", self._request_updates)
-        self.changed: Callable[[Key], None] = self._request_updates if self._is_single_node else self._notifying.trigger
-        """Handles a new vote, or the early end of the poll."""
         self._publisher.on_notice(_DEFINED, lambda key: self._scheduling.trigger(key._replace(kind="poll")))
+
+    def changed(self, poll: Key) -> None:
+        """Handle a new vote, or the early end of the poll."""
+        if self._is_single_node:
+            self._request_updates(poll)
+        else:
+            self._notifying.trigger(poll)
 
     async def committed(self, change: Change) -> None:
         """Handle a vote, a definition, which is the change's content, or the deletion of a poll."""
