@@ -37,30 +37,6 @@ def test_a_pin_returns_a_pair_of_tokens_and_the_channel(live, unlinked):
     assert [] == [value for value in answer.values() if not isinstance(value, str)]
 
 
-def test_a_pin_gives_the_connection_the_broadcasters_rights(live, unlinked):
-    before = channel_read(unlinked)[0]
-
-    authenticate(unlinked, pin=request_pin(live))
-
-    unlinked.data("set", "state", {"state_id": "channel", "state": {"of": "me"}})
-    assert (401, (200, "me")) == (before, channel_read(unlinked))
-
-
-def test_the_access_token_is_valid_over_rest_as_the_broadcaster(live, unlinked):
-    answer = authenticate(unlinked, pin=request_pin(live))
-
-    record = live.bearer(answer["jwt"]).get("user_info").json()
-
-    assert ("broadcaster", CHANNEL, CHANNEL) == (record["role"], record["channel_id"], record["user_id"])
-
-
-@pytest.mark.ruling("T3")
-def test_a_pin_can_be_used_twice(live):
-    pin = request_pin(live)
-
-    assert [200, 200, 200] == [status_of_pin(live, pin) for _ in range(3)]
-
-
 @pytest.mark.ruling("T1", "T3")
 @pytest.mark.parametrize("validated", [False, True])
 def test_a_pin_expires_after_five_minutes(live, broadcaster, validated):
@@ -89,34 +65,9 @@ def test_use_does_not_extend_a_pin(live):
     assert 400 == status_of_pin(live, pin)
 
 
-def test_a_wrong_pin_is_400(unlinked):
-    error = unlinked.error("authenticate", data={"client_id": CLIENT_ID, "pin": "ZZZZZZ"})
-
-    assert {
-        "status": 400,
-        "number": 400,
-        "title": "Bad Request",
-        "detail": "the PIN is wrong or has expired",
-    } == error
-
-
-@pytest.mark.ruling("T1")
-def test_a_pin_is_case_sensitive(live, unlinked):
-    pin = next(each for each in iter(lambda: request_pin(live), "") if each.lower() != each)
-
-    assert (400, "Bad Request") == refused(unlinked, pin=pin.lower())
-
-
 @pytest.mark.parametrize("template", [" {}", "{} ", "{}\n", "{}\0", "\ufeff{}"])
 def test_a_pin_with_other_characters_around_it_is_wrong(live, unlinked, template):
     assert (400, "Bad Request") == refused(unlinked, pin=template.format(request_pin(live)))
-
-
-@pytest.mark.ruling("X4")
-def test_a_failed_first_attempt_gives_no_rights(unlinked):
-    refused(unlinked, pin="ZZZZZZ")
-
-    assert (401, "") == channel_read(unlinked)
 
 
 @pytest.mark.ruling("X4")
@@ -172,13 +123,6 @@ def test_a_pin_ends_with_the_token_that_made_it(live, unlinked):
 
 
 @pytest.mark.ruling("X4")
-def test_rights_outlive_a_revocation(game, broadcaster, channels):
-    broadcaster.delete("pin")
-
-    assert (200, CHANNEL) == channel_read(game)
-
-
-@pytest.mark.ruling("X4")
 def test_a_broadcasters_jwt_is_answered_like_a_pin(live, unlinked):
     first = authenticate(unlinked, pin=request_pin(live))
 
@@ -186,32 +130,6 @@ def test_a_broadcasters_jwt_is_answered_like_a_pin(live, unlinked):
 
     assert first.keys() == second.keys()
     assert CHANNEL == authenticate(unlinked, refresh=second["refresh"])["twitch_id"]
-
-
-@pytest.mark.ruling("X4")
-@pytest.mark.parametrize("role", ["viewer", "admin", "backend"])
-def test_a_jwt_of_another_role_gives_its_rights_but_no_refresh_token(live, unlinked, channels, role):
-    token = live.client(role, user="5", channel=CHANNEL).headers["Authorization"].split()[1]
-
-    answer = authenticate(unlinked, jwt=token)
-
-    assert {"jwt": token, "twitch_id": CHANNEL, "twitch_name": CHANNEL} == answer
-    assert (200, CHANNEL) == channel_read(unlinked)
-
-
-@pytest.mark.ruling("X4")
-@pytest.mark.parametrize("token", ["", "x", "a.b.c", "two words", "é.é.é", "x" * 3_900])
-def test_a_malformed_jwt_is_401(unlinked, token):
-    assert (401, "Unauthorized") == refused(unlinked, jwt=token)
-
-
-def test_production_verifies_the_jwt(production):
-    forged = production.client("admin", channel=CHANNEL, key=b"0" * 32, exp=FAR_AWAY).headers["Authorization"].split()
-    good = production.client("admin", channel=CHANNEL, exp=FAR_AWAY).headers["Authorization"].split()
-
-    with SocketClient(production) as game:
-        assert (401, "Unauthorized") == refused(game, jwt=forged[1])
-        assert CHANNEL == authenticate(game, jwt=good[1])["twitch_id"]
 
 
 @pytest.mark.parametrize(

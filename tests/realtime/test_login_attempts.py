@@ -53,14 +53,6 @@ def test_the_tenth_failure_is_answered_and_closes_the_connection(unlinked, crede
 
 
 @pytest.mark.ruling("T4")
-def test_nine_failures_keep_the_connection_open(live, unlinked):
-    for _ in range(9):
-        refused(unlinked, pin="ZZZZZZ")
-
-    assert CHANNEL == authenticate(unlinked, pin=request_pin(live))["twitch_id"]
-
-
-@pytest.mark.ruling("T4")
 def test_requests_after_the_tenth_failure_are_dropped(live, game, broadcaster):
     for _ in range(10):
         game.send("authenticate", data={"client_id": CLIENT_ID, "pin": "ZZZZZZ"})

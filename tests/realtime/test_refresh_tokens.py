@@ -6,22 +6,11 @@ import pytest
 
 from emulator.clock import DAY, SECOND
 from support.authentication import authenticate, refused
-from support.service import CHANNEL, CLIENT_ID, OTHER_ID
+from support.service import CHANNEL, OTHER_ID
 from support.socket_client import SocketClient, linked_game, request_pin
 
 YEAR = 365 * DAY
 START = 2_000_000_000_000
-
-
-@pytest.mark.ruling("T3")
-def test_a_refresh_token_returns_a_new_pair(live, unlinked):
-    first = authenticate(unlinked, pin=request_pin(live))
-
-    second = authenticate(unlinked, refresh=first["refresh"])
-
-    assert first.keys() == second.keys()
-    assert 4 == len({first["jwt"], first["refresh"], second["jwt"], second["refresh"]})
-    assert CHANNEL == second["twitch_id"]
 
 
 @pytest.mark.ruling("T3")
@@ -61,16 +50,6 @@ def test_a_refresh_token_expires_after_365_days(live):
         assert CHANNEL == authenticate(game, refresh=renewed)["twitch_id"]
 
 
-@pytest.mark.ruling("T2", "T3")
-def test_revoking_invalidates_all_refresh_tokens_of_the_channel(live, unlinked, broadcaster):
-    first = authenticate(unlinked, pin=request_pin(live))
-    second = authenticate(unlinked, refresh=first["refresh"])
-
-    broadcaster.delete("pin")
-
-    assert [(400, "Bad Request")] * 2 == [refused(unlinked, refresh=pair["refresh"]) for pair in (first, second)]
-
-
 @pytest.mark.ruling("T2")
 def test_a_revoked_refresh_token_stays_invalid_after_a_new_link(live, unlinked, broadcaster):
     old = authenticate(unlinked, pin=request_pin(live))["refresh"]
@@ -90,14 +69,6 @@ def test_revoking_spares_other_channels_and_client_ids(live, unlinked, broadcast
 
     assert "888" == authenticate(unlinked, refresh=of_channel)["twitch_id"]
     assert CHANNEL == authenticate(unlinked, OTHER_ID, refresh=of_client)["twitch_id"]
-
-
-@pytest.mark.parametrize("token", ["", "x", "not-a-refresh-token", "a.b.c", "..", "é.é.é", "\0", "x" * 3_900])
-def test_a_malformed_refresh_token_is_400(unlinked, token):
-    error = unlinked.error("authenticate", data={"client_id": CLIENT_ID, "refresh": token})
-
-    assert (400, 400, "Bad Request") == (error["status"], error["number"], error["title"])
-    assert "refresh token" in error["detail"]
 
 
 def test_a_refresh_token_with_a_changed_signature_is_400(live, unlinked):

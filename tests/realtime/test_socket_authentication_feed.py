@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from support.service import CHANNEL, CLIENT_ID, OTHER_ID, LiveServer, real_seconds
-from support.socket_client import NO_REQUEST, SocketClient, linked_game, request_pin
+from support.socket_client import SocketClient, linked_game, request_pin
 
 
 def subscribe(game: SocketClient) -> None:
@@ -39,30 +39,11 @@ def test_subscribing_causes_no_update(game):
 
 
 @pytest.mark.ruling("X7")
-def test_a_game_receives_authentications_of_its_channel(live, subscribed):
-    live.set(2_000_000_000_000)
-
-    linked_game(live).socket.close()
-
-    meta = {"request_id": NO_REQUEST, "action": "update", "target": "authentication", "timestamp": 2_000_000_000_000}
-    assert {"meta": meta, "data": event("authenticated")} == subscribed.update()
-    assert subscribed.no_update()
-
-
-@pytest.mark.ruling("X7")
 def test_a_refresh_is_reported_as_refreshed(live, subscribed):
     pair = authenticate(subscribed, pin=request_pin(live))
     authenticate(subscribed, refresh=pair["refresh"])
 
     assert [event("authenticated"), event("refreshed")] == [subscribed.update()["data"] for _ in range(2)]
-
-
-@pytest.mark.ruling("X7")
-def test_a_revocation_is_reported_as_revoked(subscribed, broadcaster):
-    broadcaster.delete("pin").raise_for_status()
-
-    assert event("revoked") == subscribed.update()["data"]
-    assert subscribed.no_update()
 
 
 @pytest.mark.ruling("X7")

@@ -54,19 +54,6 @@ def test_creating_subscribing_and_disabling_cause_no_update(frozen, game):
 
 
 @pytest.mark.ruling("X5")
-def test_a_vote_sends_every_subscriber_the_same_data_as_get(frozen, game, other):
-    create(game)
-    for each in (game, other):
-        subscribe(each)
-
-    vote(frozen, "1", 2)
-
-    update = game.update()
-    assert ("update", "poll", 65_535) == tuple(update["meta"][name] for name in ("action", "target", "request_id"))
-    assert poll(game) == update["data"] == other.update()["data"]
-
-
-@pytest.mark.ruling("X5")
 def test_a_refused_vote_causes_no_update(frozen, game):
     create(game, config={"disabled": True})
     subscribe(game)

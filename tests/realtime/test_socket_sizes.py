@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from typing import Any
 
 import pytest
 from websockets.exceptions import ConnectionClosed
@@ -12,33 +11,16 @@ from websockets.exceptions import ConnectionClosed
 from emulator.config.settings import KIB, MIB, Limits, Settings
 from support.pusher_client import PusherClient
 from support.service import CLIENT_ID, LiveServer, live_server
-from support.socket_client import NO_REQUEST, SocketClient, linked_game, request_pin
+from support.socket_client import NO_REQUEST, SocketClient, linked_game
 
 TOO_BIG = 1009
 EMPTY_LISTS = ",".join(["[]"] * (2 * MIB // 3 - 100))
 """Nearly 2 MiB that are costly to decode."""
 
 
-def padded(request: dict[str, Any], size: int) -> str:
-    """The request as a text of `size` bytes."""
-    return json.dumps(request).ljust(size)
-
-
 def request(action: str, target: str, request_id: int = 7) -> str:
     """A request without its data."""
     return json.dumps({"action": action, "params": {"request_id": request_id, "target": target}})[:-1]
-
-
-@pytest.mark.ruling("X3")
-def test_before_authentication_a_message_has_at_most_4_kib(live: LiveServer):
-    credential = {"client_id": CLIENT_ID, "pin": request_pin(live)}
-    login = {"action": "authenticate", "params": {"request_id": 1}, "data": credential}
-    with SocketClient(live) as game:
-        game.socket.send(padded(login, 4 * KIB))
-        assert 1 == game.reply()["meta"]["request_id"]
-    with SocketClient(live) as stranger:
-        stranger.socket.send(padded(login, 4 * KIB + 1))
-        assert TOO_BIG == stranger.close_code()
 
 
 @pytest.mark.ruling("X3")
@@ -103,13 +85,6 @@ def test_a_request_over_64_kib_is_413_and_changes_nothing(live: LiveServer, acti
         assert (413, 413, "Content Too Large") == (error["status"], error["number"], error["title"])
         assert "the limit is 65536 for data" in error["detail"]
         assert {"state": {}, "ok": True} == game.data("get", "state", {"state_id": "channel"})
-
-
-@pytest.mark.ruling("X3", "W8")
-def test_a_state_of_64_kib_can_be_set(live: LiveServer):
-    state = {"x": "y" * (64 * KIB - 8)}
-    with linked_game(live) as game:
-        assert state == game.data("set", "state", {"state_id": "channel", "state": state})["state"]
 
 
 @pytest.mark.ruling("X3")

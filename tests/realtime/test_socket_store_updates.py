@@ -6,7 +6,7 @@ import pytest
 
 from support.service import CHANNEL, CLIENT_ID, OTHER_ID
 from support.socket_client import NO_REQUEST, linked_game, request_pin
-from support.socket_stores import patch, set_state, state, updates
+from support.socket_stores import set_state, state, updates
 
 
 @pytest.mark.ruling("X5")
@@ -30,38 +30,6 @@ def test_every_form_of_a_subscription_is_accepted(game, target, data):
     assert [] == updates(game, 0)
 
 
-@pytest.mark.ruling("X5")
-def test_a_viewer_may_subscribe(game, viewer_game):
-    viewer_game.data("subscribe", "state", {"topic_id": "channel"})
-
-    set_state(game, {"a": 1})
-
-    assert [{"topic_id": "channel", "state": {"a": 1}}] == updates(viewer_game, 1)
-
-
-@pytest.mark.ruling("X5")
-def test_every_write_updates_every_subscriber_once(game, other):
-    for each in (game, other):
-        each.data("subscribe", "state", {"topic_id": "channel"})
-
-    set_state(game, {"a": 1})
-    game.data("patch", "state", patch({"op": "add", "path": "/b", "value": 2}))
-    set_state(other, {})
-
-    expected = [{"topic_id": "channel", "state": document} for document in ({"a": 1}, {"a": 1, "b": 2}, {})]
-    assert [expected, expected] == [updates(each, 3) for each in (game, other)]
-
-
-@pytest.mark.ruling("X5")
-@pytest.mark.parametrize(("method", "document"), [("POST", {"a": 1}), ("PATCH", {"a": 1})])
-def test_a_write_over_rest_updates_subscribers_once(game, broadcaster, method, document):
-    game.data("subscribe", "state", {"topic_id": "channel"})
-
-    broadcaster.request(method, "channel_state", json=document).raise_for_status()
-
-    assert [{"topic_id": "channel", "state": {"a": 1}}] == updates(game, 1)
-
-
 @pytest.mark.ruling("X2", "X5")
 @pytest.mark.parametrize("state_id", ["channel", "extension"])
 def test_an_update_has_its_store_as_target(live, admin_game, state_id):
@@ -72,16 +40,6 @@ def test_an_update_has_its_store_as_target(live, admin_game, state_id):
 
     meta = {"request_id": NO_REQUEST, "action": "update", "target": state_id, "timestamp": 2_000_000_000_000}
     assert {"meta": meta, "data": {"topic_id": state_id, "state": {"a": 1}}} == admin_game.update()
-
-
-@pytest.mark.ruling("X5")
-def test_a_refused_write_causes_no_update(game, viewer_game):
-    game.data("subscribe", "state", {"topic_id": "channel"})
-
-    viewer_game.error("set", "state", {"state_id": "channel", "state": {"a": 1}})
-    game.error("set", "state", {"state_id": "channel", "state": [1]})
-
-    assert [] == updates(game, 0)
 
 
 @pytest.mark.ruling("X5")
@@ -143,29 +101,6 @@ def test_each_extension_has_one_state_for_all_channels(live, admin_game):
         assert [{"topic_id": "extension", "state": {"a": 1}}] == updates(elsewhere, 1)
         assert [] == updates(of_another, 0)
         assert {} == state(of_another, "extension")
-
-
-@pytest.mark.ruling("X5")
-def test_channels_have_separate_states(live, game):
-    with linked_game(live, "888") as elsewhere:
-        elsewhere.data("subscribe", "state", {"topic_id": "channel"})
-
-        set_state(game, {"a": 1})
-
-        assert [] == updates(elsewhere, 0)
-        assert {} == state(elsewhere)
-
-
-@pytest.mark.ruling("X4", "X5")
-def test_switching_the_channel_ends_the_subscriptions(live, game, broadcaster):
-    game.data("subscribe", "state", {"topic_id": "channel"})
-    game.data("subscribe", "config", {"config_id": "channel"})
-
-    game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(live, "888")})
-
-    broadcaster.post("channel_state", json={"a": 1})
-    broadcaster.post("channel_config", json={"a": 1})
-    assert [] == updates(game, 0)
 
 
 @pytest.mark.ruling("X4", "X5")

@@ -78,11 +78,6 @@ class RunningService:
         """Delete all data and reset the clock."""
         self._http.post("/_emulator/reset").raise_for_status()
 
-    def drop_namespaces(self) -> None:
-        """Delete all namespaces but the default one."""
-        for name in self._http.get("/_ns").raise_for_status().json()["namespaces"]:
-            self._http.delete(f"/_ns/{name}").raise_for_status()
-
     def now(self) -> int:
         """Return the service's time in Unix ms."""
         return int(self._http.get("/_emulator/clock").raise_for_status().json()["now"])

@@ -39,19 +39,6 @@ def test_a_preflight_is_answered_for_every_path_and_method(stranger: Client, pat
     assert OPEN | {"access-control-max-age": "7200"} == cors(answer)
 
 
-@pytest.mark.parametrize(
-    ("path", "status"),
-    [("vote", 200), ("user_info", 200), ("vote_logs", 403), ("rank", 403), ("nothing", 404), ("json_store", 404),
-     ("vote?id=.", 400)],
-)  # fmt: skip
-@pytest.mark.ruling("W5")
-def test_any_origin_may_read_every_answer_of_the_api(viewer, path: str, status: int):
-    answer = viewer().get(path, headers={"Origin": PAGE})
-
-    assert status == answer.status_code
-    assert OPEN == cors(answer)
-
-
 @pytest.mark.ruling("W5")
 def test_any_origin_may_read_errors_raised_before_an_endpoint(live: LiveServer, stranger: Client, viewer):
     answers = [

@@ -37,75 +37,12 @@ def error_of(answer: httpx.Response) -> dict[str, Any]:
     return dict(body)
 
 
-@pytest.mark.parametrize(
-    ("status", "method", "path", "body", "role"),
-    [
-        (400, "POST", "vote", b"{", "viewer"),
-        (400, "POST", "vote", b'{"value":100}', "viewer"),
-        (400, "POST", "vote", b'{"value":"1"}', "viewer"),
-        (400, "GET", "vote?id=a.b", b"", "viewer"),
-        (400, "GET", "accumulate?start=soon", b"", "admin"),
-        (400, "POST", "viewer_state", b"[]", "viewer"),
-        (400, "PATCH", "viewer_state", b'[{"op":"test","path":"/a","value":1}]', "viewer"),
-        (403, "DELETE", "vote", b"", "viewer"),
-        (403, "POST", "extension_state", b"{}", "broadcaster"),
-        (404, "GET", "json_store?id=absent", b"", "viewer"),
-        (404, "GET", "vote_config?id=absent", b"", "viewer"),
-        (404, "GET", "nothing", b"", "viewer"),
-        (404, "POST", "", b"{}", "viewer"),
-        (404, "DELETE", "//..//x/%00/%ff", b"", "viewer"),
-        (405, "PUT", "vote", b"{}", "viewer"),
-        (405, "POST", "all_state", b"{}", "admin"),
-        (405, "PATCH", "user_info", b"{}", "viewer"),
-        (405, "HEAD", "user_info", b"", "viewer"),
-        (405, "TRACE", "vote", b"", "viewer"),
-        (413, "POST", "vote", b" " * 65_537, "viewer"),
-        (413, "GET", "vote", b" " * 65_537, "viewer"),
-    ],
-)
-@pytest.mark.ruling("W4")
-def test_every_error_has_the_same_format(live: LiveServer, status: int, method: str, path: str, body: bytes, role: str):
-    answer = live.client(role, user="1", channel="777").request(method, path, content=body)
-
-    assert status == answer.status_code
-    if method != "HEAD":
-        error_of(answer)
-
-
-@pytest.mark.parametrize(
-    "path",
-    ["/v1", "/v1/", "/v1/e", "/v1/e/", "/v2/e/vote", "/v1/vote", "/_emulator/x", "/favicon.ico"],
-)
-@pytest.mark.ruling("W4")
-def test_an_unknown_path_is_404(stranger: Client, path: str):
-    for method in ("GET", "POST", "DELETE"):
-        answer = stranger.request(method, path)
-
-        assert 404 == answer.status_code
-        error_of(answer)
-
-
 @pytest.mark.ruling("W4")
 def test_a_missing_credential_is_401_with_the_expected_format(stranger: Client):
     error = error_of(stranger.get("/v1/e/vote"))
 
     assert "User was unauthorized to access this resource" == error["reason"]
     assert "missing Authorization header: '<client id> <JWT>' is expected" == error["info"]
-
-
-@pytest.mark.ruling("W4")
-def test_the_credential_is_checked_before_role_body_size_and_body(live: LiveServer):
-    expired = live.client("viewer", exp=1)
-    viewer = live.client("viewer", user="1", channel="777")
-
-    answers = [
-        expired.post("extension_state", content=b"x" * 70_000),
-        viewer.post("extension_state", content=b"x" * 70_000),
-        viewer.post("viewer_state", content=b"x" * 70_000),
-        viewer.post("viewer_state", content=b"x" * 60_000),
-    ]
-
-    assert [401, 403, 413, 400] == [answer.status_code for answer in answers]
 
 
 @pytest.mark.parametrize(

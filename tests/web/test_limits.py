@@ -193,18 +193,6 @@ def test_the_limits_are_configurable():
     assert ([200, 413], [200, 413]) == (votes, maps)
 
 
-@pytest.mark.parametrize("path", ["rank", "accumulate", "json_store", "vote"])
-@pytest.mark.ruling("W8")
-def test_an_id_has_at_most_64_characters(admin: Client, path: str):
-    bodies = {"rank": {"key": "x"}, "vote": {"value": 1}}
-
-    answers = [
-        admin.post(path, params={"id": "i" * length}, json=bodies.get(path, {})).status_code for length in (64, 65)
-    ]
-
-    assert [200, 400] == answers
-
-
 @pytest.mark.parametrize("path", ["rank", "accumulate", "json_store"])
 @pytest.mark.ruling("W8")
 def test_ids_other_than_poll_ids_are_any_printable_text(admin: Client, path: str):

@@ -35,22 +35,6 @@ def exchange(live: LiveServer, request: bytes) -> tuple[int, dict[str, str], byt
     return int(first.split()[1]), headers, body
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["/v1/e/user_info", "//v1/e/user_info", "/v1//e///user_info", "////v1/e/user_info", "/v1/e/user_info/",
-     "/v1/e/user_info//", "/v1/e/%75ser_info"],
-)  # fmt: skip
-@pytest.mark.ruling("W1")
-def test_runs_of_slashes_collapse(live: LiveServer, path: str):
-    credential = live.client("viewer").headers["Authorization"]
-
-    status, _, body = exchange(
-        live, f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: {credential}\r\nConnection: close\r\n\r\n".encode()
-    )
-
-    assert (200, "viewer") == (status, json.loads(body)["role"])
-
-
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
 @pytest.mark.parametrize("alias", ALIASES)
 @pytest.mark.ruling("W1")
@@ -63,43 +47,6 @@ def test_an_alias_answers_like_its_name(live: LiveServer, alias: str, method: st
     volatile = {"token", "pin"}
     assert by_name.status_code == by_alias.status_code
     assert without(by_name.json(), volatile) == without(by_alias.json(), volatile)
-
-
-@pytest.mark.ruling("W1")
-def test_a_store_written_under_an_alias_is_read_under_its_name(admin: Client):
-    admin.post("config//channel", json={"theme": "dark"})
-
-    assert {"theme": "dark"} == admin.get("channel_config").json()
-    assert {"extension": {}, "channel": {"theme": "dark"}} == admin.get("config").json()
-
-
-@pytest.mark.parametrize("path", ["Vote", "VOTE", "vote.json", "vote/default", "v1/e/vote", "all_configs"])
-def test_a_misspelled_path_is_404(viewer, path: str):
-    assert 404 == viewer().get(path).status_code
-
-
-@pytest.mark.parametrize(
-    "content_type",
-    ["application/x-www-form-urlencoded; charset=UTF-8", "application/json", "text/plain", "multipart/form-data",
-     "image/png", "nonsense", "", None],
-)  # fmt: skip
-@pytest.mark.ruling("W2")
-def test_a_body_is_json_whatever_its_content_type(viewer, content_type: str | None):
-    headers = {} if content_type is None else {"Content-Type": content_type}
-
-    for path, body in (("vote", '{"value":3}'), ("viewer_state", '{"a":1}')):
-        assert 200 == viewer().post(path, content=body, headers=headers).status_code
-
-
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [("vote", {"value": 3}), ("rank", {"key": "blue"}), ("viewer_state", {"a": {"b": 1}}), ("accumulate", [1, {}])],
-)
-@pytest.mark.ruling("W2")
-def test_a_body_in_a_json_string_is_accepted(viewer, path: str, body: object):
-    answer = viewer().post(path, json=json.dumps(body))
-
-    assert 200 == answer.status_code
 
 
 @pytest.mark.ruling("W2")
@@ -130,17 +77,6 @@ def test_a_chunked_body_is_read_to_its_end(live: LiveServer, viewer):
 
     assert (200, 7) == (status, json.loads(body)["vote"])
     assert "application/json" == headers["content-type"]
-
-
-@pytest.mark.ruling("W2")
-def test_the_last_of_duplicate_keys_wins(viewer):
-    client = viewer("5551")
-
-    poll = client.post("vote", content='{"value":1,"value":2}').json()
-    client.post("viewer_state", content='{"a":1,"a":{"b":1,"b":2}}')
-
-    assert 2 == poll["vote"]
-    assert {"a": {"b": 2}} == client.get("viewer_state").json()
 
 
 @pytest.mark.parametrize(
@@ -226,29 +162,6 @@ def test_an_empty_answer_is_json(admin: Client, method: str, path: str, body: by
     answer = admin.request(method, path, content=body)
 
     assert (200, "application/json", expected) == (answer.status_code, answer.headers["content-type"], answer.content)
-
-
-@pytest.mark.ruling("W7")
-def test_unknown_parameters_headers_and_fields_are_ignored(viewer):
-    client = viewer("5551")
-
-    poll = client.post(
-        "vote?undefined=undefined&x[]=1&&=&%&id=a&color",
-        content='{"value":3,"color":"red","stats":null}',
-        headers={"X-Unknown": "1", "Cookie": "broken=;;", "Accept": "text/html", "Range": "bytes=0-1"},
-    )
-
-    assert (200, 3) == (poll.status_code, poll.json()["vote"])
-    assert 1 == client.get("vote", params={"id": "a"}).json()["count"]
-
-
-@pytest.mark.ruling("W8")
-def test_an_absent_or_empty_id_is_default(viewer):
-    client = viewer("5551")
-
-    client.post("vote?id=", json={"value": 3})
-
-    assert [1, 1, 0] == [client.get(path).json()["count"] for path in ("vote", "vote?id=default", "vote?id=other")]
 
 
 def test_an_id_may_be_percent_encoded(live: LiveServer, viewer):

@@ -1,0 +1,32 @@
+"""Both modes of the service keep every rule of `extcli conform`, which is the specification as calls over loopback.
+
+`tests/cli/test_conform_services.py` runs the rules on each engine, and shows which rule finds which planted fault.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from emulator.config.environment import PRODUCTION
+from emulator.config.extensions import Extension
+from emulator.config.settings import Settings
+from support.program import PROGRAM, SECRET_BASE64
+from support.service import CLIENT_ID, SECRET, live_server
+
+IN_PRODUCTION = Settings(PRODUCTION, extensions={CLIENT_ID: Extension(CLIENT_ID, (SECRET,))})
+
+
+@pytest.mark.parametrize("settings", [Settings(), IN_PRODUCTION], ids=["sandbox", "production"])
+def test_the_service_keeps_every_rule_of_the_specification(settings: Settings):
+    with live_server(settings) as live:
+        command = [PROGRAM, "conform", "--writes", "--yes", "--whole-extension", "--url", live.url, "-o", "json"]
+        variables = {**os.environ, "EXTCLI_SECRET": SECRET_BASE64}
+        run = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+
+    rules = json.loads(run.stdout)["rules"]
+    assert [] == [each for each in rules if each["status"] not in ("pass", "skipped")]
+    assert (0, "") == (run.returncode, run.stderr)
