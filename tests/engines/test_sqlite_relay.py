@@ -7,6 +7,9 @@ import logging
 import sqlite3
 from pathlib import Path
 
+import pytest
+
+from emulator.engines.sqlite import relay
 from emulator.engines.sqlite.relay import MAX_ROWS
 from engines.child_process import POLL
 from engines.database_files import go, opened, process
@@ -38,6 +41,19 @@ async def test_messages_of_each_process_arrive_in_order(path: Path) -> None:
     assert {POLL} == {topic for topic, _ in listener.received}
     for name in ("x", "y"):
         assert [f"{name}{number}" for number in range(200)] == [each for each in bodies if each.startswith(name)]
+
+
+async def test_messages_arrive_after_a_time_without_any(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relay, "POLL_INTERVAL", 0)  # one look at the file in each pass of the event loop
+    async with opened(path) as engine, opened(path) as other:
+        listener = Listener(other)
+        for number in (1, 2):
+            await engine.relay.publish(key(), b"%d" % number)
+            await listener.has(number)
+            for _ in range(20):
+                await asyncio.sleep(0)
+
+    assert [b"1", b"2"] == [message for _, message in listener.received]
 
 
 async def test_only_the_newest_messages_stay_in_the_file(path: Path) -> None:

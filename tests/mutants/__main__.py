@@ -66,7 +66,7 @@ def judge(chosen: Sequence[Mutant], jobs: int, most: int) -> list[Mutant]:
     if control.tests:
         print("the tests that killed, without a mutant:", file=sys.stderr)
         run([control], 1)
-    if control.verdict != "survived":
+    if control.tests and control.verdict != "survived":
         sys.exit(f"this test fails without a mutant: {control.by}")
     print(f"{len(trials)} mutants in {time.monotonic() - started:.0f} s")
     return [_with_verdict(each, trials.get(each.number)) for each in chosen]
