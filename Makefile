@@ -50,13 +50,13 @@ test-all: test test-long twin  ## Run all checks, all tests and the comparison w
 quick: $(DEV_STAMP)  ## Run the fast tests
 	$(PYTEST) -n logical $(FAST_TESTS) $(ARGS)
 
+ELSEWHERE := --no-warn-unreachable --no-warn-unused-ignores --cache-dir .mypy_cache
 lint: $(DEV_STAMP)  ## Check format, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 	@# Code for one system is unreachable on the others.
-	printf '%s\n' darwin win32 | xargs -P 2 -I SYSTEM $(BIN)/mypy --platform SYSTEM --cache-dir .mypy_cache/SYSTEM \
-	    --no-warn-unreachable --no-warn-unused-ignores
+	printf '%s\n' '--config-file pyproject.toml' '--platform darwin $(ELSEWHERE)/darwin' '--platform win32 $(ELSEWHERE)/win32' \
+	    | xargs -P 3 -L 1 $(BIN)/mypy
 
 check: lint  ## Also check the files for Docker, Compose and GitHub Actions
 	$(BIN)/hadolint Dockerfile
