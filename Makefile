@@ -75,14 +75,14 @@ lock: $(DEV_STAMP)  ## Write requirements.lock, with the newest versions that th
 	    --no-annotate --no-emit-index-url pyproject.toml - >> requirements.lock
 
 docs: $(DEV_STAMP)  ## Write the generated parts of docs/, the table of completion, and the texts of rulings and refusals
-	PYTHONPATH=tests $(PYTHON) -m support.cli_reference
-	PYTHONPATH=tests $(PYTHON) -m support.completion_table
-	PYTHONPATH=tests $(PYTHON) -m support.ruling_texts
-	PYTHONPATH=tests $(PYTHON) -m support.layout_page
-	PYTHONPATH=tests $(PYTHON) -m support.interface_pages
-	PYTHONPATH=tests $(PYTHON) -m support.refusal_texts
-	PYTHONPATH=tests $(PYTHON) -m support.tokens_page
-	PYTHONPATH=tests $(PYTHON) -m support.decision_index
+	PYTHONPATH=tests $(PYTHON) -m tools.cli_reference
+	PYTHONPATH=tests $(PYTHON) -m tools.completion_table
+	PYTHONPATH=tests $(PYTHON) -m tools.ruling_texts
+	PYTHONPATH=tests $(PYTHON) -m tools.layout_page
+	PYTHONPATH=tests $(PYTHON) -m tools.interface_pages
+	PYTHONPATH=tests $(PYTHON) -m tools.refusal_texts
+	PYTHONPATH=tests $(PYTHON) -m tools.tokens_page
+	PYTHONPATH=tests $(PYTHON) -m tools.decision_index
 
 mutants: $(DEV_STAMP)  ## Break the code at 400 places, and check that tests still notice; ARGS="--all --record"
 	PYTHONPATH=tests $(PYTHON) -m mutants $(ARGS)

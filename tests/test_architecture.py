@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from support import layout_page
 from support.architecture import (
     EMULATOR_IMPORTS,
     EXTCLI_IMPORTS,
@@ -25,6 +24,7 @@ from support.architecture import (
     nodes,
     trees,
 )
+from tools import layout_page
 
 MAX_MODULES = 20
 """Modules per folder."""

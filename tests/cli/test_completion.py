@@ -16,13 +16,13 @@ from emulator.config.environment import PRODUCTION
 from emulator.config.settings import Settings
 from extcli.completion.shells import LINE, VARIABLE, candidates, complete
 from extcli.config.light import profiles_file
-from support import completion_table
-from support.cli_reference import commands
 from support.process import STOP_TIMEOUT
 from support.profile_files import write_profiles
 from support.program import PROGRAM, SECRET_BASE64, http_response
 from support.service import live_server
 from support.typing_shell import SHELLS, Shell
+from tools import completion_table
+from tools.cli_reference import commands
 
 
 def completed(line: str, **more: str) -> list[str]:

@@ -15,7 +15,7 @@ import pytest
 
 from support.program import PROGRAM, SECRET_BASE64
 from support.socket_client import SocketClient
-from support.tokens_page import INFOS, PAGE, page
+from tools.tokens_page import INFOS, PAGE, page
 
 UNREACHABLE = "http://127.0.0.1:1"
 

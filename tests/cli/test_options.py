@@ -12,8 +12,8 @@ import pytest
 from typer.main import get_command
 
 from extcli.app import NOUNS, app
-from support.cli_reference import commands
 from support.program import PROGRAM
+from tools.cli_reference import commands
 
 INFO = ("user", "info", "-o", "json")
 

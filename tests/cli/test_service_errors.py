@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from support.layout_page import SRC
 from support.program import http_response
-from support.refusal_texts import declared
+from tools.layout_page import SRC
+from tools.refusal_texts import declared
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from blocks import documents, name_of
 
 from extcli.errors import ExitCode
-from support.cli_reference import FILE, commands, examples, page
+from tools.cli_reference import FILE, commands, examples, page
 
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 KNOWN = dict(commands())
@@ -17,7 +17,7 @@ EXAMPLES = [pytest.param(line, id=line[:60]) for command in KNOWN.values() for l
 
 
 def test_the_reference_is_up_to_date() -> None:
-    assert page() == FILE.read_text(encoding="utf-8"), "run: PYTHONPATH=tests python -m support.cli_reference"
+    assert page() == FILE.read_text(encoding="utf-8"), "run: PYTHONPATH=tests python -m tools.cli_reference"
 
 
 def test_every_command_is_in_the_reference() -> None:

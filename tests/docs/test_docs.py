@@ -9,7 +9,7 @@ from pathlib import Path
 
 from blocks import ROOT, documents, name_of
 
-from support import decision_index, ruling_texts
+from tools import decision_index, ruling_texts
 
 TESTS = ROOT / "tests"
 

@@ -13,10 +13,10 @@ from typing import Any
 import httpx
 import pytest
 
-from support.cli_reference import commands, examples
 from support.help_examples import BEFORE, COMPRESSED, ENDLESS, FILES, FILLED_BY, NOT_RUN
 from support.program import PROGRAM
 from support.service import LiveServer
+from tools.cli_reference import commands, examples
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ import typer.main
 
 from extcli.app import app
 from extcli.cli.shared_options import SERVE_PANEL
-from support.cli_reference import FILE, SERVE, SHARED_PANEL, commands
+from tools.cli_reference import FILE, SERVE, SHARED_PANEL, commands
 
 _PYTHON_TYPE = re.compile(
     r"One of (?:str|int|float|bool|path|list\[)|<[a-z]+(?:\[[^\]]*\])?(?: range)?>|\blist\[|\bStrEnum\b|\bNone\b"

@@ -13,9 +13,9 @@ import pytest
 from blocks import ROOT, blocks
 
 from emulator.callers import Role
-from support import interface_pages
 from support.role_table import TABLE
 from support.service import CHANNEL, CLIENT_ID, LiveServer
+from tools import interface_pages
 
 PAGE = ROOT / "docs" / "websocket.md"
 

@@ -17,9 +17,9 @@ from emulator.control.explanations.subjects import rules_about
 from emulator.parity.rules import ANSWERS
 from emulator.refusals import REFUSALS
 from extcli.app import NOUNS, app, load_noun
-from support import ruling_texts
 from support.architecture import nodes
-from support.ruling_texts import ROOT
+from tools import ruling_texts
+from tools.ruling_texts import ROOT
 
 
 def test_every_refusal_is_declared():

@@ -9,7 +9,7 @@ from emulator.control.explanations import texts
 from emulator.control.explanations.rules import what_was_sent
 from emulator.features.trivia import refusals as trivia
 from emulator.refusals import OF_INPUT, OF_ROLES
-from support import refusal_texts
+from tools import refusal_texts
 
 
 def test_the_texts_of_every_refusal_are_those_of_the_file():

@@ -1,4 +1,4 @@
-"""Writes the texts of rulings for `extcli explain` from docs/gaps.md: `python -m support.ruling_texts`."""
+"""Writes the texts of rulings for `extcli explain` from docs/gaps.md: `make docs`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import emulator.control.explanations
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "docs" / "gaps.md"
 FILE = Path(emulator.control.explanations.__file__).with_name("rulings.toml")
 

@@ -1,4 +1,4 @@
-"""Writes docs/cli.md from the commands: `PYTHONPATH=tests python -m support.cli_reference`."""
+"""Writes docs/cli.md from the commands: `make docs`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from extcli.cli.shared_options import SERVE_PANEL, shown_name, with_choices
 from extcli.errors import MEANINGS
 from support.operations import ROWS
 
-FILE = Path(__file__).parent.parent.parent / "docs" / "cli.md"
+FILE = Path(__file__).parent.parent / "docs" / "cli.md"
 SERVE = "serve"
 SHARED_PANEL = "shared"
 

@@ -1,6 +1,6 @@
 """Writes docs/rest.md, docs/roles.md and docs/websocket.md from the declarations of the features.
 
-Run it with `python -m support.interface_pages`. What a page says about `global-` ids is from the role table, which
+Run it with `make docs`. What a page says about `global-` ids is from the role table, which
 `test_roles.py` compares with a running service.
 """
 
@@ -25,9 +25,9 @@ from emulator.http.endpoint import CHANNEL, Audience, Endpoint
 from emulator.realtime.action import Declared
 from emulator.refusals import OF_INPUT, OF_ROLES
 from emulator.wire.url import ALIASES, SERVICE
-from support.layout_page import SRC, with_parts
-from support.refusal_texts import declared
 from support.role_table import TABLE
+from tools.layout_page import SRC, with_parts
+from tools.refusal_texts import declared
 
 DOCS = SRC.parent / "docs"
 SCOPES = {

@@ -1,4 +1,4 @@
-"""Writes docs/decisions/README.md, the list of all decisions: `python -m support.decision_index`."""
+"""Writes docs/decisions/README.md, the list of all decisions: `make docs`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-FOLDER = Path(__file__).parent.parent.parent / "docs" / "decisions"
+FOLDER = Path(__file__).parent.parent / "docs" / "decisions"
 PAGE = FOLDER / "README.md"
 
 HEAD = """\

@@ -1,4 +1,4 @@
-"""Writes the code in docs/tokens.md as `connect --sign` prints it: `PYTHONPATH=tests python -m support.tokens_page`."""
+"""Writes the code in docs/tokens.md as `connect --sign` prints it: `make docs`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from extcli.commands.access.connect import SIGNERS, Kind
 from extcli.config.flags import Flags
 from extcli.config.resolver import Resolver
-from support.layout_page import SRC
+from tools.layout_page import SRC
 
 PAGE = SRC.parent / "docs" / "tokens.md"
 INFOS = {Kind.PYTHON: "python", Kind.NODE: "js", Kind.CSHARP: "csharp"}

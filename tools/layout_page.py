@@ -1,4 +1,4 @@
-"""Writes the tables of docs/layout.md from docstrings and the rules for imports: `python -m support.layout_page`."""
+"""Writes the tables of docs/layout.md from docstrings and the rules for imports: `make docs`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Writes tests/rules/refusal_texts.txt: all texts of every declared refusal, with sample values.
 
-Run it with `python -m support.refusal_texts`. Other tests compare codes, statuses and fields.
+Run it with `make docs`. Other tests compare codes, statuses and fields.
 """
 
 from __future__ import annotations
@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from inspect import Parameter, signature
-from pathlib import Path
 from sys import modules
 
 from emulator.refusals import REFUSALS, Declared
-from support.layout_page import SRC
+from tools.layout_page import SRC
 
-PATH = Path(__file__).parent.parent / "rules" / "refusal_texts.txt"
+PATH = SRC.parent / "tests" / "rules" / "refusal_texts.txt"
 
 
 def declared() -> Mapping[str, Declared]:

@@ -1,4 +1,4 @@
-"""Writes the table of commands for completion: `PYTHONPATH=tests python -m support.completion_table`."""
+"""Writes the table of commands for completion: `make docs`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from extcli.config.settings import KEYS, ROLES
 from extcli.output.format import Format
 from extcli.parity import GROUPS, RULES, UNKNOWN
 from extcli.running.failure_report import PARITY
-from support.cli_reference import SHARED_PANEL, commands
+from tools.cli_reference import SHARED_PANEL, commands
 
 FILE = Path(extcli.completion.__file__).with_name("commands.txt")
 
