@@ -7,11 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from emulator.clock import DAY, HOUR, SECOND, Clock, system_now
-from emulator.config.environment import PRODUCTION
-from emulator.config.extensions import Extension
-from emulator.config.settings import Settings
 from faults.crowd import ACKNOWLEDGED, Crowd
-from support.service import CHANNEL, CLIENT_ID, SECRET, Client, LiveServer, live_server, real_seconds
+from support.service import CHANNEL, Client, LiveServer, in_production, live_server, real_seconds
 
 ENOUGH = 70
 FAR = real_seconds() + 40 * DAY // SECOND
@@ -38,7 +35,7 @@ def machine() -> Machine:
 def live(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     """A production service with this machine's clock."""
     data = f"sqlite://{tmp_path_factory.mktemp('clock')}/data.db"
-    settings = Settings(PRODUCTION, data, {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))})
+    settings = in_production(data=data)
     with live_server(settings, clock=Clock(machine.now)) as live:
         yield live
 

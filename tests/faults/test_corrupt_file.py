@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import random
 from pathlib import Path
 
@@ -11,8 +10,9 @@ import pytest
 
 from faults.crowd import ACKNOWLEDGED, Crowd
 from faults.writes import KINDS, Store, channel_of
+from support.extension_files import write_extensions
 from support.process import ServerProcess, server_process, wait_until
-from support.service import CHANNEL, CLIENT_ID, SECRET
+from support.service import CHANNEL
 
 pytestmark = pytest.mark.long
 
@@ -126,9 +126,7 @@ def test_every_process_on_a_file_is_503_once_one_meets_corruption(tmp_path: Path
     write_separately(file)
     corrupt(file, position=0.5)
 
-    extensions = tmp_path / "extensions.toml"
-    extensions.write_text(f'[extensions.{CLIENT_ID}]\nsecrets = ["{base64.b64encode(SECRET).decode()}"]\n')
-    production = ("--production", "--extensions", str(extensions))
+    production = ("--production", "--extensions", write_extensions(tmp_path))
     with (
         server_process("--data", f"sqlite://{file}") as one,
         server_process("--data", f"sqlite://{file}", *production) as two,

@@ -8,7 +8,6 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -27,8 +26,8 @@ def body(number: int) -> bytes:
 
 def begin(service: RunningService, number: int) -> socket.socket:
     """Send all of an upload but its last byte."""
-    address, header = urlsplit(service.url), service.client("backend", client_id=OTHER_ID).headers["Authorization"]
-    connection = socket.create_connection((address.hostname or "", address.port or 0), timeout=30)
+    header = service.client("backend", client_id=OTHER_ID).headers["Authorization"]
+    connection = service.connect()
     head = (
         f"PUT /v1/e/codes HTTP/1.1\r\nHost: x\r\nAuthorization: {header}\r\nContent-Length: {len(body(number))}\r\n\r\n"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,9 @@ import redis
 
 from engines.redis_server import RedisServer
 from faults.redis_nodes import is_ready, ms, seconds_until
+from support.extension_files import write_extensions
 from support.process import ServerProcess, server_process
-from support.service import CHANNEL, CLIENT_ID, SECRET, real_seconds
+from support.service import CHANNEL, CLIENT_ID, real_seconds
 from support.socket_client import SocketClient
 
 
@@ -34,10 +34,9 @@ def wait_for_log(node: ServerProcess, text: str) -> None:
 
 @pytest.mark.parametrize("how", ["FLUSHALL", "restart"])
 def test_nodes_agree_with_a_new_node_after_redis_lost_its_data(tmp_path: Path, how: str) -> None:
-    file = tmp_path / "extensions.toml"
-    file.write_text(f'[extensions.{CLIENT_ID}]\nsecrets = ["{base64.b64encode(SECRET).decode()}"]\n')
     with RedisServer(tmp_path) as server:
-        options = ("--production", "--extensions", str(file), "--data", server.url(), "--log-level", "warning")
+        extensions = write_extensions(tmp_path)
+        options = ("--production", "--extensions", extensions, "--data", server.url(), "--log-level", "warning")
         with server_process(*options) as one, server_process(*options) as other:
             token = linked_token(one, other)
             assert {200} == statuses(token, one, other)

@@ -10,10 +10,9 @@ import pytest
 
 from emulator.clock import Clock
 from emulator.config.environment import PRODUCTION, SANDBOX, Environment
-from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
 from support.process import server_process
-from support.service import CLIENT_ID, SECRET, Client, LiveServer, live_server, real_seconds
+from support.service import CLIENT_ID, OURS, SECRET, Client, LiveServer, live_server, real_seconds
 from support.socket_client import SocketClient
 
 NOW = 2_000_000_000
@@ -31,8 +30,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def lenient(environment: Environment, clock: Clock) -> Iterator[LiveServer]:
-    extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
-    with live_server(Settings(environment, extensions=extensions, leeway=LEEWAY * 1000), clock=clock) as live:
+    with live_server(Settings(environment, extensions={CLIENT_ID: OURS}, leeway=LEEWAY * 1000), clock=clock) as live:
         yield live
 
 

@@ -7,10 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from emulator.clock import SECOND, Clock
-from emulator.config.environment import PRODUCTION
-from emulator.config.extensions import Extension
-from emulator.config.settings import Settings
-from support.service import CLIENT_ID, SECRET, Client, LiveServer, live_server, real_seconds
+from support.service import CLIENT_ID, Client, LiveServer, in_production, live_server, real_seconds
 
 BODY = {"identifier": CLIENT_ID}
 
@@ -20,8 +17,7 @@ def frozen() -> Iterator[LiveServer]:
     """A production service with a frozen clock, behind a trusted proxy."""
     clock = Clock()
     clock.freeze(True)
-    extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
-    with live_server(Settings(PRODUCTION, extensions=extensions, proxies=("127.0.0.1",)), clock=clock) as live:
+    with live_server(in_production(proxies=("127.0.0.1",)), clock=clock) as live:
         yield live
 
 

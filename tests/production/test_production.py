@@ -5,9 +5,6 @@ from __future__ import annotations
 import jwt
 import pytest
 
-from emulator.config.environment import PRODUCTION
-from emulator.config.extensions import Extension
-from emulator.config.settings import Settings
 from support.authentication import authenticate
 from support.service import (
     CLIENT_ID,
@@ -15,6 +12,7 @@ from support.service import (
     PREVIOUS_SECRET,
     SECRET,
     LiveServer,
+    in_production,
     live_server,
     real_seconds,
 )
@@ -113,8 +111,7 @@ def test_a_token_issued_by_a_sandbox_is_401_in_production(live: LiveServer, prod
 
 @pytest.mark.ruling("A5")
 def test_tokens_of_the_service_outlive_a_restart(tmp_path):
-    extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
-    settings = Settings(PRODUCTION, data=f"sqlite:///{tmp_path}/data.db", extensions=extensions)
+    settings = in_production(data=f"sqlite:///{tmp_path}/data.db")
     with live_server(settings) as live:
         token = _access_token(live)
 
@@ -125,8 +122,7 @@ def test_tokens_of_the_service_outlive_a_restart(tmp_path):
 
 
 def test_a_token_issued_by_another_service_is_401(production: LiveServer, tmp_path):
-    extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
-    with live_server(Settings(PRODUCTION, data=f"sqlite:///{tmp_path}/other.db", extensions=extensions)) as live:
+    with live_server(in_production(data=f"sqlite:///{tmp_path}/other.db")) as live:
         token = _access_token(live)
         here = live.bearer(token).get("user_info").status_code
 

@@ -13,11 +13,22 @@ from typing import Any, NamedTuple
 import jwt
 import pytest
 
-from emulator.config.environment import PRODUCTION
 from emulator.config.extensions import Extension
-from emulator.config.settings import Limits, Settings
+from emulator.config.settings import Limits
 from support.role_table import CLIENT_ID_ROWS, OPEN_ROWS, ROLES, ROWS, Row, each, write_defaults
-from support.service import CLIENT_ID, OTHER_ID, OTHER_SECRET, SECRET, Client, LiveServer, live_server, real_seconds
+from support.service import (
+    CLIENT_ID,
+    OTHER_ID,
+    OTHER_SECRET,
+    OURS,
+    SECRET,
+    THEIRS,
+    Client,
+    LiveServer,
+    in_production,
+    live_server,
+    real_seconds,
+)
 
 REMOVED_ID, REMOVED_SECRET = "removed-extension", b"the secret of an extension that was removed"
 Headers = dict[str, str]
@@ -70,21 +81,13 @@ RECEIPT = jwt.encode(
 @pytest.fixture(scope="module")
 def strict() -> Iterator[LiveServer]:
     """A production service from which an extension has just been removed."""
-    extensions = {
-        each.client_id: each
-        for each in (
-            Extension(CLIENT_ID, (SECRET,)),
-            Extension(OTHER_ID, (OTHER_SECRET,)),
-            Extension(REMOVED_ID, (REMOVED_SECRET,)),
-        )
-    }
-    limits = Limits(caller_rate=0)  # few callers make many requests
-    settings = Settings(PRODUCTION, extensions=extensions, limits=limits)
+    removed = Extension(REMOVED_ID, (REMOVED_SECRET,))
+    settings = in_production(OURS, THEIRS, removed, limits=Limits(caller_rate=0))  # few callers make many requests
     with live_server(settings) as live, Client(base_url=live.url) as client:
         for role in ROLES:
             before = client.get("/v1/e/user_info", headers=authorization(role, REMOVED_ID, key=REMOVED_SECRET))
             assert 200 == before.status_code
-        live.service.extensions.replace({name: extensions[name] for name in (CLIENT_ID, OTHER_ID)})
+        live.service.extensions.replace({each.client_id: each for each in (OURS, THEIRS)})
         yield live
 
 

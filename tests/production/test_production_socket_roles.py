@@ -11,11 +11,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from emulator.config.environment import PRODUCTION
-from emulator.config.extensions import Extension
-from emulator.config.settings import Limits, Settings
+from emulator.config.settings import Limits
 from production.test_production_roles import CREDENTIALS, Invalid, authorization
-from support.service import CLIENT_ID, OTHER_ID, OTHER_SECRET, SECRET, LiveServer, live_server
+from support.service import OURS, THEIRS, LiveServer, in_production, live_server
 from support.socket_client import SocketClient
 
 ROLES = ("viewer", "broadcaster", "admin", "backend")
@@ -76,10 +74,7 @@ PUBLIC = {("authenticate", ""), ("subscribe", "authentication"), ("unsubscribe",
 
 @pytest.fixture(scope="module")
 def strict() -> Iterator[LiveServer]:
-    extensions = {
-        each.client_id: each for each in (Extension(CLIENT_ID, (SECRET,)), Extension(OTHER_ID, (OTHER_SECRET,)))
-    }
-    with live_server(Settings(PRODUCTION, extensions=extensions, limits=Limits(caller_rate=0))) as live:
+    with live_server(in_production(OURS, THEIRS, limits=Limits(caller_rate=0))) as live:
         yield live
 
 

@@ -10,10 +10,9 @@ import pytest
 from emulator.callers import Caller, Role
 from emulator.clock import SECOND, Clock
 from emulator.config.environment import PRODUCTION
-from emulator.config.extensions import Extension
 from emulator.config.settings import Limits, Settings
 from emulator.limits.rate_limit import RateLimit, RateLimits
-from support.service import CLIENT_ID, SECRET, Client, LiveServer, live_server, real_seconds
+from support.service import CLIENT_ID, Client, LiveServer, in_production, live_server, real_seconds
 from support.socket_client import SocketClient
 
 A_FEW = Limits(caller_rate=2, client_rate=6)
@@ -202,8 +201,7 @@ def test_sandbox_has_no_limit_by_default():
 def test_production_allows_a_hundred_requests_a_second_by_default():
     clock, ends = Clock(), real_seconds() + 3_600
     clock.freeze(True)
-    settings = Settings(PRODUCTION, extensions={CLIENT_ID: Extension(CLIENT_ID, (SECRET,))})
-    with live_server(settings, clock=clock) as live:
+    with live_server(in_production(), clock=clock) as live:
         viewer = live.client("viewer", user="1", channel="777", exp=ends)
         assert [*[200] * 500, 429] == statuses(viewer, 501)
 

@@ -7,11 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from emulator.clock import Clock
-from emulator.config.environment import PRODUCTION
-from emulator.config.extensions import Extension
-from emulator.config.settings import Settings
 from support.authentication import authenticated_game
-from support.service import CLIENT_ID, OTHER_ID, OTHER_SECRET, SECRET, LiveServer, live_server
+from support.service import OURS, THEIRS, LiveServer, in_production, live_server
 from support.socket_client import SocketClient, linked_game
 
 
@@ -42,7 +39,5 @@ def frozen_production() -> Iterator[LiveServer]:
     clock = Clock()
     clock.set(2_000_000_000_000)
     clock.freeze(True)
-    extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,)), OTHER_ID: Extension(OTHER_ID, (OTHER_SECRET,))}
-    settings = Settings(PRODUCTION, extensions=extensions, proxies=("127.0.0.1",))
-    with live_server(settings, clock=clock) as live:
+    with live_server(in_production(OURS, THEIRS, proxies=("127.0.0.1",)), clock=clock) as live:
         yield live

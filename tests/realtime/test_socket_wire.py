@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
-from urllib.parse import urlsplit
 
 import pytest
 
 from support.resources import leak_checked_server
 from support.service import CLIENT_ID, LiveServer
-from support.socket_client import TIMEOUT, linked_game
+from support.socket_client import linked_game
 
 MIB = 1024 * 1024
 TEXT, BINARY, CLOSE, PING, PONG = 0x1, 0x2, 0x8, 0x9, 0xA
@@ -47,7 +46,7 @@ class Raw:
     """A TCP connection after the WebSocket handshake, without a WebSocket library."""
 
     def __init__(self, live: LiveServer) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", urlsplit(live.url).port or 0), timeout=TIMEOUT)
+        self.socket = live.connect()
         key = base64.b64encode(os.urandom(16)).decode()
         self.socket.sendall(
             f"GET /0.2.0/{CLIENT_ID} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"

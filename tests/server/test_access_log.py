@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import re
 import signal
-import socket
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from websockets.exceptions import InvalidStatus
@@ -152,13 +150,6 @@ def test_a_path_cannot_forge_a_log_line():
     assert "\x1b" not in line
 
 
-def exchange(served: ServerProcess, sent: bytes) -> bytes:
-    """Send bytes and return all that the server sends before it closes."""
-    with socket.create_connection(("127.0.0.1", urlsplit(served.url).port or 0), timeout=10) as wire:
-        wire.sendall(sent)
-        return b"".join(iter(lambda: wire.recv(65_536), b""))
-
-
 def id_in(answer: bytes) -> str:
     return re.findall(rb"\r\nx-request-id: (.+?)\r\n", answer)[0].decode()
 
@@ -179,7 +170,7 @@ def test_a_request_refused_in_its_body_is_logged_and_counted_once(headers: str, 
     counted = []
 
     def hang(served: ServerProcess) -> None:
-        answer = exchange(served, incomplete_vote(served, headers, body))
+        answer = served.exchange(incomplete_vote(served, headers, body))
         assert (b"HTTP/1.1 %d" % status, "mine") == (answer[:12], id_in(answer))
         with Client(base_url=served.url) as client:
             counted.extend(re.findall(r"emulator_(?:requests|limited)_total{.*", client.get("/_emulator/metrics").text))
@@ -204,7 +195,7 @@ def test_errors_before_the_headers_are_complete_are_logged_with_their_id():
             b"GET /large?code=hidden HTTP/1.1\r\nX-Request-Id: mine\r\nX: " + b"x" * 66_000,
             b"POST /slow HTTP/1.1\r\nHost: x\r\n",
         ):
-            answers.append(exchange(served, sent))
+            answers.append(served.exchange(sent))
 
     lines = [
         json.loads(line)
@@ -217,7 +208,7 @@ def test_errors_before_the_headers_are_complete_are_logged_with_their_id():
 
 def test_invalid_http_is_a_warning_even_without_the_access_log():
     with server_process() as served:
-        answer = exchange(served, b"\x16\x03\x01 this is no HTTP\r\n\r\n")
+        answer = served.exchange(b"\x16\x03\x01 this is no HTTP\r\n\r\n")
         assert 0 == served.stop(signal.SIGTERM)
         assert served.process.stderr is not None
         warnings = [line for line in served.process.stderr if "WARNING" in line]

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -81,8 +80,7 @@ def start_put(served: ServerProcess, share: float) -> socket.socket:
     body = json.dumps({"codes": [[f"NEVER-{number}" for number in range(50_000)]], "names": ["Other"]}).encode()
     authorization = served.client("backend").headers["Authorization"]
     head = f"PUT /v1/e/codes HTTP/1.1\r\nHost: x\r\nAuthorization: {authorization}\r\n"
-    address = urlsplit(served.url)
-    connection = socket.create_connection((address.hostname or "", address.port or 0))
+    connection = served.connect()
     connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body[: int(len(body) * share)])
     return connection
 

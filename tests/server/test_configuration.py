@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import base64
-import inspect
 from pathlib import Path
 
 import pytest
-from typer.models import OptionInfo
 
 from emulator.config.extensions import Extension, read_extensions
 from emulator.errors import ConfigurationError
-from extcli.commands.emulator.serve import serve
 from extcli.errors import UsageError
 from extcli.extensions.registry import registrations
 from extcli.main import main
@@ -210,19 +207,3 @@ def test_a_device_is_no_file_of_extensions():
 
 def test_the_repr_of_an_extension_has_no_secrets():
     assert "shown" not in repr(Extension("my-ext", (b"not to be shown",)))
-
-
-@pytest.mark.parametrize("flag", inspect.signature(serve).parameters)
-def test_every_option_of_serve_has_an_environment_variable(flag: str):
-    annotation = inspect.signature(serve, eval_str=True).parameters[flag].annotation
-
-    (option,) = (each for each in annotation.__metadata__ if isinstance(each, OptionInfo))
-
-    assert f"EXTCLI_SERVE_{flag.rstrip('_').upper()}" == option.envvar
-    assert option.help
-
-
-def test_serve_has_the_options_that_scripts_rely_on():
-    flags = set(inspect.signature(serve).parameters)
-
-    assert {"host", "port", "production", "data", "extensions", "workers"} <= flags

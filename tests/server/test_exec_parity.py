@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.exec_process import run_exec
+from support.extension_files import write_extensions
 from support.service import CHANNEL, CLIENT_ID, SECRET
 
 pytestmark = pytest.mark.long
@@ -29,11 +30,7 @@ sys.exit({code})
 @pytest.fixture
 def extensions(tmp_path: Path) -> list[str]:
     """The options for an extensions file with the secret of the tests."""
-    import base64
-
-    file = tmp_path / "extensions.toml"
-    file.write_text(f'[extensions.{CLIENT_ID}]\nsecrets = ["{base64.b64encode(SECRET).decode()}"]\n')
-    return ["--extensions", str(file)]
+    return ["--extensions", write_extensions(tmp_path)]
 
 
 def run(

@@ -1,15 +1,16 @@
-"""The limits of `extcli serve`, set by options and by variables."""
+"""The limits of `extcli serve`. `test_serve_variables.py` sets each option by its variable."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
 
 import pytest
 from websockets.exceptions import InvalidStatus
 
 from support.authentication import status_of_pin
-from support.process import server_process
+from support.process import ServerProcess, server_process
 from support.pusher_client import PusherClient
 from support.service import CLIENT_ID, Client
 from support.socket_client import SocketClient
@@ -18,20 +19,13 @@ SOCKETS = {"--max-sockets": "1", "--max-subscriptions": "1"}
 RATES = {"--caller-rate": "1", "--client-rate": "3"}
 
 
-def as_arguments(flags: dict[str, str]) -> list[str]:
-    return [word for flag in flags.items() for word in flag]
+def with_flags(flags: dict[str, str]) -> AbstractContextManager[ServerProcess]:
+    return server_process(*(word for flag in flags.items() for word in flag))
 
 
-def as_variables(flags: dict[str, str]) -> dict[str, str]:
-    return {f"EXTCLI_SERVE_{flag[2:].replace('-', '_').upper()}": value for flag, value in flags.items()}
-
-
-@pytest.mark.parametrize("by_variables", [False, True], ids=["flags", "variables"])
-def test_limits_of_ids_sockets_and_subscriptions(by_variables: bool):
+def test_limits_of_ids_sockets_and_subscriptions():
     flags = {"--max-ids": "1", **SOCKETS}
-    with server_process(
-        *([] if by_variables else as_arguments(flags)), **(as_variables(flags) if by_variables else {})
-    ) as served:
+    with with_flags(flags) as served:
         viewer = served.client("viewer", user="1", channel="777")
         polls = [viewer.post("vote", params={"id": name}, json={"value": 1}).status_code for name in "ab"]
         token = served.client("broadcaster", user="777", channel="777").headers["Authorization"].split()[1]
@@ -47,11 +41,8 @@ def test_limits_of_ids_sockets_and_subscriptions(by_variables: bool):
     assert 429 == refused["status"]
 
 
-@pytest.mark.parametrize("by_variables", [False, True], ids=["flags", "variables"])
-def test_limits_of_callers_and_client_ids(by_variables: bool):
-    with server_process(
-        *([] if by_variables else as_arguments(RATES)), **(as_variables(RATES) if by_variables else {})
-    ) as served:
+def test_limits_of_callers_and_client_ids():
+    with with_flags(RATES) as served:
         served.freeze()
         callers = [served.client("viewer", user=user, channel="777") for user in "1234"]
         answers = [[caller.get("vote").status_code for _ in range(6)] for caller in callers]
@@ -69,12 +60,9 @@ ANONYMOUS = {
 }
 
 
-@pytest.mark.parametrize("by_variables", [False, True], ids=["flags", "variables"])
-def test_limits_of_callers_without_a_token(by_variables: bool):
+def test_limits_of_callers_without_a_token():
     flags = ANONYMOUS | {"--proxy": "127.0.0.1"}
-    with server_process(
-        *([] if by_variables else as_arguments(flags)), **(as_variables(flags) if by_variables else {})
-    ) as served:
+    with with_flags(flags) as served:
         served.freeze()
         with Client(base_url=served.url) as client:
             pins = [client.post("/v1/e/pin", json={"identifier": CLIENT_ID}).status_code for _ in range(2)]
@@ -102,11 +90,8 @@ def _status(connect: Callable[[], object]) -> int:
 @pytest.mark.parametrize(
     ("flags", "allowed"), [({"--address-pin-attempts": "2"}, 2), ({"--client-pin-attempts": "3"}, 3 + 5)]
 )
-@pytest.mark.parametrize("by_variables", [False, True], ids=["flags", "variables"])
-def test_limits_of_wrong_pins(flags: dict[str, str], allowed: int, by_variables: bool):
-    with server_process(
-        *([] if by_variables else as_arguments(flags)), **(as_variables(flags) if by_variables else {})
-    ) as served:
+def test_limits_of_wrong_pins(flags: dict[str, str], allowed: int):
+    with with_flags(flags) as served:
         served.freeze()
 
         assert [*[400] * allowed, 429] == [status_of_pin(served, "ZZZZZZ") for _ in range(allowed + 1)]

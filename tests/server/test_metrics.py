@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import jwt
 import pytest
@@ -54,7 +52,7 @@ def redis(tmp_path: Path) -> Iterator[RedisServer]:
 def send_all(service: RunningService, requests: Iterator[bytes]) -> int:
     """Send pipelined requests over one connection; return how many were answered."""
     answered = 0
-    with socket.create_connection(("127.0.0.1", urlsplit(service.url).port or 0), timeout=20) as connection:
+    with service.connect() as connection:
         while batch := list(islice(requests, 50)):
             connection.sendall(b"".join(batch))
             heads, tail = 0, b""

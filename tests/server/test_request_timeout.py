@@ -6,7 +6,6 @@ import json
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -16,8 +15,6 @@ from support.service import Client, LiveServer, live_server
 
 pytestmark = pytest.mark.long
 
-TIMEOUT = 10.0
-"""Seconds until a test fails."""
 RESPONSES = 20
 """More than the buffers hold: each is over a megabyte."""
 INCOMPLETE = [
@@ -37,7 +34,7 @@ def live() -> Iterator[LiveServer]:
 
 @pytest.fixture
 def connection(live: LiveServer) -> Iterator[socket.socket]:
-    with socket.create_connection(("127.0.0.1", urlsplit(live.url).port or 0), timeout=TIMEOUT) as connection:
+    with live.connect() as connection:
         yield connection
 
 
@@ -80,7 +77,7 @@ def test_a_silent_connection_is_closed(connection: socket.socket):
 
 def test_the_timeout_does_not_apply_between_requests(live: LiveServer, connection: socket.socket):
     request = b"GET /_emulator/live HTTP/1.1\r\nHost: x\r\n\r\n"
-    with socket.create_connection(connection.getpeername(), timeout=TIMEOUT) as silent:
+    with live.connect() as silent:
         connection.sendall(request)
         first = connection.recv(65_536)
         read_all(silent)  # until the timeout closes it
@@ -95,7 +92,7 @@ def test_a_response_that_is_not_read_is_aborted(live: LiveServer, connection: so
         size = len(client.get("/schema/swagger-ui-bundle.js").content)
     connection.sendall(b"GET /schema/swagger-ui-bundle.js HTTP/1.1\r\nHost: x\r\n\r\n" * RESPONSES)
     for _ in range(2):  # wait for longer than the timeout
-        with socket.create_connection(connection.getpeername(), timeout=TIMEOUT) as silent:
+        with live.connect() as silent:
             read_all(silent)
 
     received = 0

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import re
 import signal
-import socket
 import subprocess
 from contextlib import suppress
 from importlib.metadata import version
@@ -14,16 +12,14 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from support.extension_files import write_extensions
 from support.process import STOP_TIMEOUT, server_process, unexpected_log_lines
-from support.service import CLIENT_ID, SECRET, real_seconds
+from support.service import real_seconds
 
 
 @pytest.fixture
 def registered(tmp_path: Path) -> str:
-    file = tmp_path / "extensions.toml"
-    file.write_text(f'[extensions.{CLIENT_ID}]\nsecrets = ["{base64.b64encode(SECRET).decode()}"]\n')
-    file.chmod(0o600)
-    return str(file)
+    return write_extensions(tmp_path)
 
 
 def test_the_first_line_is_the_url_and_nothing_follows_until_sigterm():
@@ -85,14 +81,12 @@ def test_start_and_stop_are_logged_once_for_all_workers(tmp_path: Path, workers:
 
 @pytest.mark.long
 def test_idle_and_incomplete_connections_do_not_delay_the_stop():
-    with server_process() as served:
-        address = ("127.0.0.1", urlsplit(served.url).port or 0)
-        with socket.create_connection(address) as idle, socket.create_connection(address) as slow:
-            idle.sendall(b"GET /_emulator/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            assert idle.recv(65_536).startswith(b"HTTP/1.1 200 ")
-            slow.sendall(b"POST /v1/e/authtoken HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+    with server_process() as served, served.connect() as idle, served.connect() as slow:
+        idle.sendall(b"GET /_emulator/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert idle.recv(65_536).startswith(b"HTTP/1.1 200 ")
+        slow.sendall(b"POST /v1/e/authtoken HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
 
-            assert 0 == served.stop(signal.SIGTERM)
+        assert 0 == served.stop(signal.SIGTERM)
 
 
 def test_workers_share_port_and_data_and_end_with_their_parent(tmp_path: Path):
@@ -106,7 +100,7 @@ def test_workers_share_port_and_data_and_end_with_their_parent(tmp_path: Path):
 
         assert {(20, 20, 1)} == {(poll["count"], poll["sum"], poll["vote"]) for poll in polls}
         with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", urlsplit(served.url).port or 0))
+            served.connect()
 
 
 def test_a_flag_overrides_a_variable_and_production_has_no_control_api(registered: str):

@@ -54,6 +54,7 @@ def test_each_option_of_serve_is_reachable_by_its_variable(name: str, monkeypatc
 
     assert by_flag == parsed("serve", name)
     assert by_flag != parameter.default
+    assert parameter.help
 
 
 @pytest.mark.parametrize("name", sorted(SERVE.keys() - NOT_OF_EXEC))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import gzip
 import json
 import os
@@ -14,8 +13,8 @@ import httpx
 import pytest
 
 from support.examples import spread
+from support.extension_files import write_extensions
 from support.process import COMMAND, ServerProcess, server_process
-from support.service import SECRET
 
 STOP_TIMEOUT = 20
 WHOLE = (
@@ -162,10 +161,8 @@ def test_options_that_cannot_work_end_the_start(
 
 def test_production_takes_no_snapshots(path: Path, tmp_path: Path):
     path.write_text(WHOLE)
-    extensions = tmp_path / "extensions.toml"
-    extensions.write_text(f'[extensions.a]\nsecrets = ["{base64.b64encode(SECRET).decode()}"]\n')
 
-    message = refused("--production", "--extensions", str(extensions), "--import", str(path))
+    message = refused("--production", "--extensions", write_extensions(tmp_path), "--import", str(path))
 
     assert "--import: --production takes no snapshots" in message
 

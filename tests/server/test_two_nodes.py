@@ -10,12 +10,10 @@ from typing import NamedTuple
 import jwt
 import pytest
 
-from emulator.config.environment import PRODUCTION
-from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
 from engines.redis_server import RedisServer
 from support.pusher_client import PusherClient, decode_frame, parse_broadcast, subscribed_page
-from support.service import CHANNEL, CLIENT_ID, SECRET, Client, LiveServer, live_server, real_seconds
+from support.service import CHANNEL, CLIENT_ID, SECRET, Client, LiveServer, in_production, live_server, real_seconds
 from support.socket_client import SocketClient, linked_game, request_pin
 from support.waits import waiting
 
@@ -290,10 +288,9 @@ def test_nodes_share_trivia(nodes: Nodes):
 
 
 def test_in_production_each_node_verifies_the_tokens_of_the_other(tmp_path):
-    extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
     soon = real_seconds() + 600
     with RedisServer(tmp_path) as server:
-        settings = Settings(PRODUCTION, data=server.url(), extensions=extensions)
+        settings = in_production(data=server.url())
         with live_server(settings) as one, live_server(settings) as other:
             broadcaster = one.client("broadcaster", user=CHANNEL, channel=CHANNEL, exp=soon)
             pin = broadcaster.post("link/pin").json()["pin"]

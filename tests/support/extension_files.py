@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from emulator.config.extensions import Extension, read_extensions
+from support.program import SECRET_BASE64
+from support.service import CLIENT_ID
 
 LAID_OUT = """\
 # the extensions of this service
@@ -24,6 +26,14 @@ secret_env = "OLD_SECRET"
 secret_env = "THEIR_SECRET"   # from the vault
 # the end
 """
+
+
+def write_extensions(folder: Path) -> str:
+    """Write a file with the extension of the tests, and return its path, for `serve --extensions`."""
+    file = folder / "extensions.toml"
+    file.write_text(f'[extensions.{CLIENT_ID}]\nsecrets = ["{SECRET_BASE64}"]\n')
+    file.chmod(0o600)
+    return str(file)
 
 
 def registered(folder: Path) -> dict[str, Extension]:

@@ -44,8 +44,7 @@ class RawClient:
     """A TCP connection that sends requests, and reads bytes until the end."""
 
     def __init__(self, service: RunningService) -> None:
-        host, port = service.url.removeprefix("http://").split(":")
-        self.socket = socket.create_connection((host, int(port)), timeout=TIMEOUT)
+        self.socket = service.connect()
 
     def __enter__(self) -> Self:
         return self

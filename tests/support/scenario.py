@@ -7,7 +7,7 @@ import socket
 import time
 from contextlib import closing, suppress
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
@@ -156,7 +156,7 @@ class Scenario:
             self._raw(text.encode())
 
     def _raw(self, text: bytes) -> None:
-        with closing(socket.create_connection(("127.0.0.1", urlsplit(self.service.url).port or 0), timeout=5)) as wire:
+        with closing(self.service.connect()) as wire:
             wire.sendall(text)
             wire.shutdown(socket.SHUT_WR)
             with suppress(ConnectionError):

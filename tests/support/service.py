@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import httpx
 import jwt
 
 from emulator.app import Service
 from emulator.clock import Clock
+from emulator.config.environment import PRODUCTION
+from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
 from emulator.http.front import HOT
 from emulator.http.middleware import Application
@@ -31,6 +35,13 @@ from support.constants import SECRET as SECRET
 from support.shared_connections import SharedConnections
 
 T = TypeVar("T")
+
+OURS, THEIRS = Extension(CLIENT_ID, (SECRET,)), Extension(OTHER_ID, (OTHER_SECRET,))
+
+
+def in_production(*extensions: Extension, **settings: Any) -> Settings:
+    """Return settings of production with these registered extensions, or else with `OURS`."""
+    return Settings(PRODUCTION, extensions={each.client_id: each for each in extensions or (OURS,)}, **settings)
 
 
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -73,6 +84,22 @@ class RunningService:
         """Return a client with this token."""
         headers = {"Authorization": f"{client_id} {token}"}
         return Client(base_url=f"{self.url}/v1/e/", headers=headers, transport=self.connections)
+
+    def connect(self) -> socket.socket:
+        """Return a new connection, for bytes that no client for HTTP would send."""
+        address = urlsplit(self.url)
+        return socket.create_connection((address.hostname or "", address.port or 0), timeout=20)
+
+    def exchange(self, *pieces: bytes) -> bytes:
+        """Send bytes on a new connection, and return all that comes until the service closes it."""
+        received = b""
+        with self.connect() as connection:
+            with suppress(BrokenPipeError, ConnectionResetError):  # refused before all was sent
+                for piece in pieces:
+                    connection.sendall(piece)
+            while more := connection.recv(65_536):
+                received += more
+        return received
 
     def reset(self) -> None:
         """Delete all data and reset the clock."""

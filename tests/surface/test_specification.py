@@ -11,16 +11,12 @@ import subprocess
 
 import pytest
 
-from emulator.config.environment import PRODUCTION
-from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
 from support.program import PROGRAM, SECRET_BASE64
-from support.service import CLIENT_ID, SECRET, live_server
-
-IN_PRODUCTION = Settings(PRODUCTION, extensions={CLIENT_ID: Extension(CLIENT_ID, (SECRET,))})
+from support.service import in_production, live_server
 
 
-@pytest.mark.parametrize("settings", [Settings(), IN_PRODUCTION], ids=["sandbox", "production"])
+@pytest.mark.parametrize("settings", [Settings(), in_production()], ids=["sandbox", "production"])
 def test_the_service_keeps_every_rule_of_the_specification(settings: Settings):
     with live_server(settings) as live:
         command = [PROGRAM, "conform", "--writes", "--yes", "--whole-extension", "--url", live.url, "-o", "json"]

@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import socket
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
-from emulator.config.environment import PRODUCTION
-from emulator.config.extensions import Extension
 from emulator.config.settings import KIB, MIB, Limits, Settings
 from support.process import wait_until
-from support.service import CLIENT_ID, OTHER_ID, OTHER_SECRET, SECRET, Client, LiveServer, live_server
+from support.service import OTHER_ID, OTHER_SECRET, OURS, THEIRS, Client, LiveServer, in_production, live_server
 
 
 def padded(size: int, text: bytes = b'{"value":1,"key":"x"}') -> bytes:
@@ -50,7 +47,7 @@ def test_a_too_large_content_length_is_413_before_the_body_is_sent(live: LiveSer
     credential = admin.headers["Authorization"]
     head = f"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nAuthorization: {credential}\r\nContent-Length: 999999999999\r\n\r\n"
 
-    with socket.create_connection(("127.0.0.1", urlsplit(live.url).port or 0), timeout=10) as connection:
+    with live.connect() as connection:
         connection.sendall(head.encode())
         answer = connection.recv(65_536)
 
@@ -95,7 +92,7 @@ def test_a_larger_body_of_other_roles_is_413_before_it_is_sent(live: LiveServer,
         f"PATCH /v1/e/viewer_state HTTP/1.1\r\nHost: x\r\nAuthorization: {credential}\r\nContent-Length: 65537\r\n\r\n"
     )
 
-    with socket.create_connection(("127.0.0.1", urlsplit(live.url).port or 0), timeout=10) as connection:
+    with live.connect() as connection:
         connection.sendall(f"{head}\r\n\r\n".encode())
         answer = connection.recv(65_536)
 
@@ -167,7 +164,7 @@ def test_a_huge_number_in_a_query_is_no_failure(admin: Client, number: str):
 def test_a_content_length_of_5000_digits_is_400(live: LiveServer, admin: Client):
     head = f"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nContent-Length: {'9' * 5_000}\r\n\r\n"
 
-    with socket.create_connection(("127.0.0.1", urlsplit(live.url).port or 0), timeout=10) as connection:
+    with live.connect() as connection:
         connection.sendall(head.encode())
         answer = connection.recv(65_536)
 
@@ -217,9 +214,7 @@ def test_ids_are_not_normalized(admin: Client, path: str):
 
 
 def test_an_endless_head_is_431(live: LiveServer, stranger: Client):
-    with socket.create_connection(("127.0.0.1", urlsplit(live.url).port or 0), timeout=10) as connection:
-        connection.sendall(b"GET /v1/e/vote HTTP/1.1\r\nHost: x\r\nX-Big: " + b"a" * 65_536)
-        answer = b"".join(iter(lambda: connection.recv(65_536), b""))
+    answer = live.exchange(b"GET /v1/e/vote HTTP/1.1\r\nHost: x\r\nX-Big: " + b"a" * 65_536)
 
     assert answer.startswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: application/json\r\n")
     assert b'"reason":"Headers too large"' in answer
@@ -237,7 +232,7 @@ def test_the_head_limit_counts_each_request_on_its_own(viewer):
 def begun_upload(live: LiveServer, codes: bytes, **identity: Any) -> socket.socket:
     """Send all but the last byte of a PUT of codes; return when the service reads it."""
     running = len(live.service.uploads)
-    connection = socket.create_connection(("127.0.0.1", urlsplit(live.url).port or 0), timeout=10)
+    connection = live.connect()
     header = live.client("backend", **identity).headers["Authorization"]
     head = f"PUT /v1/e/codes HTTP/1.1\r\nHost: x\r\nAuthorization: {header}\r\n"
     connection.sendall(f"{head}Content-Length: {len(codes)}\r\n\r\n".encode() + codes[:-1])
@@ -274,10 +269,8 @@ def test_an_upload_beyond_the_limit_is_503_and_changes_nothing():
 
 
 def test_one_of_several_extensions_leaves_half_of_the_uploads_in_production_to_the_others():
-    one, other = Extension(CLIENT_ID, (SECRET,)), Extension(OTHER_ID, (OTHER_SECRET,))
     others = {"client_id": OTHER_ID, "key": OTHER_SECRET}
-    settings = Settings(PRODUCTION, extensions={CLIENT_ID: one, OTHER_ID: other}, limits=Limits(uploads=4))
-    with live_server(settings) as live:
+    with live_server(in_production(OURS, THEIRS, limits=Limits(uploads=4))) as live:
         uploads = [begun_upload(live, codes(name)) for name in "AB"]
 
         refused = live.client("backend").put("codes", content=codes("C"))
@@ -296,8 +289,7 @@ def test_one_of_several_extensions_leaves_half_of_the_uploads_in_production_to_t
 
 @pytest.mark.parametrize(("limit", "share"), [(1, 1), (3, 2)])
 def test_the_half_of_an_extension_is_rounded_up(limit: int, share: int):
-    extensions = {name: Extension(name, (SECRET,)) for name in (CLIENT_ID, OTHER_ID)}
-    with live_server(Settings(PRODUCTION, extensions=extensions, limits=Limits(uploads=limit))) as live:
+    with live_server(in_production(OURS, THEIRS, limits=Limits(uploads=limit))) as live:
         uploads = [begun_upload(live, codes(name)) for name in "AB"[:share]]
 
         assert 503 == live.client("backend").put("codes", content=codes("C")).status_code
@@ -306,7 +298,7 @@ def test_the_half_of_an_extension_is_rounded_up(limit: int, share: int):
 
 
 def test_the_only_extension_takes_all_uploads():
-    settings = Settings(PRODUCTION, extensions={CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}, limits=Limits(uploads=2))
+    settings = in_production(limits=Limits(uploads=2))
     with live_server(settings) as live, begun_upload(live, codes("A")), begun_upload(live, codes("B")):
         assert 503 == live.client("backend").put("codes", content=codes("C")).status_code
 

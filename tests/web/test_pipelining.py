@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import socket
 from collections.abc import Iterator
 from threading import Thread
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -18,12 +16,8 @@ from support.service import LiveServer, live_server
 REQUEST = b"GET /_emulator/live HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
-def connect(live: LiveServer) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", urlsplit(live.url).port or 0), timeout=20)
-
-
 def test_each_of_2000_pipelined_requests_has_a_response_in_order(live: LiveServer):
-    with connect(live) as connection:
+    with live.connect() as connection:
         requests = (f"GET /_emulator/live HTTP/1.1\r\nHost: x\r\nX-Request-Id: r{n}\r\n\r\n" for n in range(2_000))
         sending = Thread(target=connection.sendall, args=("".join(requests).encode(),))
         sending.start()
@@ -47,7 +41,7 @@ def test_pipelined_requests_are_not_read_far_ahead(monkeypatch):
             longest = max(longest, len(self.pipeline))
 
     monkeypatch.setattr("emulator.process.http_server.Protocol", Observed)
-    with live_server() as live, connect(live) as connection:
+    with live_server() as live, live.connect() as connection:
         sending = Thread(target=connection.sendall, args=(REQUEST * 10_000,))
         sending.start()
         answers = b""
@@ -80,7 +74,7 @@ def stored(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def test_complete_requests_are_answered_before_an_error(stored: LiveServer, broken: bytes, path: str, count: int):
     stored.empty()
     body = b'{"value":3}'
-    with stored.client("viewer", user="5", channel="777") as viewer, connect(stored) as connection:
+    with stored.client("viewer", user="5", channel="777") as viewer, stored.connect() as connection:
         request = (
             f"POST /v1/e/{path} HTTP/1.1\r\nHost: x\r\nAuthorization: {viewer.headers['Authorization']}\r\n"
             f"Content-Length: {len(body)}\r\n\r\n"

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-from contextlib import suppress
-from urllib.parse import urlsplit
-
 import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
@@ -15,13 +11,7 @@ from support.service import CLIENT_ID, Client, LiveServer
 
 def answer(live: LiveServer, *pieces: bytes) -> tuple[int, bytes]:
     """Send pieces of a request, and return the status and the whole response."""
-    with socket.create_connection(("127.0.0.1", urlsplit(live.url).port or 0), timeout=10) as connection:
-        with suppress(BrokenPipeError, ConnectionResetError):  # refused before all was sent
-            for piece in pieces:
-                connection.sendall(piece)
-        received = b""
-        while chunk := connection.recv(65_536):
-            received += chunk
+    received = live.exchange(*pieces)
     return int(received.split(b" ", 2)[1]), received
 
 

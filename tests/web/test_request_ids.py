@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
-from urllib.parse import urlsplit
 
 import pytest
 from websockets.exceptions import InvalidStatus
@@ -17,7 +15,7 @@ GENERATED = r"[0-9a-f]{8}-\d+"
 
 def request_ids(live: LiveServer, *texts: bytes) -> list[bytes]:
     """Send texts one by one on one connection, and return X-Request-Id of all answers until it closes."""
-    with socket.create_connection(("127.0.0.1", urlsplit(live.url).port or 0), timeout=10) as connection:
+    with live.connect() as connection:
         received = b""
         for text in texts:
             connection.sendall(text)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -26,10 +24,7 @@ ALIASES = {
 
 def exchange(live: LiveServer, request: bytes) -> tuple[int, dict[str, str], bytes]:
     """Send raw bytes on a new connection; return status, headers and body of the answer."""
-    with socket.create_connection(("127.0.0.1", urlsplit(live.url).port or 0), timeout=10) as connection:
-        connection.sendall(request)
-        answer = b"".join(iter(lambda: connection.recv(65_536), b""))
-    head, _, body = answer.partition(b"\r\n\r\n")
+    head, _, body = live.exchange(request).partition(b"\r\n\r\n")
     first, *lines = head.decode().split("\r\n")
     headers = dict(line.lower().split(": ", 1) for line in lines)
     return int(first.split()[1]), headers, body
@@ -189,9 +184,7 @@ def test_pipelined_requests_are_answered_in_order(live: LiveServer, viewer):
         for body, last in ((b'{"value":1}', False), (b'{"value":"?"}', False), (b'{"value":2}', True))
     )
 
-    with socket.create_connection(("127.0.0.1", urlsplit(live.url).port or 0), timeout=10) as connection:
-        connection.sendall(votes)
-        answers = b"".join(iter(lambda: connection.recv(65_536), b""))
+    answers = live.exchange(votes)
 
     assert [b"200", b"400", b"200"] == [part[:3] for part in answers.split(b"HTTP/1.1 ")[1:]]
     assert answers.index(b'"vote":1') < answers.index(b'"vote":2')
