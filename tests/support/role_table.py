@@ -210,14 +210,20 @@ class Row(NamedTuple):
         """The status of a call that succeeds."""
         return 201 if self.name == "bits/transactions" else 200
 
+    @property
+    def content(self) -> str:
+        """The body without placeholders for texts too long for the table."""
+        return LONG_BODIES.get(self.body, self.body).replace("RECEIPT", RECEIPT)
+
     def call(self, client: Client) -> Any:
         """Call the endpoint; `PIN`, `TOKEN`, `QUESTION` and `RECEIPT` in the body are replaced with valid values."""
         if self.name == "/_emulator/undo":  # there must be a reset to undo
             client.post("/_emulator/reset?undo=60")
-        body = self.body.replace('"PIN"', f'"{_new_pin(client)}"') if '"PIN"' in self.body else self.body
+        body = self.content
+        body = body.replace('"PIN"', f'"{_new_pin(client)}"') if '"PIN"' in body else body
         body = body.replace("TOKEN", validated_pin_token(_root(client))) if '"TOKEN"' in body else body
         body = body.replace("QUESTION", _new_question(client)) if '"QUESTION"' in body else body
-        return client.request(self.method, self.name, content=LONG_BODIES.get(body, body).replace("RECEIPT", RECEIPT))
+        return client.request(self.method, self.name, content=body)
 
 
 def each(rows: list[Row]) -> Any:
