@@ -19,159 +19,82 @@ Graph = Mapping[str, frozenset[str]]
 
 ROOMS = ("features", "control")
 """The folders of `emulator` whose folders are features."""
-BASICS = {
-    "errors",
-    "clock",
-    "callers",
-    "bounded_cache",
-    "changes",
-    "faults",
-    "hints",
-    "journal",
-    "kinds",
-    "refusals",
-    "started",
-    "stored",
-    "wire",
-    "engines.base",
-    "engines.pools",
-    "engines.records",
-}
+BASICS = {"bounded_cache", "callers", "changes", "clock", "engines.base", "engines.pools", "engines.records", "errors"}
+BASICS |= {"faults", "hints", "journal", "kinds", "refusals", "started", "stored", "wire"}
 """Modules of `emulator` that every part of a feature may import."""
 SERVICES = {"service", "attempt_limit", "grants", "json_stores", "links", "live_pins", "metrics", "page_events"}
 SERVICES |= {"subscribers", "undo", "updates", "uploads"}
 """Modules of features that import what services may. All but these, `http`, `actions` and `gate` are rules."""
 GATES = {"gate"}
 """Modules of features that `dashboard` and `namespaces` ask who may enter. No rule limits what they import."""
-FEATURE_IMPORTS: Mapping[str, Collection[str]] = {
-    "rules": BASICS,
-    "service": BASICS
-    | {"auth", "config", "engines.engine", "ids", "limits", "observability.audit", "observability.recorder", "parity"}
-    | {
-        "realtime.closes",
-        "realtime.hub",
-        "realtime.page_access",
-        "realtime.publisher",
-        "realtime.pusher",
-        "scheduling",
-    },
-    "http": BASICS | {"ids", "parity.service", "http.call", "http.endpoint", "http.streaming_json"},
-    "actions": BASICS | {"parity.service", "realtime.action", "realtime.session"},
-}
+
+
+def _imports(table: str, basics: Collection[str] = ()) -> Mapping[str, Collection[str]]:
+    """Read a table: a name, then what it may import besides `basics`. Indented lines continue the one above."""
+    found: dict[str, set[str]] = {}
+    name = ""
+    for line in filter(None, table.splitlines()):
+        if not line.startswith(" "):
+            name, _, line = line.partition(" ")
+        found.setdefault(name, set(basics)).update(line.split())
+    return found
+
+
+FEATURE_IMPORTS = _imports(
+    """
+rules
+service  auth config engines.engine ids limits observability.audit observability.recorder parity realtime.closes
+         realtime.hub realtime.page_access realtime.publisher realtime.pusher scheduling
+http     http.call http.endpoint http.streaming_json ids parity.service
+actions  parity.service realtime.action realtime.session
+""",
+    BASICS,
+)
 """What each kind of module of a feature may import besides its own folder."""
 
-EMULATOR_IMPORTS: Mapping[str, Collection[str]] = {
-    "contract": set(),
-    "wire": {"errors", "refusals"},
-    "engines": {"errors", "bounded_cache"},
-    "observability": {"errors", "callers", "clock", "engines.base", "faults", "journal", "refusals", "wire"},
-    "scheduling": {"errors", "clock"},
-    "config": {"errors", "clock", "engines", "observability"},
-    "auth": {
-        "errors",
-        "hints",
-        "clock",
-        "callers",
-        "ids",
-        "bounded_cache",
-        "config",
-        "engines.base",
-        "engines.records",
-        "parity.rules",
-        "parity.service",
-        "refusals",
-        "stored",
-    },
-    "parity": {"errors", "clock", "callers", "bounded_cache", "engines.base", "limits", "observability"},
-    "limits": {
-        "errors",
-        "clock",
-        "callers",
-        "bounded_cache",
-        "engines.base",
-        "engines.records",
-        "refusals",
-        "stored",
-        "wire",
-    },
-    "realtime": {
-        "errors",
-        "clock",
-        "changes",
-        "faults",
-        "journal",
-        "callers",
-        "engines.base",
-        "wire",
-        "config",
-        "limits",
-        "observability",
-        "parity",
-        "refusals",
-        "scheduling",
-    },
-    "dashboard": {
-        "errors",
-        "clock",
-        "changes",
-        "journal",
-        "callers",
-        "wire",
-        "config",
-        "control",
-        "engines",
-        "features",
-        "http",
-        "kind_list",
-        "limits",
-        "namespaces",
-        "observability",
-        "parity",
-        "realtime",
-        "refusals",
-    },
-    "http": {
-        "errors",
-        "hints",
-        "clock",
-        "changes",
-        "faults",
-        "journal",
-        "callers",
-        "wire",
-        "config",
-        "limits",
-        "observability",
-        "parity",
-        "realtime",
-        "refusals",
-    },
-}
+EMULATOR_IMPORTS = _imports("""
+contract
+wire           errors refusals
+engines        bounded_cache errors
+observability  callers clock engines.base errors faults journal refusals wire
+scheduling     clock errors
+config         clock engines errors observability
+auth           bounded_cache callers clock config engines.base engines.records errors hints ids parity.rules
+               parity.service refusals stored
+parity         bounded_cache callers clock engines.base errors limits observability
+limits         bounded_cache callers clock engines.base engines.records errors refusals stored wire
+realtime       callers changes clock config engines.base errors faults journal limits observability parity refusals
+               scheduling wire
+dashboard      callers changes clock config control engines errors features http journal kind_list limits namespaces
+               observability parity realtime refusals wire
+http           callers changes clock config errors faults hints journal limits observability parity realtime refusals
+               wire
+""")
 """What each folder of the service may import besides itself and `contract`. `UNLIMITED` may import all."""
 UNLIMITED = {"namespaces", "process", *ROOMS}
 """The other folders of the service. `FEATURE_IMPORTS` has the rules for features."""
 
 EXTCLI_BASICS = {"errors", "bounded_json", "reading"}
 """What every folder of the command line may import. `reading` and `errors` import no other folder."""
-EXTCLI_IMPORTS: Mapping[str, Collection[str]] = {
-    "reading": set(),
-    "output": {"errors", "clock"},
-    "config": {"errors", "clock", "output", "atomic_file", "toml_edit"},
-    "extensions": {"errors", "output", "atomic_file", "toml_edit"},
-    "snapshots": {"errors", "output", "api", "atomic_file"},
-    "api": {"errors", "clock", "output", "config"},
-    "cli": {"clock", "errors", "output", "config", "session"},
-    "codes": {"errors", "clock", "output", "config", "api", "session", "cli"},
-    "seeds": {"errors", "output", "config", "codes", "faults", "tables", "atomic_file"},
-    "simulate": {"errors", "clock", "output", "config", "api", "session", "atomic_file"},
-    "bulk": {"errors", "clock", "output", "config", "api", "session"},
-    "realtime": {"errors", "clock", "output", "config", "api", "session"},
-    "running": {"api.local_http", "journal.views", "errors", "clock", "output", "config", "extensions", "parity"},
-    "journal": {"errors", "clock", "output", "api", "session"},
-    "testing": {"journal.views", "errors", "clock", "output", "config", "api", "session", "faults", "seeds"},
-    "doctor": {"errors", "clock", "output", "config", "api", "session"},
-    "conform": {"errors", "clock", "output", "config", "api", "session", "doctor", "atomic_file"},
-}
+EXTCLI_IMPORTS = _imports("""
+reading
+output      clock errors
+config      atomic_file clock errors output toml_edit
+extensions  atomic_file errors output toml_edit
+snapshots   api atomic_file errors output
+api         clock config errors output
+cli         clock config errors output session
+codes       api cli clock config errors output session
+seeds       atomic_file codes config errors faults output tables
+simulate    api atomic_file clock config errors output session
+bulk        api clock config errors output session
+realtime    api clock config errors output session
+running     api.local_http clock config errors extensions journal.views output parity
+journal     api clock errors output session
+testing     api clock config errors faults journal.views output seeds session
+doctor      api clock config errors output session
+conform     api atomic_file clock config doctor errors output session
+""")
 """What each folder of the command line may import besides itself. `commands` and `completion` may import all."""
 
 
