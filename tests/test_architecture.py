@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
+from emulator import errors
 from support.architecture import (
     EMULATOR_IMPORTS,
     EXTCLI_IMPORTS,
@@ -146,3 +147,20 @@ def test_only_logs_the_journal_and_verdicts_read_the_current_request():
 
 def test_the_page_of_the_layout_has_the_tables_made_from_the_code():
     assert layout_page.page() == layout_page.PAGE.read_text()
+
+
+def test_every_refusal_is_declared():
+    """No `ServiceError` has a text of its own. One with a reason alone is for the metrics only."""
+    kinds = {name for name, each in vars(errors).items() if hasattr(each, "status")}
+    for _, node in nodes()[ast.ClassDef]:
+        if kinds & {getattr(each, "id", "") for each in node.bases}:
+            kinds.add(node.name)
+    kinds -= {"FaultError", "NoAnswer"}  # they hold a declared refusal
+    calls = ((name, call) for name, call in nodes()[ast.Call] if name.startswith("emulator."))
+    undeclared = [f"{name}:{call.lineno}" for name, call in calls if _called(call) in kinds and len(call.args) > 1]
+
+    assert [] == undeclared
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")

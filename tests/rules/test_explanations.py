@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 
 import pytest
 import typer.main
 
-from emulator import errors
 from emulator.control.explanations import texts
 from emulator.control.explanations.rules import what_was_sent
 from emulator.control.explanations.service import verdict_of
@@ -17,26 +15,8 @@ from emulator.control.explanations.subjects import rules_about
 from emulator.parity.rules import ANSWERS
 from emulator.refusals import REFUSALS
 from extcli.app import NOUNS, app, load_noun
-from support.architecture import nodes
 from tools import ruling_texts
 from tools.ruling_texts import ROOT
-
-
-def test_every_refusal_is_declared():
-    """No `ServiceError` has a text of its own. One with a reason alone is for the metrics only."""
-    kinds = {name for name, each in vars(errors).items() if hasattr(each, "status")}
-    for _, node in nodes()[ast.ClassDef]:
-        if kinds & {getattr(each, "id", "") for each in node.bases}:
-            kinds.add(node.name)
-    kinds -= {"FaultError", "NoAnswer"}  # they hold a declared refusal
-    calls = ((name, call) for name, call in nodes()[ast.Call] if name.startswith("emulator."))
-    undeclared = [f"{name}:{call.lineno}" for name, call in calls if _called(call) in kinds and len(call.args) > 1]
-
-    assert [] == undeclared
-
-
-def _called(call: ast.Call) -> str:
-    return call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
 
 
 @pytest.mark.parametrize(
