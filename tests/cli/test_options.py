@@ -159,6 +159,7 @@ def test_with_an_invalid_output_format_errors_are_text(extcli):
     assert stderr.startswith("extcli: 'xml' (EXTCLI_OUTPUT) is not an output format")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [("api",), ("token", "sandbox")])
 def test_the_shell_examples_in_help_work(extcli, live, command):
     """The examples that contain shell syntax, run by a shell."""
@@ -285,6 +286,7 @@ def test_an_invalid_url_is_quoted_without_its_password(extcli):
     assert "hunter2" not in result.stderr
 
 
+@pytest.mark.slow
 def test_the_package_runs_as_a_module():
     """The version comes from the same entry point; `wait` ends with the same exit code."""
     run = partial(subprocess.run, capture_output=True, text=True, timeout=20)
@@ -304,6 +306,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "args",
     [
