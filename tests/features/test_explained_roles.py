@@ -50,7 +50,7 @@ def rule_of(row: Row, role: str) -> str:
 @each([row for row in ROWS if set(row.roles) < set(ROLES)])
 def test_a_refused_role_is_explained_with_the_roles_that_may(row: Row, live: LiveServer):
     clients = {role: live.client(role, user="777", channel="777") for role in ROLES}
-    write_defaults(clients["admin"])
+    write_defaults(clients["admin"], row)
 
     found = {role: why(live, id_of(row.call(clients[role]))) for role in ROLES if role not in row.roles}
 

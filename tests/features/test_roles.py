@@ -12,10 +12,10 @@ from support.service import CLIENT_ID, Client, LiveServer
 
 
 @pytest.fixture
-def by_role(live: LiveServer) -> dict[str, Client]:
-    """A client of each role in one channel that has the default records."""
+def by_role(row: Row, live: LiveServer) -> dict[str, Client]:
+    """A client of each role in one channel that has the default records of a row."""
     clients = {role: live.client(role, user="777", channel="777") for role in ROLES}
-    write_defaults(clients["admin"])
+    write_defaults(clients["admin"], row)
     return clients
 
 
