@@ -23,7 +23,7 @@ endif
 
 .DEFAULT_GOAL := help
 .PHONY: help serve test test-all test-long quick lint check fix lock docs screenshots twin soak pauses holds bench bench-docs bench-peers bench-guard clean check-system
-.PHONY: mutants
+.PHONY: mutants test-windows
 # Remove pyvenv.cfg if venv fails, so that the next run starts again.
 .DELETE_ON_ERROR:
 # The steps share one environment, and pytest uses all cores by itself.
@@ -45,7 +45,14 @@ test: check-system $(DEV_STAMP) $(NODE_STAMP) check  ## Run all checks, and all 
 test-long: check-system $(DEV_STAMP) $(NODE_STAMP)  ## Run the long tests, and property tests with all examples
 	TEST_EXAMPLES=all $(PYTEST) -n auto -m "long or hypothesis" $(ARGS)
 
-test-all: test test-long twin  ## Run all checks, all tests and the comparison with the version before
+WINE_FOLDER := $(or $(WINE_FOLDER),.wine)
+test-windows: $(DEV_STAMP)  ## Run the tests of Windows under Wine; needs wine and gcc-mingw-w64-x86-64
+	@.ci/missing-packages windows
+	PYTHONPATH=tests $(PYTHON) -m windows.environment $(WINE_FOLDER)
+	WINE_FOLDER=$(abspath $(WINE_FOLDER)) $(PYTEST) -n 2 --dist loadfile tests/windows $(ARGS); code=$$?; \
+	    WINEPREFIX=$(abspath $(WINE_FOLDER))/prefix wineboot -k >/dev/null 2>&1; exit $$code
+
+test-all: test test-long test-windows twin  ## Run all checks, all tests and the comparison with the version before
 
 quick: $(DEV_STAMP)  ## Run the fast tests
 	$(PYTEST) -n logical $(FAST_TESTS) $(ARGS)
@@ -115,7 +122,7 @@ bench-guard: $(DEV_STAMP)  ## Count the instructions of hot calls, about 3 minut
 	$(PYTHON) benchmarks/guard.py $(ARGS)
 
 clean:  ## Remove .venv, the Node packages and the stamps
-	rm -rf .venv tests/sdk/node_modules benchmarks/peers/node_modules
+	rm -rf .venv .wine tests/sdk/node_modules benchmarks/peers/node_modules
 	rm -f $(SERVE_STAMP) $(DEV_STAMP)
 
 # First in `make test`, so that a missing package is known before anything slow starts.

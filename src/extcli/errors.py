@@ -115,9 +115,9 @@ class ErrorAnswer(CliError):
         lines = [*super().lines(), *([f"  hint: {self.hint}"] if self.hint else [])]
         if not self.is_explained or not self.request_id:
             return lines
-        import shlex
+        from extcli.shell import joined
 
-        return [*lines, f"  {shlex.join(['extcli', 'explain', self.request_id, *self.place])}"]
+        return [*lines, f"  {joined(['extcli', 'explain', self.request_id, *self.place])}"]
 
     def as_json(self) -> dict[str, Any]:
         document = super().as_json()

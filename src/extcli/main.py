@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 
 from extcli.errors import CliError, ExitCode, UsageError
 
@@ -12,6 +13,7 @@ from extcli.errors import CliError, ExitCode, UsageError
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     _replace_closed_streams()
+    _write_utf8()
     try:
         if "_EXTCLI_COMPLETE" in os.environ:
             from extcli.completion.shells import complete
@@ -30,6 +32,14 @@ def _replace_closed_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  (open as long as the process)
+
+
+def _write_utf8() -> None:
+    """Let files and pipes receive UTF-8, which Windows does not do by itself. A console takes any text."""
+    if sys.platform == "win32":
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper) and not stream.isatty():
+                stream.reconfigure(encoding="utf-8", errors="backslashreplace" if stream is sys.stderr else "strict")
 
 
 def _run(args: list[str]) -> int:

@@ -127,6 +127,12 @@ def test_a_complete_system_misses_nothing(tmp_path: Path, target: str):
     assert (0, "") == (code, line.strip())
 
 
+def test_the_tests_of_windows_need_wine_and_a_compiler(tmp_path: Path):
+    line = "missing Debian packages: wine gcc-mingw-w64-x86-64 (required)\n"
+
+    assert (1, line) == missing("windows", tmp_path, "make", "python3", *FOR_TESTS)
+
+
 def test_packages_for_some_tests_are_optional(tmp_path: Path):
     line = "missing Debian packages: npm redis-server (tests that need them are skipped)\n"
 

@@ -254,7 +254,7 @@ def test_a_command_may_finish_its_work_when_its_service_dies():
     script += 'print("on", flush=True); signal.sigwait([15]); print("cleaned up")\''
     run = ExecProcess("--quiet", "--", "sh", "-c", f"exec {script}")
     assert "on" == run.line()
-    [service] = set(children_of(run.process.pid)) - {process_named("python", run.process.pid)}
+    [service] = set(children_of(run.process.pid)) - {process_named(Path(sys.executable).name, run.process.pid)}
     os.kill(service, signal.SIGKILL)
     code, printed, _ = run.end()
 

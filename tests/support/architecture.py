@@ -74,8 +74,8 @@ http           callers changes clock config errors faults hints journal limits o
 UNLIMITED = {"namespaces", "process", *ROOMS}
 """The other folders of the service. `FEATURE_IMPORTS` has the rules for features."""
 
-EXTCLI_BASICS = {"errors", "bounded_json", "reading"}
-"""What every folder of the command line may import. `reading` and `errors` import no other folder."""
+EXTCLI_BASICS = {"errors", "bounded_json", "reading", "shell"}
+"""What every folder of the command line may import. `reading`, `errors` and `shell` import no other folder."""
 EXTCLI_IMPORTS = _imports("""
 reading
 output      clock errors

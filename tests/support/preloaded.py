@@ -148,7 +148,7 @@ def _import_all() -> None:
     source = Path(import_module("extcli").__file__ or "").parent
     for path in source.rglob("[a-z]*.py"):
         folder, *rest = path.relative_to(source).with_suffix("").parts
-        if rest and folder != "commands":
+        if rest and folder != "commands" and path.stem != "windows":  # that runs only there
             import_module(".".join(("extcli", folder, *rest)))
     for library in ("httpx", "ijson", "jwt", "msgspec", "rich.table", "rich.console", "rich.progress", "tomlkit"):
         import_module(library)

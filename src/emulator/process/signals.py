@@ -23,6 +23,8 @@ if sys.platform == "win32":
 else:
     HANGUPS += (signal.SIGHUP,)
 _log = logging.getLogger("emulator")
+_WATCH_SECONDS = 1.0
+_Version = tuple[int, int] | None
 _MIN_SECRET = 32
 """Bytes that HS256 requires of a secret."""
 
@@ -131,15 +133,19 @@ def _replace(replace: Replace, current: Mapping[str, Extension], file: Path) -> 
 async def reload_on_hangup(
     hangups: SignalHandler, replace: Replace, file: Path | None, *, warns_of_short_secrets: bool
 ) -> None:
-    """Reload the file after each hangup, until cancelled."""
+    """Reload the file after each hangup, until cancelled; on Windows, after each change of the file."""
     if file is None:
         return
     requested, loop = asyncio.Event(), asyncio.get_running_loop()
     hangups.set_callback(lambda: loop.call_soon_threadsafe(requested.set))
+    version = _version_of(file)
     try:
         while True:
-            await requested.wait()
-            requested.clear()
+            if HANGUPS:
+                await requested.wait()
+                requested.clear()
+            else:
+                version = await _other_version(file, version)
             current = await asyncio.to_thread(_read, file)  # in a thread, as the disk may be slow
             if current is None:
                 continue
@@ -148,6 +154,22 @@ async def reload_on_hangup(
                 warn_of_short_secrets(current)
     finally:
         hangups.remove_callback()
+
+
+async def _other_version(file: Path, version: _Version) -> _Version:
+    """Wait until the file has another version, and return that."""
+    while (current := _version_of(file)) == version:  # noqa: ASYNC110  (no event tells of it)
+        await asyncio.sleep(_WATCH_SECONDS)
+    return current
+
+
+def _version_of(file: Path) -> _Version:
+    """Return the file's time of change in ns, and its size; `None` if it is not there."""
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size
 
 
 def warn_of_short_secrets(current: Mapping[str, Extension]) -> None:

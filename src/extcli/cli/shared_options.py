@@ -191,9 +191,9 @@ def _suggest(error: Any, typed: Sequence[str], options: Container[str]) -> None:
         meant = next((arg for arg in typed if arg.startswith(number)), number)
         error.possibilities = [f"{option} {meant}"] if option else []
     elif option and (extra := _EXTRA.fullmatch(error.message)) and extra[1] in typed:
-        import shlex
+        from extcli.shell import quoted
 
-        error.message += f". Did you mean {option} {shlex.quote(extra[1])}?"
+        error.message += f". Did you mean {option} {quoted(extra[1])}?"
 
 
 class Group(TyperGroup):

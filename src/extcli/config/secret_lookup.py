@@ -12,7 +12,6 @@ import binascii
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from shlex import quote
 from stat import S_IRGRP, S_IROTH, S_ISREG
 
 from emulator.contract import user_files
@@ -21,6 +20,7 @@ from extcli.config.resolver import Found, Resolver, Source
 from extcli.config.settings import CONTROL_TOKEN_FILE, SECRET_FILE, Setting, header_word
 from extcli.errors import UsageError
 from extcli.output.printer import write_stderr
+from extcli.shell import quoted
 
 
 def find_token(resolver: Resolver, to: str | None = None) -> Found[str | Path] | None:
@@ -116,7 +116,7 @@ def permission_warning(file: Path) -> str:
     # A pipe, as in `<(pass show …)`, belongs to this user. On Windows the mode means nothing.
     if os.name != "posix" or not S_ISREG(mode) or not mode & (S_IRGRP | S_IROTH):
         return ""
-    return f"other users can read {file}: chmod 600 {quote(str(file))}"
+    return f"other users can read {file}: chmod 600 {quoted(str(file))}"
 
 
 def _of_profile(resolver: Resolver, file: Setting[Path], to: str | None) -> Found[str | Path] | None:

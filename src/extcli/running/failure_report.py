@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, BinaryIO
 
 from emulator.contract.parity import UNKNOWN
@@ -28,9 +29,7 @@ class Log:
 
     def __init__(self, directory: str, *, shown: bool) -> None:
         self.is_shown = shown
-        path = os.path.join(directory, "service.log")
-        self._file = open(path, "w+b", buffering=0)  # noqa: SIM115  (open as long as the process)
-        os.unlink(path)
+        self._file = TemporaryFile(buffering=0, dir=directory)  # noqa: SIM115  (open as long as the process)
 
     def write(self, data: bytes) -> None:
         """Add to the log."""

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-from extcli.errors import CliError
+from extcli.running.startup import CannotRun
 
 if sys.platform == "win32":
-    raise ImportError("there are no process groups")  # `extcli exec` refuses before it imports this
+    raise ImportError("there are no process groups: `extcli.running.windows` takes its place")
 
 _PR_SET_PDEATHSIG = 1
-_NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 _CHANGED_BY_PYTHON = ("SIGPIPE", "SIGXFSZ", "SIGTTOU")
 """Signals that this process ignores; the command must not."""
-
-
-class CannotRun(CliError):
-    """The command was not started. `exit_code` is 127 if it was not found, else 126, as in a shell."""
-
-    def __init__(self, name: str, error: OSError) -> None:
-        absent = error.errno in (errno.ENOENT, errno.ENOTDIR)
-        super().__init__(f"{name}: {'command not found' if absent else error.strerror}")
-        self.exit_code = _NOT_FOUND if absent else _NOT_EXECUTABLE  # type: ignore[assignment]
 
 
 class CommandProcess:
@@ -61,7 +50,7 @@ class CommandProcess:
             except OSError as error:
                 os.write(writer, str(error.errno).encode())
             finally:
-                os._exit(_NOT_FOUND)
+                os._exit(127)
         os.close(writer)
         with suppress(OSError):
             os.setpgid(pid, pid)  # in both processes: neither may go on before it is done

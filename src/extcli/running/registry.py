@@ -1,7 +1,7 @@
 """The services of this user that run under a name: one file each, which the service keeps locked while it runs.
 
 The lock, not the process id in the file, says that a service runs: ids are used again, and a killed service cannot
-delete its file.
+delete its file. `stop` sends SIGTERM, which Windows does not have: there, the service also waits on a named pipe.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -22,6 +23,8 @@ NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _DIRECTORY_MODE, _FILE_MODE, _WRITABLE_BY_OTHERS = 0o700, 0o600, 0o022
 _CLAIM_SECONDS, _INTERVAL = 0.5, 0.02
 """Reading the list of services locks a file for a moment; that must not fail a start."""
+_CONTENT_AT = 1 if os.name == "nt" else 0
+"""Where the content of a file begins. On Windows no other process can read the first byte of a locked file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,30 +57,31 @@ class Entry:
 
     def _write(self) -> None:
         content = json.dumps(asdict(self._running)).encode() + b"\n"
-        os.lseek(self._descriptor, 0, os.SEEK_SET)
+        os.lseek(self._descriptor, _CONTENT_AT, os.SEEK_SET)
         os.write(self._descriptor, content)
-        os.ftruncate(self._descriptor, len(content))
+        os.ftruncate(self._descriptor, _CONTENT_AT + len(content))
 
 
 @contextmanager
 def registered(name: str) -> Iterator[Entry]:
     """Run the service of this process under a name. Raises `UsageError` if a running service has it."""
-    _check_system()
     if not NAME.fullmatch(name):
         raise UsageError(f"--name: {name!r} must have 1 to 64 letters, digits, '-' and '_'")
     path = _directory() / f"{name}.json"
     descriptor = _claim(path)
     try:
-        yield Entry(descriptor, Running(name, os.getpid(), clock.now()))
+        service = Running(name, os.getpid(), clock.now())
+        if sys.platform == "win32":
+            from extcli.running.windows import stop_when_asked
+
+            stop_when_asked(service.pid)
+        yield Entry(descriptor, service)
     finally:
-        with suppress(OSError):
-            path.unlink()
-        os.close(descriptor)  # unlocks it, too
+        _release(descriptor, path, deletes=True)
 
 
 def running() -> list[Running]:
-    """Return the running services by name, and delete the files of those that have ended. Raises `UsageError`."""
-    _check_system()
+    """Return the running services by name, and delete the files of those that have ended."""
     found = [_read(path) for path in sorted(runtime_directory().glob("*.json")) if not _is_stale(path)]
     return [each for each in found if each is not None]
 
@@ -104,6 +108,17 @@ def is_running(service: Running) -> bool:
     return current is not None and (current.pid, current.started) == (service.pid, service.started)
 
 
+def ask_to_stop(service: Running) -> None:
+    """Ask a service to stop; it may have just ended."""
+    if sys.platform == "win32":
+        from extcli.running.windows import ask_to_stop
+
+        ask_to_stop(service.pid)
+    else:
+        with suppress(ProcessLookupError):
+            os.kill(service.pid, signal.SIGTERM)
+
+
 def runtime_directory() -> Path:
     """Return the directory of the files: `extcli` in `XDG_RUNTIME_DIR`, else in the platform's runtime directory."""
     if directory := os.environ.get("XDG_RUNTIME_DIR"):
@@ -117,11 +132,6 @@ def runtime_directory() -> Path:
         return platformdirs.user_runtime_path("extcli", appauthor=False)
 
 
-def _check_system() -> None:
-    if sys.platform == "win32":
-        raise UsageError("--name, `extcli status` and `extcli stop` need a POSIX system, for its file locks")
-
-
 def _directory() -> Path:
     """Create the directory. Raises `UsageError` if other users could write to it."""
     directory = runtime_directory()
@@ -131,7 +141,7 @@ def _directory() -> Path:
     except OSError as error:
         raise UsageError(f"--name: cannot create {directory}: {error.strerror}; set XDG_RUNTIME_DIR") from None
     is_own = sys.platform == "win32" or status.st_uid == os.getuid()
-    if not is_own or status.st_mode & _WRITABLE_BY_OTHERS:
+    if not is_own or (sys.platform != "win32" and status.st_mode & _WRITABLE_BY_OTHERS):
         raise UsageError(f"--name: {directory} belongs to another user, or others can write to it: chmod 700")
     return directory
 
@@ -161,26 +171,34 @@ def _is_stale(path: Path) -> bool:
         descriptor = os.open(path, os.O_RDWR)
     except OSError:
         return True
+    is_stale = False
     try:
-        if not _lock(descriptor):
-            return False
-        if _is_at(descriptor, path):
-            path.unlink(missing_ok=True)
-        return True
+        is_stale = _lock(descriptor)
+        return is_stale
     finally:
-        os.close(descriptor)
+        _release(descriptor, path, deletes=is_stale and _is_at(descriptor, path))
 
 
 def _lock(descriptor: int) -> bool:
     """Lock the file, unless it is locked. The lock lasts until the descriptor is closed or the process ends."""
-    if sys.platform != "win32":
-        import fcntl
+    import filelock
 
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-    return True
+    return filelock.lock_descriptor(descriptor, blocking=False)
+
+
+def _release(descriptor: int, path: Path, *, deletes: bool) -> None:
+    """Close a file, which also unlocks it.
+
+    It is deleted before that, so that no service can claim it in between. Windows deletes no open file: there it is
+    deleted afterwards, which fails if a service has claimed it in between.
+    """
+    if deletes and sys.platform != "win32":
+        with suppress(OSError):
+            path.unlink()
+    os.close(descriptor)
+    if deletes and sys.platform == "win32":
+        with suppress(OSError):
+            path.unlink()
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
@@ -193,6 +211,8 @@ def _is_at(descriptor: int, path: Path) -> bool:
 def _read(path: Path) -> Running | None:
     """Return the content of a file, or `None` if it is not complete."""
     try:
-        return Running(**json.loads(path.read_bytes()))
+        with path.open("rb", buffering=0) as file:
+            file.seek(_CONTENT_AT)
+            return Running(**json.loads(file.read()))
     except (OSError, ValueError, TypeError):
         return None

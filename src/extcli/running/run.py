@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from tempfile import gettempdir
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -19,18 +21,21 @@ from extcli.config.urls import reachable, socket_of
 from extcli.errors import CliError, ExitCode, UsageError, shortened
 from extcli.output.printer import write_stderr
 from extcli.running.failure_report import FailureReport, Log
-from extcli.running.supervisor import Supervisor
 
+if sys.platform == "win32":
+    from extcli.running.windows import Supervisor
+else:
+    from extcli.running.supervisor import Supervisor
 if TYPE_CHECKING:
     from extcli.running.failure_report import FailOn
 
 
 class Place:
-    """A new directory with mode 0700 in `TMPDIR` or `/tmp`."""
+    """A new directory with mode 0700 among the system's temporary files, or in `TMPDIR`."""
 
     def __init__(self) -> None:
         """Raises `UsageError`."""
-        parent = os.environ.get("TMPDIR") or "/tmp"
+        parent = os.environ.get("TMPDIR") or ("/tmp" if os.name == "posix" else gettempdir())
         self.directory = os.path.join(parent, f"extcli-{os.urandom(8).hex()}")
         try:
             os.mkdir(self.directory, 0o700)
@@ -41,9 +46,9 @@ class Place:
     def variables(self) -> dict[str, str]:
         """Variables that keep commands from reading and writing the user's own files."""
         return {
-            "EXTCLI_SECRET_FILE": f"{self.directory}/secret",
-            "EXTCLI_CONFIG": f"{self.directory}/config.toml",
-            "EXTCLI_STATE_DIR": f"{self.directory}/state",
+            "EXTCLI_SECRET_FILE": os.path.join(self.directory, "secret"),
+            "EXTCLI_CONFIG": os.path.join(self.directory, "config.toml"),
+            "EXTCLI_STATE_DIR": os.path.join(self.directory, "state"),
         }
 
     def write_secret(self, secret: str | None) -> None:
@@ -53,7 +58,7 @@ class Place:
         """
         text = secret or b64encode(os.urandom(MIN_SECRET_BYTES)).decode()
         try:
-            descriptor = os.open(f"{self.directory}/secret", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            descriptor = os.open(self.variables["EXTCLI_SECRET_FILE"], os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with open(descriptor, "w") as file:
                 file.write(f"{text.strip()}\n")
         except OSError as error:
@@ -179,10 +184,10 @@ def run(plan: Plan, serve: Callable[[int], int]) -> int:
 
     The exit code is the command's (128+n after a signal), or 5 if the service dies first. If the command succeeds, it
     is the code of the `--fail-on` check, then the service's.
-    `serve` runs the service in the process that calls it, with the descriptor of a lifeline.
+    `serve` runs the service in the process that calls it, with the descriptor of a lifeline. It can be pickled.
     """
     place = Place()
-    log = Log(place.directory, shown=not plan.quiet)
+    log = Log(os.path.dirname(place.directory), shown=not plan.quiet)
     supervisor = Supervisor(log, _note)
     supervisor.start_service(serve, place.remove)
     try:

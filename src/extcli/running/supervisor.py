@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
 import selectors
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from extcli import clock
-from extcli.api import local_http
 from extcli.running.failure_report import Log
 from extcli.running.processes import ENDING, CommandProcess, ServiceProcess, Signals, Terminal
+from extcli.running.startup import GRACE, READY_INTERVAL, STOP_TIMEOUT, Readiness, notes_of_death
 
 if sys.platform == "win32":
-    raise ImportError("there are no process groups")  # `extcli exec` refuses before it imports this
-
-_READY_INTERVAL = 0.02
-_READY_TIMEOUT = 10.0
-_SLOW_START = 5.0
-"""Seconds until a note says why the service is not ready."""
-_STOP_TIMEOUT = 60.0
-"""Seconds until a service that does not stop is killed. It may have to write an export."""
-_GRACE = 10.0
-"""Seconds that a command has to end by itself after its service has died."""
-_LOG_LINES = 20
-_FIRST_LINE = re.compile(rb"listening on (http://\S+)\n")
+    raise ImportError("there are no process groups: `extcli.running.windows` takes its place")
 
 
 class Supervisor:
@@ -41,7 +29,7 @@ class Supervisor:
         self._selector.register(self._signals.descriptor, selectors.EVENT_READ, self._on_signals)
         self._endings: list[int] = []
         """The signals so far that ask for the end."""
-        self._printed = b""
+        self._readiness = Readiness(note)
         self._kill_at: float | None = None
         """When a command whose service has died is killed, by `clock.elapsed`."""
         self._service: ServiceProcess | None = None
@@ -71,20 +59,14 @@ class Supervisor:
 
     def wait_until_ready(self) -> str:
         """Wait until the service is ready, and return its URL; empty if it ended, or a signal asks for the end."""
-        service = self._started()
-        url, since, noted = "", clock.elapsed(), False
+        service, readiness = self._started(), self._readiness
         while service.exit_code is None and not self._endings:
-            if not url:
+            if not readiness.url:
                 self._handle_events(None)
-                found = _FIRST_LINE.match(self._printed)
-                url = found[1].decode() if found else ""
-                continue
-            if not (reason := _problem(url)):
-                return url
-            if not noted and clock.elapsed() - since > _SLOW_START:
-                noted = True
-                self._note(f"waiting for the service to be ready: {reason}")
-            self._handle_events(_READY_INTERVAL)
+            elif readiness.is_reached():
+                return readiness.url
+            else:
+                self._handle_events(READY_INTERVAL)
         return ""
 
     def run_command(self, args: Sequence[str], environment: Mapping[str, str]) -> int:
@@ -105,7 +87,7 @@ class Supervisor:
                 self._on_dead_service(service.exit_code, command)
             elif self._kill_at is not None and clock.elapsed() >= self._kill_at:
                 command.signal(signal.SIGKILL)
-                self._kill_at += _GRACE
+                self._kill_at += GRACE
         self._terminal.take_back(command.pid)
         # What the command has left behind gets the time that the service needs to stop.
         command.signal(signal.SIGTERM)
@@ -116,11 +98,11 @@ class Supervisor:
         service = self._started()
         if service.exit_code is None:
             service.stop()
-        deadline = clock.elapsed() + _STOP_TIMEOUT
+        deadline = clock.elapsed() + STOP_TIMEOUT
         while service.exit_code is None:
             self._handle_events(0.1)
             if clock.elapsed() > deadline:
-                self._note(f"the service did not stop within {_STOP_TIMEOUT:g} s, and is killed")
+                self._note(f"the service did not stop within {STOP_TIMEOUT:g} s, and is killed")
                 service.kill()
         if self._command is not None:
             self._command.signal(signal.SIGKILL)
@@ -137,10 +119,9 @@ class Supervisor:
             key.data()
 
     def _on_output(self) -> None:
-        """Read the service's standard output. Only its first line matters."""
         service = self._started()
         data = os.read(service.stdout, 4096)
-        self._printed += data if len(self._printed) < 4096 else b""
+        self._readiness.printed(data)
         if not data:
             self._selector.unregister(service.stdout)
 
@@ -179,10 +160,9 @@ class Supervisor:
         """Report that the service has died, and ask the command to end."""
         while self._on_log():
             pass
-        self._note(f"the service died with exit code {code} while the command ran, so the command is ended")
-        if not self._log.is_shown and (last := self._log.tail(_LOG_LINES)):
-            self._note("\n  ".join(["the service's log ends with:", *last]))
-        self._kill_at = clock.elapsed() + _GRACE
+        for each in notes_of_death(code, self._log):
+            self._note(each)
+        self._kill_at = clock.elapsed() + GRACE
         command.signal(signal.SIGTERM)
         command.signal(signal.SIGCONT)
 
@@ -198,12 +178,3 @@ class Supervisor:
             os.killpg(group, signal.SIGCONT)
         elif self._terminal.take_back(group) or (self._terminal.exists and number == signal.SIGTTIN):
             os.killpg(os.getpgrp(), signal.SIGSTOP)  # the whole job, as the terminal would
-
-
-def _problem(url: str) -> str:
-    """Return why the service at this URL is not ready: its answer's body, or the error. Empty if it is ready."""
-    try:
-        answer = local_http.get(url, "/_emulator/ready", seconds=_READY_TIMEOUT, largest=1 << 20)
-    except local_http.Failed as failed:
-        return str(failed)
-    return "" if answer.status == 200 else answer.body.decode(errors="replace")

@@ -25,6 +25,11 @@ from extcli.testing import namespace
 from extcli.testing.actor import TIMEOUT, Awaited, Blocking, control, noted
 
 _STOP_SECONDS = 10.0
+if sys.platform == "win32":
+    _OWN_GROUP = subprocess.CREATE_NEW_PROCESS_GROUP
+    """Ctrl-C is for pytest, which then stops the service. Elsewhere a session of its own does that."""
+else:
+    _OWN_GROUP = 0
 
 
 class NotUsable(Exception):
@@ -76,10 +81,7 @@ def started(args: Sequence[str], log: Path, *, may_stay: bool = False) -> Iterat
     The service also stops if this process is killed, unless it `may_stay` and so outlive it. Variables `EXTCLI_…` of
     the caller do not count. Raises `NotUsable` if it does not start.
     """
-    reader, lifeline = (None, None) if may_stay or os.name != "posix" else os.pipe()
-    process = _process(args, log, reader)
-    if reader is not None:
-        os.close(reader)
+    process = _process(args, log, may_stay=may_stay)
     try:
         assert process.stdout is not None
         url = process.stdout.readline().removeprefix("listening on ").strip()
@@ -92,33 +94,33 @@ def started(args: Sequence[str], log: Path, *, may_stay: bool = False) -> Iterat
     except BaseException:
         _stop(process)
         raise
-    finally:
-        if lifeline is not None:
-            os.close(lifeline)
     if not server.stays:
         _stop(process)
 
 
-def _process(args: Sequence[str], log: Path, lifeline: int | None) -> subprocess.Popen[str]:
-    """Start `extcli serve`. It stops when the other end of `lifeline`, a pipe, is closed."""
+def _process(args: Sequence[str], log: Path, *, may_stay: bool) -> subprocess.Popen[str]:
+    """Start `extcli serve`. Unless it `may_stay`, it stops when this process closes its standard input, or ends."""
     command = [sys.executable, "-P", "-m", "extcli", "serve", "--port", "0", "--log-requests", *args]
-    if lifeline is not None:
-        command += ["--lifeline", str(lifeline)]
+    if not may_stay:
+        command += ["--lifeline", "0"]
     with log.open("ab") as stderr:
         return subprocess.Popen(
             command,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL if may_stay else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,
             env={name: value for name, value in os.environ.items() if not name.startswith("EXTCLI_")},
             text=True,
-            start_new_session=True,  # Ctrl-C is for pytest, which then stops the service
-            pass_fds=() if lifeline is None else (lifeline,),
+            start_new_session=True,
+            creationflags=_OWN_GROUP,
         )
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
-    process.terminate()
+    if process.stdin is not None:
+        process.stdin.close()
+    else:
+        process.terminate()
     try:
         process.wait(_STOP_SECONDS)
     except subprocess.TimeoutExpired:

@@ -47,6 +47,7 @@ class Kind(StrEnum):
     CSHARP = "csharp"
     CURL = "curl"
     ENV = "env"
+    POWERSHELL = "powershell"
     NODE_TEST = "node-test"
     PLAYWRIGHT = "playwright"
     TESTCONTAINERS = "testcontainers"
@@ -66,7 +67,8 @@ def connect(
 
     js is for pages with the published SDK, node is for a Node.js backend whose addresses
     are fixed, cpp and unity are for games with its libraries, curl is a first request, and
-    env is for other extcli commands. The lines contain --url, --client-id and --channel.
+    env and powershell are for other extcli commands. The lines contain --url, --client-id
+    and --channel.
 
     With --sign, python, node and csharp are code for your backend that signs its tokens.
 
@@ -158,21 +160,35 @@ def _curl(resolver: Resolver) -> list[str]:
     return [f'curl -sS -H "$({token})" {quote(f"{resolver.url()}/v1/e/vote?id=default")}']
 
 
-def env_lines(resolver: Resolver) -> list[str]:
-    """Return shell lines that point other commands at the service."""
+def _variables(resolver: Resolver) -> dict[str, str]:
+    """Return the variables that point other commands at the service; an empty one is to be removed."""
     values = {
         "EXTCLI_PROFILE": resolver.named_profile[0] if resolver.named_profile else None,
         "EXTCLI_URL": resolver.url(),
         "EXTCLI_CLIENT_ID": resolver.client_id(),
         "EXTCLI_CHANNEL": resolver.channel(),
     }
-    lines = [f"export {name}={quote(value)}" for name, value in values.items() if value]
+    named = {name: value for name, value in values.items() if value}
     if socket := resolver.configured_ws_url():
-        lines.append(f"export EXTCLI_WS_URL={quote(socket.value)}")
+        named["EXTCLI_WS_URL"] = socket.value
     elif resolver.variable("EXTCLI_WS_URL"):
         # The variable belongs to the service of the environment, not to the one named here.
-        lines.append("unset EXTCLI_WS_URL")
-    return lines
+        named["EXTCLI_WS_URL"] = ""
+    return named
+
+
+def env_lines(resolver: Resolver) -> list[str]:
+    """Return lines for a POSIX shell that point other commands at the service."""
+    variables = _variables(resolver).items()
+    return [f"export {name}={quote(value)}" if value else f"unset {name}" for name, value in variables]
+
+
+def _powershell(resolver: Resolver) -> list[str]:
+    variables = _variables(resolver).items()
+    return [
+        f"$env:{name} = '" + value.replace("'", "''") + "'" if value else f"$env:{name} = $null"
+        for name, value in variables
+    ]
 
 
 WRITERS: dict[Kind, Callable[[Resolver], list[str]]] = {
@@ -182,6 +198,7 @@ WRITERS: dict[Kind, Callable[[Resolver], list[str]]] = {
     Kind.UNITY: _unity,
     Kind.CURL: _curl,
     Kind.ENV: env_lines,
+    Kind.POWERSHELL: _powershell,
     Kind.NODE_TEST: _file("node-test.mjs"),
     Kind.PLAYWRIGHT: _file("playwright.mjs"),
     Kind.TESTCONTAINERS: _file("testcontainers.mjs"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from operator import itemgetter
@@ -20,6 +19,7 @@ from extcli.output.printer import View
 from extcli.output.sanitize import field, visible
 from extcli.output.views import stacked
 from extcli.session import Session
+from extcli.shell import quoted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -178,9 +178,9 @@ def restore(session: Session, file: Backup, data: Url = None) -> None:
     session.output.show_value(facts_document(restored.facts, path), FACTS)
     session.output.report(f"replaced {path} by {file}")
     if restored.former is not None:
-        url = shlex.quote(str(data))
+        url = quoted(str(data))
         session.output.report(f"the former data is {restored.former}; to undo, stop the service, then:")
-        session.output.report(f"  extcli data restore {shlex.quote(str(restored.former))} --data {url}")
+        session.output.report(f"  extcli data restore {quoted(str(restored.former))} --data {url}")
 
 
 @command(app)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +13,7 @@ import typer
 from extcli.cli.option_groups import declare, parameters_of
 from extcli.cli.shared_options import SERVE_PANEL
 from extcli.commands.emulator.serve import ServeCommand, serve
-from extcli.errors import CliError, ExitCode, UsageError
+from extcli.errors import CliError, ExitCode
 from extcli.output.printer import write_stderr
 
 if TYPE_CHECKING:
@@ -76,13 +76,11 @@ def exec_(
       extcli exec --quiet --on-failure logs --env API='{url}/v1' -- pytest -q
     """
     try:
-        if sys.platform == "win32":
-            raise UsageError("Windows has no process groups", fix="use `extcli serve` and `extcli wait`")
         from extcli.running.run import Plan, run
 
         failing = _fail_on(fail_on, options) if fail_on is not None else None
         plan = Plan.of(command, env or (), client_id, on_failure, quiet, options["extensions"], failing)
-        code = run(plan, lambda lifeline: _serve(options, lifeline))
+        code = run(plan, partial(_serve, options))
     except CliError as error:
         write_stderr([f"extcli exec: {'; '.join(filter(None, (error.what, error.why, error.fix)))}"])
         code = error.exit_code

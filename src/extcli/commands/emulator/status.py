@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from typing import Annotated
@@ -103,8 +101,7 @@ def stop(
     service = registry.the_one(registry.running(), name)
     timeout = session.resolver.timeout()
     deadline = clock.elapsed() + timeout
-    with suppress(ProcessLookupError):  # it has just ended
-        os.kill(service.pid, signal.SIGTERM)
+    registry.ask_to_stop(service)
     while registry.is_running(service):
         if clock.elapsed() > deadline:
             raise Unreachable(

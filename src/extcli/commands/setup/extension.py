@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +15,7 @@ from extcli.output import views
 from extcli.output.columns import Column, listing
 from extcli.output.sanitize import visible
 from extcli.session import Session
+from extcli.shell import quoted
 
 if TYPE_CHECKING:
     from extcli.config.profiles import Profiles
@@ -226,8 +227,11 @@ def _newest_secret_file(session: Session, path: Path) -> str:
 
     client_id = session.resolver.client_id()
     newest = next(each.sources[0] for each in registrations(path) if each.client_id == client_id)
-    return shlex.quote(str((path.parent / newest.name).resolve())) if newest.kind == "file" else "FILE"
+    return quoted(str((path.parent / newest.name).resolve())) if newest.kind == "file" else "FILE"
 
 
 def _suggest_reload(session: Session) -> None:
-    session.output.report("to reload a running service: kill -HUP <pid>")
+    if sys.platform == "win32":
+        session.output.report("a running service reloads the file within a second")
+    else:
+        session.output.report("to reload a running service: kill -HUP <pid>")
