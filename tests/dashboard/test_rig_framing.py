@@ -45,9 +45,11 @@ class Server:
 
 
 @contextmanager
-def serving(answers: dict[str, bytes] | None = None, family: socket.AddressFamily = socket.AF_INET) -> Iterator[Server]:
+def serving(
+    answers: dict[str, bytes] | None = None, family: socket.AddressFamily = socket.AF_INET, port: int = 0
+) -> Iterator[Server]:
     host = "::1" if family == socket.AF_INET6 else "127.0.0.1"
-    with socket.create_server((host, 0), family=family) as listener:
+    with socket.create_server((host, port), family=family) as listener:
         server = Server(listener, answers or {})
         thread = threading.Thread(target=server.serve, daemon=True)
         thread.start()
@@ -88,8 +90,11 @@ def test_every_name_of_this_machine_is_contacted(host: str):
 
 
 def test_localhost_is_also_its_other_address():
-    with serving(family=socket.AF_INET6) as server:
-        assert "fine" == check(f"http://localhost:{server.port}/").kind
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))  # so that no other program answers at this port
+        port = reserved.getsockname()[1]
+        with serving(family=socket.AF_INET6, port=port):
+            assert "fine" == check(f"http://localhost:{port}/").kind
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "10.0.0.1", "169.254.169.254", "0.0.0.0"])

@@ -181,11 +181,14 @@ def test_200_held_waits_use_no_processor_time(live: LiveServer):
             each.sendall(request(**{"for": "poll", "client_id": CLIENT_ID, "id": "quiet"}))
         wait_until(lambda: held(live) == 200)
         gc.disable()  # one collection of all that the tests hold takes longer than the limit
-        began, used = time.monotonic(), time.process_time()
 
-        ask(live, "sockets", timeout=2_000, **NEVER)
+        def share() -> float:
+            """Return the share of processor time during half a second. Other threads of this process only add to it."""
+            began, used = time.monotonic(), time.process_time()
+            ask(live, "sockets", timeout=500, **NEVER)
+            return (time.process_time() - used) / (time.monotonic() - began)
 
-        assert time.process_time() - used < 0.02 * (time.monotonic() - began)
+        assert min(share() for _ in range(4)) < 0.02
     finally:
         gc.enable()
         for each in sockets:

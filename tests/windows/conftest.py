@@ -100,6 +100,18 @@ class Windows:
         return found
 
 
+@pytest.fixture(scope="session")
+def wine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The environment, with a program that runs all the time.
+
+    Wine's server ends with the last program, and a program that starts in that moment fails.
+    """
+    environment = Path(os.environ["WINE_FOLDER"])
+    with Windows(environment, tmp_path_factory.mktemp("wine")).start("-c", "input()") as idle:
+        yield environment
+        idle.communicate(b"\n", timeout=TIMEOUT)
+
+
 @pytest.fixture
-def windows(tmp_path: Path) -> Windows:
-    return Windows(Path(os.environ["WINE_FOLDER"]), tmp_path)
+def windows(wine: Path, tmp_path: Path) -> Windows:
+    return Windows(wine, tmp_path)

@@ -137,7 +137,7 @@ class Supervisor:
 
 def serve() -> None:
     """Run the service that the process which started this one has sent, and exit with its code."""
-    run, at_end = pickle.load(sys.stdin.buffer)  # from `Supervisor.start_service`, and nobody else
+    run, at_end = pickle.load(sys.stdin.buffer)  # only `Supervisor.start_service` writes there
     try:
         code = run(sys.stdin.fileno())
     finally:
