@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
 
-from extcli.errors import CliError, ExitCode, UsageError
+from extcli.errors import CliError, ExitCode
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -56,16 +56,15 @@ def _run(args: list[str]) -> int:
         flush()
         return code
     except TyperException as error:
-        if _wants_json(args):
-            _print_json(UsageError(error.format_message().rstrip(".")))
-        else:
+        from extcli.cli.usage import is_help, usage_error
+
+        if is_help(error) and not _wants_json(args):
             error.show()  # type: ignore[attr-defined]
+        else:
+            _report(usage_error(error), args)
         return error.exit_code
     except CliError as error:
-        if _wants_json(args):
-            _print_json(error)
-        else:
-            _write_stderr(error.lines())
+        _report(error, args)
         return error.exit_code
     except Abort:
         return ExitCode.INTERRUPTED
@@ -86,10 +85,10 @@ def _write_stderr(lines: list[str]) -> None:
     write_stderr(lines)
 
 
-def _print_json(error: CliError) -> None:
+def _report(error: CliError, args: list[str]) -> None:
     from extcli.output.printer import print_error
 
-    print_error(error, as_json=True)
+    print_error(error, as_json=_wants_json(args))
 
 
 def _wants_json(args: list[str]) -> bool:

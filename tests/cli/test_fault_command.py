@@ -144,7 +144,7 @@ def test_reset_removes_faults(extcli):
         ((*VOTE, "--drop", "--share", "half"), "--share: 'half' is not a share from 0% to 100%"),
         (("--drop",), "give --match, such as 'POST /v1/e/vote'"),
         (("--lose",), "give --match, such as 'BROADCAST *', or --event for the broadcasts of an event"),
-        ((*VOTE, "--status", "x"), "'--status': 'x' is not a whole number"),
+        ((*VOTE, "--status", "x"), "--status: 'x' is not a whole number"),
     ],
 )
 def test_a_wrong_combination_of_options_exits_2_and_adds_nothing(extcli, args, message):

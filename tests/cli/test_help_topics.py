@@ -48,7 +48,7 @@ def test_a_wrong_command_line_is_a_json_error(extcli, format_, args):
 
 def test_the_variable_chooses_json_errors(extcli):
     assert "error" in json.loads(extcli("nothing", env={"EXTCLI_OUTPUT": "json"}).stderr)
-    assert extcli("nothing", "-o", "plain", env={"EXTCLI_OUTPUT": "json"}).stderr.startswith("Usage: ")
+    assert extcli("nothing", "-o", "plain", env={"EXTCLI_OUTPUT": "json"}).stderr.startswith("extcli: ")
 
 
 def test_a_json_error_names_the_request(extcli):
@@ -61,4 +61,4 @@ def test_a_json_error_names_the_request(extcli):
 def test_help_of_a_command_is_its_help_page(extcli):
     for words in (["vote"], ["vote", "cast"], ["doctor"]):
         assert extcli(*words, "--help").stdout == extcli("help", *words).stdout
-    assert "No such command 'vot'. Did you mean 'vote'?" in extcli("help", "vot").stderr
+    assert "no such command 'vot'. Did you mean 'vote'?" in extcli("help", "vot").stderr

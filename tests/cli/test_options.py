@@ -74,11 +74,11 @@ def test_a_usage_error_exits_2(extcli, args):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("vote", "cast", "--value", "1.5"), "'--value': '1.5' is not a whole number"),
-        (("vote", "cast", "--value", "9" * 5000), f"'--value': '{'9' * 39}…' is not a whole number"),
-        (("vote", "logs", "--limit", "-3"), "'--limit': '-3' is not a whole number of at least 0"),
-        (("vote", "cast", "--concurrency", "0"), "'--concurrency': '0' is not a whole number from 1 to 1024"),
-        (("codes", "upload", "--set", "A=a", "--index", "3", "--index", "x"), "'--index': 'x' is not a whole number"),
+        (("vote", "cast", "--value", "1.5"), "--value: '1.5' is not a whole number"),
+        (("vote", "cast", "--value", "9" * 5000), f"--value: '{'9' * 39}…' is not a whole number"),
+        (("vote", "logs", "--limit", "-3"), "--limit: '-3' is not a whole number of at least 0"),
+        (("vote", "cast", "--concurrency", "0"), "--concurrency: '0' is not a whole number from 1 to 1024"),
+        (("codes", "upload", "--set", "A=a", "--index", "3", "--index", "x"), "--index: 'x' is not a whole number"),
         (
             ("-o", "tsv", "vote", "get"),
             "'tsv' (--output) is not an output format\n  use table, plain (tab-separated), json",
@@ -196,16 +196,16 @@ def test_a_negative_number_can_be_an_argument(extcli, form):
 @pytest.mark.parametrize(
     ("arguments", "suggestion"),
     [
-        (("vote", "cast", "lunch", "3"), " (3). Did you mean --value 3?"),
-        (("rank", "submit", "color", "blue"), " (blue). Did you mean --key blue?"),
-        (("fault", "add", "POST /v1/e/vote"), " (POST /v1/e/vote). Did you mean --match 'POST /v1/e/vote'?"),
-        (("vote", "get", "lunch", "3"), " (3)"),
+        (("vote", "cast", "lunch", "3"), ": 3. Did you mean --value 3?"),
+        (("rank", "submit", "color", "blue"), ": blue. Did you mean --key blue?"),
+        (("fault", "add", "POST /v1/e/vote"), ": POST /v1/e/vote. Did you mean --match 'POST /v1/e/vote'?"),
+        (("vote", "get", "lunch", "3"), ": 3"),
         (("vote", "cast", "lunch", "-3"), ": -3 (Possible options: --value -3)"),
         (("rank", "submit", "color", "-5"), ": -5 (Possible options: --key -5)"),
     ],
 )
 def test_a_value_without_its_option_gets_the_name_of_the_option(extcli, arguments: tuple[str, ...], suggestion: str):
-    assert extcli(*arguments).stderr.rstrip().endswith(suggestion)
+    assert extcli(*arguments).stderr.splitlines()[0].endswith(suggestion)
 
 
 @pytest.mark.parametrize("noun", ["", *NOUNS])

@@ -52,7 +52,7 @@ def test_a_value_that_is_not_a_number_is_a_usage_error(extcli):
     result = extcli("vote", "cast", "lunch", "--value", "Pizza", fails=2)
 
     assert [
-        "extcli: '--value': 'Pizza' is not a whole number",
+        "extcli: --value: 'Pizza' is not a whole number",
         "  a vote is a number from -99 to 99; the options of a poll have the numbers from 0",
         "  `extcli vote config lunch` lists its options",
     ] == result.stderr.splitlines()

@@ -81,7 +81,7 @@ def test_a_service_that_does_not_start_is_one_readable_error(tmp_path: Path):
     run = run_pytest(tmp_path, files={"conftest": conftest, "test": "def test_it(extcli): pass"})
 
     assert 1 == run.exit_code
-    assert "extcli serve did not start:\nextcli serve: No such option: --max-bdy" in run.output
+    assert "extcli serve did not start:\nextcli serve: no such option: --max-bdy" in run.output
 
 
 def test_failed_namespaces_are_kept_on_request(live: LiveServer, tmp_path: Path):

@@ -97,7 +97,7 @@ def _number(value: str, poll: str) -> int:
     """Return the value of a vote. Raises `UsageError` if it is not a number, such as the text of an option."""
     if not _INTEGER.fullmatch(value):
         raise UsageError(
-            f"'--value': {shortened(value, 40)!r} is not a whole number",
+            f"--value: {shortened(value, 40)!r} is not a whole number",
             why="a vote is a number from -99 to 99; the options of a poll have the numbers from 0",
             fix=f"`extcli vote config {visible(poll)}` lists its options",
         )

@@ -16,6 +16,7 @@ from extcli.cli.fast_start import garbage_collection_paused
 from extcli.cli.option_groups import declare, parameters_of
 from extcli.cli.serve_options import VARIABLES, Options
 from extcli.cli.shared_options import Command
+from extcli.cli.usage import what_is_wrong
 from extcli.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -33,8 +34,7 @@ class ServeCommand(Command):
         try:
             return super().parse_args(ctx, args)
         except typer.TyperException as error:
-            message: str = error.format_message()
-            typer.echo(f"extcli {ctx.info_name}: {' '.join(message.split())}", err=True)
+            typer.echo(f"extcli {ctx.info_name}: {what_is_wrong(error.format_message())}", err=True)
             raise typer.Exit(ExitCode.USAGE) from None
 
 
