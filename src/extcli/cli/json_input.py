@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 from emulator.contract import user_files
 from extcli import bounded_json
 from extcli.errors import UsageError
+from extcli.reading.json_errors import not_json
 
 
 def read_bytes(source: str) -> bytes:
@@ -40,7 +41,7 @@ def read_json(source: str, what: str) -> Any:
     try:
         return bounded_json.decoded(read_bytes(source))
     except ValueError as error:
-        raise UsageError(f"{what} is not JSON", why=str(error), fix="quote it for your shell: '{\"key\": 1}'") from None
+        raise not_json(what, error) from None
 
 
 def read_document(arguments: Sequence[str], what: str) -> Any:
@@ -69,5 +70,5 @@ def json_or_text(text: str, name: str) -> Any:
         return bounded_json.decoded(text)
     except ValueError as error:
         if text[:1] in ("{", "[", '"'):
-            raise UsageError(f"the value of {name} is not JSON", why=str(error)) from None
+            raise not_json(f"the value of {name}", error) from None
         return text

@@ -20,6 +20,7 @@ from extcli.errors import CliError, ExitCode, UsageError
 from extcli.output.format import flush
 from extcli.output.printer import Output, write_stderr
 from extcli.output.sanitize import json_text
+from extcli.reading.json_errors import not_json
 
 HELP = """\
 ACTION [TARGET] [JSON]   a request, for example: get state {"state_id": "channel"}
@@ -186,7 +187,7 @@ def _data(text: str) -> object:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         example = 'for example: get state {"state_id": "channel"}'
-        raise UsageError("the data is not JSON", why=str(error), fix=example) from None
+        raise not_json("the data", error, fix=example) from None
 
 
 def _lines(descriptor: int) -> Iterator[bytes]:

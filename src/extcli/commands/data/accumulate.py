@@ -15,6 +15,7 @@ from extcli.cli.shared_options import Skip, command, noun
 from extcli.commands.data.listing import BUFFERS, add_list
 from extcli.errors import UsageError
 from extcli.output import times, views
+from extcli.reading.json_errors import not_json
 from extcli.session import BROADCASTER, VIEWER, Session
 
 app = noun("Buffers: users add small JSON documents, a backend reads them.")
@@ -89,7 +90,7 @@ def _document(given: list[str]) -> tuple[str, bytes]:
     try:
         json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise UsageError("the document is not JSON", why=str(error), fix=_USAGE) from None
+        raise not_json("the document", error, fix=_USAGE) from None
     return (rest if len(rest) == 2 else [DEFAULT])[0], content
 
 
