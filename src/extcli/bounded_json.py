@@ -40,7 +40,7 @@ def members(text: bytes | str) -> dict[str, Any]:
 
 
 def _separators(text: bytes | str) -> int:
-    """Return at least the number of values. Characters within strings count, too."""
+    """Return at least the number of values. Characters within strings count as well."""
     return text.count(b",") + _brackets(text) if isinstance(text, bytes) else text.count(",") + _brackets(text)
 
 

@@ -85,7 +85,7 @@ def test_a_reset_forgets_the_codes_handed_out(live: LiveServer, backend: Client,
     assert ["A1"] == codes_of(backend, viewer, "2")
 
 
-def test_dropping_a_namespace_forgets_its_codes_handed_out(live: LiveServer):
+def test_dropping_a_namespace_forgets_which_codes_it_handed_out(live: LiveServer):
     backend, user = live.client("backend"), live.client("viewer", user="1", channel="777")
     backend.base_url, user.base_url = (f"{live.url}/_ns/codes/v1/e" for _ in range(2))
 

@@ -66,7 +66,7 @@ def test_many_items_are_not_deep():
 
 
 @pytest.mark.parametrize("value", [None, True, 5, 10**30, 0.5, "x", [], {}])
-def test_every_value_has_the_shape_object(value: object):
+def test_every_value_fits_the_type_object(value: object):
     assert "" == problem_of(value, object)
     assert "" == problem_of({"a": [value]}, {"a": [object]})
 

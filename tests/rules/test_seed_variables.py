@@ -43,7 +43,7 @@ def test_variables_are_replaced_once(text: str, expected: str):
         ("${1}", "${ must be followed by a name and }; write $${ for the text ${"),
     ],
 )
-def test_what_is_no_set_variable_is_reported_with_its_field(text: str, fault: str):
+def test_an_unset_or_malformed_variable_is_reported_with_its_field(text: str, fault: str):
     faults: list[tuple[Path, str]] = []
 
     replaced({"a": ["fine", text]}, ENVIRONMENT, lambda path, fault: faults.append((path, fault)))

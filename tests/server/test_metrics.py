@@ -95,7 +95,7 @@ def test_no_path_id_client_or_request_id_adds_a_series():
         assert (REQUESTS, before) == (answered, len(Scrape(live)))
 
 
-def test_each_family_has_the_type_of_its_name(live: RunningService):
+def test_each_metric_has_the_type_that_its_name_says(live: RunningService):
     families = Scrape(live).families
 
     assert {

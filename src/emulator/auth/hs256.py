@@ -70,7 +70,7 @@ def signed_payload(token: str, keys: Mapping[str, hmac.HMAC]) -> tuple[bytes, st
 
 
 def unverified(token: str) -> dict[str, Any] | None:
-    """Return the claims of a token with any signature, or none; `None` if this cannot tell."""
+    """Return the claims of a token without checking its signature; `None` if pyjwt has to decide."""
     if not token.isascii():
         return None
     header, _, rest = token.encode().partition(b".")

@@ -326,7 +326,7 @@ class Tokens:
 
 @lru_cache(maxsize=1024)
 def _grant_by(secret: str) -> Grant:
-    """Return the grant of a self-signed token; one for all tokens of a secret, as many are cached."""
+    """Return the grant of a self-signed token. All cached tokens of a secret share one, to save memory."""
     return Grant(secret)
 
 

@@ -109,7 +109,7 @@ class FairShare(Generic[T]):
         return replaced
 
     def remove(self, member: T) -> None:
-        """Remove a member; no effect if it is none."""
+        """Remove a member, if it is one."""
         address = self._addresses.pop(member, None)
         if address is None:
             return

@@ -24,7 +24,7 @@ _ID: Final = "ids/"
 """The kind of an id's document begins with this. It holds the Unix ms until which the id counts."""
 _COUNTS: Final = "id_counts"
 _EARLIER: Final = "ids"
-"""The kind of the documents of earlier versions. They are not read: their ids are counted anew when they are used."""
+"""The kind of the documents of earlier versions. They are not read: their ids count again when they are used."""
 _REFRESH_AFTER: Final = HOUR
 _MAX_CACHED: Final = 100_000
 
@@ -112,7 +112,7 @@ def _live(found: Mapping[Key, bytes], counts: Key, now: int) -> dict[int, int]:
 
 
 def _moved(counts: Mapping[int, int], before: int | None, after: int | None) -> dict[int, int]:
-    """The counts after one id has moved from one end to another; `None` is not counted."""
+    """Return the counts by hour after an id's hour has changed; `None` stands for no hour."""
     moved = dict(counts)
     if before in moved:
         moved[before] -= 1

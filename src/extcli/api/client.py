@@ -59,7 +59,7 @@ class Service:
         return self._stream("vote_logs", given(id=poll, since=since, limit=limit, channel_id=channel))
 
     def define_poll(self, poll: str, config: Mapping[str, Any], *, expected: Mapping[str, Any] | None = None) -> Answer:
-        """Define a poll; with `expected`, only in place of that definition, empty for none. Else the answer is 409."""
+        """Define a poll; with `expected`, only in place of that definition, empty for none. Otherwise returns 409."""
         more = {} if expected is None else {"expected": expected}
         return self._post("vote_config", {"id": poll, "config": config, **more})
 

@@ -53,7 +53,7 @@ class WebSocketClient:
         self._last_id = 0
         self._sent = 0
         self._count = 0
-        """Messages sent. The journal numbers them, too."""
+        """Messages sent. The journal also numbers them."""
         trace(f"> CONNECT {url}")
         started = clock.elapsed()
         with explained(url):

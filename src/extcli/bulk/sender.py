@@ -192,7 +192,7 @@ def send(
 
 
 def _check_identity(session: Session) -> None:
-    """Raise `UsageError` if the chosen identity names a user, since the lines name users, too."""
+    """Raise `UsageError` if the chosen identity names a user, since the lines name users as well."""
     chosen = session.resolver.find(settings.ACTS_AS)
     if chosen is None:
         return

@@ -11,7 +11,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def parameters_of(function: Any, types: Mapping[str, Any] | None = None) -> list[inspect.Parameter]:
-    """Return the parameters of a function. `types` has what its annotations name and its module does not import."""
+    """Return the parameters of a function. `types` resolves names in annotations that its module does not import."""
     return list(inspect.signature(function, eval_str=True, locals=types).parameters.values())
 
 

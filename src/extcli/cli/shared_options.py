@@ -256,7 +256,7 @@ def with_forms(args: list[str]) -> list[str]:
 
 
 def noun(summary: str) -> typer.Typer:
-    """Return a group of verbs. It takes the shared options, too: `extcli vote --url … get`."""
+    """Return a group of verbs. It also takes the shared options: `extcli vote --url … get`."""
     app = typer.Typer(cls=Group, help=summary, no_args_is_help=True, rich_markup_mode=None, add_completion=False)
     app.callback(help=summary)(remembers_shared_options(_no_options))
     return app

@@ -316,7 +316,7 @@ def junit(document: dict[str, Any]) -> bytes:
 
 
 def is_failure(each: Mapping[str, Any], *, strict: bool = False) -> bool:
-    """Return whether a rule is not kept, or answers differ from the recording. With `strict`, `unknown` counts, too."""
+    """Return whether a rule is not kept, or answers differ from the recording. With `strict`, also for `unknown`."""
     statuses = ("fail", "unknown") if strict else ("fail",)
     return each["status"] in statuses or each.get("recorded", SAME) not in (SAME, NOT_RECORDED)
 

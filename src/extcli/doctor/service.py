@@ -309,7 +309,7 @@ def _clock(http: Http) -> tuple[EmulatorClock | None, bool]:
 
 
 def _is_deployment(http: Http) -> bool:
-    """Return whether it refuses a call without credentials as an extension service does."""
+    """Return whether the server refuses a call without credentials as an extension service does."""
     answer = http.send("GET", f"{SERVICE}user_info")
     return answer.status_code == 401 and is_from_service(answer.content)
 

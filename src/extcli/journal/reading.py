@@ -159,7 +159,7 @@ def _is_transient(error: CliError) -> bool:
 
 
 class _Restarted(Exception):
-    """The marks of the service began anew, so the stream has to."""
+    """The marks of the service started again, so the stream has to."""
 
 
 class Follower:

@@ -53,7 +53,7 @@ class Column:
 
     @property
     def member(self) -> str:
-        """The member of a record that it shows."""
+        """The member of a record that the column shows."""
         return self.name if self.value == "" or callable(self.value) else self.value
 
     def of(self, record: Any) -> Any:

@@ -150,7 +150,7 @@ class ServiceProcess:
                 self.exit_code = exit_code_of(status)
 
     def kills_with_it(self, group: int) -> None:
-        """Let the service kill this process group, too, if this process is gone; 0 for none."""
+        """Let the service also kill this process group, if this process is gone; 0 for none."""
         with suppress(OSError):  # the service has ended
             os.write(self._lifeline, b"%d\n" % group)
 
@@ -215,7 +215,7 @@ class Signals:
         for end in (self.descriptor, self._writer):
             os.set_blocking(end, False)
         signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
-        # `nohup` ignores SIGHUP; that holds for the command, too.
+        # `nohup` ignores SIGHUP; the command inherits that.
         self._caught = [each for each in _ALL if each != signal.SIGHUP or signal.getsignal(each) != signal.SIG_IGN]
         for number in self._caught:
             signal.signal(number, lambda *_: None)

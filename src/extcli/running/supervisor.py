@@ -167,7 +167,7 @@ class Supervisor:
         command.signal(signal.SIGCONT)
 
     def _on_ctrl_z(self) -> None:
-        """The terminal asked this process to stop: stop the command, too."""
+        """The terminal asked this process to stop: stop the command as well."""
         if self._command is not None:
             self._command.signal(signal.SIGTSTP)
         os.kill(os.getpid(), signal.SIGSTOP)

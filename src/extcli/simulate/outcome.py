@@ -236,7 +236,7 @@ class Count:
 
     @property
     def is_open(self) -> bool:
-        """Whether the answers allow both what was found and what was planned."""
+        """Whether lost answers leave it open if the service is right: both `found` and `planned` are possible."""
         return self.is_possible and self.acknowledged[0] <= self.planned <= self.acknowledged[1]
 
 
@@ -282,7 +282,7 @@ def is_unknown(status: int) -> bool:
 def acknowledged(plan: Plan, status: Sequence[int]) -> tuple[list[tuple[int, int]], tuple[int, int], int]:
     """Return the least and the most users by choice and in all that the answers allow, and how many are undecided.
 
-    A user has the choice of the last accepted request. After a request without an answer, that one is possible, too.
+    A user has the choice of the last accepted request. After a request without an answer, its choice is possible as well.
     """
     none = -1
     latest = [none] * plan.viewers

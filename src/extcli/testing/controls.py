@@ -172,7 +172,7 @@ class Game(Part[ModeT]):
 
     @operation
     def close(self) -> None:
-        """Close the connection. The end of the test does it, too."""
+        """Close the connection. The end of the test also closes it."""
         self._socket.close()
 
 

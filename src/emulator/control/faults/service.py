@@ -221,7 +221,7 @@ class FaultPlan:
         self._changed()
 
     end = clear
-    """When the service stops, too."""
+    """Also when the service stops."""
 
     def close(self) -> None:
         """Forget all faults, and let go of the watches, which refer to this plan."""

@@ -43,7 +43,7 @@ class Listing(Struct):
     next: int | None
     """`before` of the next page, or with `order=oldest`, its `since`. `null` if there is none."""
     run: str
-    """Names the run of the service: after a restart it is another one, and numbers begin anew."""
+    """Names the run of the service: after a restart it is another one, and numbers start again."""
 
 
 class _Mark(Struct):

@@ -12,7 +12,7 @@ from emulator.http.endpoint import Audience, Endpoint, Parameter, endpoint
 from emulator.kinds import Kind
 
 _OWN: Final = {"user", "path"}
-"""Filters that other conditions have, too."""
+"""Filters that other conditions also have."""
 _PARAMETERS = (
     Parameter(
         "id",

@@ -99,7 +99,7 @@ def broadcast_in_one_channel(at: Deployment) -> None:
 
 @rule("B1", "broadcaster", writes=True)
 def broadcast_to_another_channel(at: Deployment) -> None:
-    """A broadcast to another channel than the caller's is 403."""
+    """A broadcast to another channel than the caller's gets 403."""
     body = {"event": "news", "data": {}, "user_id": at.fresh("channel")}
     expect("the status", 403, at.broadcaster.post("broadcast", body).status)
 

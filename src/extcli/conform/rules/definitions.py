@@ -22,7 +22,7 @@ def status_of_vote(at: Deployment, poll: str, value: int = 1, **members: Any) ->
 
 @rule("P4", "viewer")
 def poll_without_a_definition(at: Deployment) -> None:
-    """The definition of a poll that has none is 404."""
+    """The definition of a poll that has none gets 404."""
     expect("the status", 404, at.viewer.get("vote_config", id=at.fresh("poll")).status)
 
 

@@ -43,7 +43,7 @@ def client_id_of_the_path(at: Deployment) -> None:
 
 @rule("X1")
 def paths_of_the_api(at: Deployment) -> None:
-    """A handshake at a path of the API is 404."""
+    """A handshake at a path of the API gets 404."""
     for path in ("/v1/e/vote", "//v1/e/vote"):
         expect(f"the status of a handshake at {path}", 404, at.handshake(path))
 
@@ -100,7 +100,7 @@ def echoed_request_id(at: Deployment) -> None:
 
 @rule("X2", "viewer")
 def malformed_request_id(at: Deployment) -> None:
-    """A request id that is not a number is 400, in a reply with the id 65535."""
+    """A request id that is not a number gets 400, in a reply with the id 65535."""
     game = at.game("viewer")
     wrong: list[Any] = ["1", None, [], True]
     for number in wrong:
@@ -125,7 +125,7 @@ def reply_before_update(at: Deployment) -> None:
 
 @rule("X3")
 def unauthenticated(at: Deployment) -> None:
-    """Before authentication every request but `authenticate` is 401."""
+    """Before authentication every request but `authenticate` gets 401."""
     game = at.socket()
     for action, target in (
         ("get", "state"),
@@ -148,7 +148,7 @@ def topic_authentication(at: Deployment) -> None:
 
 @rule("X3", "viewer")
 def missing_target(at: Deployment) -> None:
-    """A subscription without a target is 400, also before authentication."""
+    """A subscription without a target gets 400, also before authentication."""
     for game in (at.socket(), at.game("viewer")):
         for action in ("subscribe", "unsubscribe"):
             expect(f"the status of {action}", 400, game.error(action, "", {}).get("status"))
@@ -156,7 +156,7 @@ def missing_target(at: Deployment) -> None:
 
 @rule("X3", "viewer", writes=True)
 def unknown_action(at: Deployment) -> None:
-    """An unknown action or target is 404."""
+    """An unknown action or target gets 404."""
     game = at.game("viewer")
     for action, target in (("frobnicate", "state"), ("get", "no-such-target"), ("vote", "poll"), ("GET", "state")):
         expect(f"the status of {action} {target}", 404, game.error(action, target, {}).get("status"))
@@ -164,7 +164,7 @@ def unknown_action(at: Deployment) -> None:
 
 @rule("X3", "viewer")
 def malformed_request(at: Deployment) -> None:
-    """A malformed request is 400, and the connection stays open."""
+    """A malformed request gets 400, and the connection stays open."""
     game = at.game("viewer")
     request = {"action": "get", "params": {"request_id": 9, "target": "state"}}
     for text in ("{", "[]", "NaN", '{"action":""}', json.dumps({**request, "data": 1})):
@@ -194,7 +194,7 @@ def long_message(at: Deployment) -> None:
 
 @rule("X3", "viewer")
 def long_data(at: Deployment) -> None:
-    """A request with 80 KiB of data is 413, and the connection stays open."""
+    """A request with 80 KiB of data gets 413, and the connection stays open."""
     game = at.game("viewer")
     found = game.error("get", "state", {**STATE, "x": "x" * 80 * KIB})
     expect("the status", 413, found.get("status"))
@@ -206,7 +206,7 @@ def long_data(at: Deployment) -> None:
 
 @rule("X9", "viewer")
 def unsupported_targets(at: Deployment) -> None:
-    """A target that the service does not have is 404, with a text that says so."""
+    """A target that the service does not have gets 404, with a text that says so."""
     game = at.game("viewer")
     for target in ("drops", "matchmaking", "match", "gameMetadata"):
         for action in ("get", "subscribe"):

@@ -56,7 +56,7 @@ def _pair(found: dict[str, Any], token: str) -> tuple[bool, Any, Any]:
 
 @rule("X4")
 def refused_token(at: Deployment) -> None:
-    """A refused `jwt` is 401."""
+    """A refused `jwt` gets 401."""
     game = at.socket()
     for token in ("", "x", "a.b.c"):
         error = game.error("authenticate", data={"client_id": at.client_id, "jwt": token})
@@ -65,7 +65,7 @@ def refused_token(at: Deployment) -> None:
 
 @rule("spec: Errors", writes=True)
 def wrong_pin(at: Deployment) -> None:
-    """A wrong PIN is 400 Bad Request, and gives no rights."""
+    """A wrong PIN gets 400 Bad Request, and gives no rights."""
     game = at.socket()
     error = game.error("authenticate", data={"client_id": at.client_id, "pin": "ZZZZZZ"})
     expect("status and title", (400, "Bad Request"), (error.get("status"), error.get("title")))
@@ -74,7 +74,7 @@ def wrong_pin(at: Deployment) -> None:
 
 @rule("spec: Errors")
 def wrong_refresh_token(at: Deployment) -> None:
-    """A refresh token that cannot be verified is 400 Bad Request."""
+    """A refresh token that cannot be verified gets 400 Bad Request."""
     game = at.socket()
     for token in ("", "x", "a.b.c"):
         error = game.error("authenticate", data={"client_id": at.client_id, "refresh": token})
@@ -214,7 +214,7 @@ def shared_poll(at: Deployment) -> None:
 
 @rule("X5", "broadcaster", writes=True)
 def absent_poll(at: Deployment) -> None:
-    """An absent poll is 404, and deleting it is not an error."""
+    """An absent poll gets 404, and deleting it is not an error."""
     game, poll = at.game(), at.fresh("poll")
     expect("the status of get poll", 404, game.error("get", "poll", {"poll_id": poll}).get("status"))
     expect("the reply to delete poll", {"ok": True}, game.data("delete", "poll", {"poll_id": poll}))

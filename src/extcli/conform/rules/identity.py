@@ -142,7 +142,7 @@ def missing_exp(at: Deployment) -> None:
 
 @rule("A1", "viewer", secret=True, mode="production")
 def unregistered_extension(at: Deployment) -> None:
-    """Production serves registered extensions only: others are 401."""
+    """Production serves registered extensions only: others get 401."""
     expect("the status", 401, status(at.caller("viewer", client_id=at.fresh("client"))))
 
 
@@ -170,7 +170,7 @@ def authtoken(at: Deployment) -> None:
 
 @rule("spec: Authentication", writes=True, mode="production")
 def no_authtoken(at: Deployment) -> None:
-    """Production issues no tokens: `authtoken` is 404."""
+    """Production issues no tokens: `authtoken` gets 404."""
     expect("the status", 404, issued(at).status)
 
 

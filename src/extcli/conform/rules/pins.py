@@ -91,7 +91,7 @@ def pin_without_a_client_id(at: Deployment) -> None:
 
 @rule("T2", writes=True)
 def pin_with_a_bad_token(at: Deployment) -> None:
-    """`link/pin` with a bad token is 401, although it needs none."""
+    """`link/pin` with a bad token gets 401, although it needs none."""
     expect("the status", 401, at.bearer("no.such.token").post("link/pin").status)
 
 

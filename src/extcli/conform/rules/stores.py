@@ -12,7 +12,7 @@ KIB = 1024
 
 @rule("S5", "viewer")
 def absent_json_store(at: Deployment) -> None:
-    """A JSON store that was never written is 404."""
+    """A JSON store that was never written gets 404."""
     expect("the status", 404, at.viewer.get("json_store", id=at.fresh("store")).status)
 
 

@@ -48,7 +48,7 @@ def leaderboard_by_role(at: Deployment) -> None:
 
 @rule(SOURCE, "viewer", "admin")
 def absent_question(at: Deployment) -> None:
-    """An absent question is 404."""
+    """An absent question gets 404."""
     for caller in (at.viewer, at.admin):
         expect(f"the status for role {caller.role}", 404, caller.get("curated_poll", id=at.fresh("question")).status)
 
@@ -110,7 +110,7 @@ def edited_question(at: Deployment) -> None:
 
 @rule(SOURCE, "admin", writes=True)
 def removed_question(at: Deployment) -> None:
-    """A removed question is gone, and removing an absent one is 404."""
+    """A removed question is gone, and removing an absent one gets 404."""
     question = create(at)
     expect("the answer to DELETE", {}, at.admin.delete("curated_poll_edit", {"id": question}).data)
     for reply in (

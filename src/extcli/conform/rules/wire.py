@@ -54,7 +54,7 @@ def writes_under_an_alias(at: Deployment) -> None:
 
 @rule("W1", "viewer")
 def misspelled_paths(at: Deployment) -> None:
-    """A path in other letters, or with an ending, is 404."""
+    """A path in other letters, or with an ending, gets 404."""
     for path in ("Vote", "vote.json", "vote/default", "all_configs", "nothing"):
         expect(f"the status of GET {path}", 404, at.viewer.get(path).status)
 
@@ -252,7 +252,7 @@ def repeated_parameters(at: Deployment) -> None:
 
 @rule("W8", "viewer", writes=True)
 def size_of_a_body(at: Deployment) -> None:
-    """A body has at most 64 KiB; a longer one is 413."""
+    """A body has at most 64 KiB; a longer one gets 413."""
     poll = at.fresh("poll")
     for size, status in ((64 * KIB, 200), (64 * KIB + 1, 413)):
         reply = at.viewer.call("POST", "vote", content=b'{"value":1}'.ljust(size), id=poll)
@@ -350,7 +350,7 @@ def body_of_a_refused_write(at: Deployment) -> None:
 
 @rule("W4")
 def unknown_paths(at: Deployment) -> None:
-    """A path outside the API is 404, also without a credential."""
+    """A path outside the API gets 404, also without a credential."""
     for path in ("/v1", "/v1/e", "/v2/e/vote", "/v1/vote"):
         check_error(at.anonymous.get(path), 404)
 

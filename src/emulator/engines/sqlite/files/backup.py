@@ -127,7 +127,7 @@ def restore(source: str, path: str, *, environments: Sequence[str], now: int) ->
     check_exists(source)
     check_regular(target)
     if os.path.exists(target) and os.path.samefile(source, target):
-        raise EngineError(f"{source} is the data itself")
+        raise EngineError(f"{source} is the data file itself; name a backup of it")
     if not target.parent.is_dir():
         raise EngineError(f"cannot open {path}: there is no directory {target.parent}")
     with ExitStack() as stack:
