@@ -282,7 +282,7 @@ def is_unknown(status: int) -> bool:
 def acknowledged(plan: Plan, status: Sequence[int]) -> tuple[list[tuple[int, int]], tuple[int, int], int]:
     """Return the least and the most users by choice and in all that the answers allow, and how many are undecided.
 
-    A user has the choice of the last accepted request. After a request without an answer, its choice is possible as well.
+    A user has the choice of the last accepted request. After a request without an answer, that choice is also possible.
     """
     none = -1
     latest = [none] * plan.viewers
