@@ -25,7 +25,7 @@ HIDDEN: Final = "[hidden]"
 MAX_BODY: Final = 4 * 1024
 """Bytes of a body that an entry keeps."""
 _OVERHEAD: Final = 900
-"""Bytes that an entry takes beside its texts, with a caller of its own: measured."""
+"""Bytes that an entry takes besides its texts, with a caller of its own: measured."""
 
 REQUEST: Final = "request"
 """The kind of an answer to an HTTP request."""

@@ -234,7 +234,7 @@ class Session:
         return LinkStore(self.resolver.state_dir())
 
     def now(self) -> int:
-        """Return the service's time in Unix ms, since an emulator's clock may have been moved, else this machine's."""
+        """Return Unix ms by the clock of an emulator, which may have been moved, or by this machine's."""
         from extcli.api.token_sources import service_time
 
         return service_time(self.http, self.output.report) or clock.now()

@@ -95,7 +95,7 @@ class Settings:
     page_events: bool = True
     """Send pages the automatic events (ruling B5)."""
     control_hosts: tuple[str, ...] = ()
-    """Host names, beside loopback, on which the control API answers."""
+    """Host names besides loopback on which the control API answers."""
     control_token: str = field(default="", repr=False)
     """Admits callers on other machines to the control API; none if empty."""
     limits: Limits = Limits()

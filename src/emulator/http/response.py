@@ -28,7 +28,7 @@ PAGE_HEADERS = (
 )
 """The headers of every page."""
 ALLOWED_HEADERS = ("Authorization", "Content-Type")
-"""The headers that pages of any origin may send, beside those that need no permission (ruling W5)."""
+"""The headers that pages of any origin may send, besides those that need no permission (ruling W5)."""
 CORS = (
     (b"access-control-allow-origin", b"*"),
     (b"access-control-allow-headers", ", ".join(ALLOWED_HEADERS).encode()),

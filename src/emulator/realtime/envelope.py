@@ -14,7 +14,7 @@ from emulator.wire import json_codec
 NO_REQUEST = 65_535
 """The request id of updates, and of replies to requests without one."""
 SMALL = 4 * 1024
-"""Bytes of a message before authentication, and of a request beside its data."""
+"""Bytes of a message before authentication, and of a request besides its data."""
 _LARGEST_ID = 1 << 63
 
 

@@ -271,7 +271,7 @@ def _member(answer: Answer, name: str) -> Any:
 
 
 def credentials(resolver: Resolver, identity: Identity, http: Http, *, to: str) -> Credentials:
-    """Choose a given token, else the secret, else the sandbox. `to` is the address that receives the token.
+    """Choose the first there is: given token, secret, sandbox. `to` is the address that receives the token.
 
     Raises `UsageError` for production without a token or secret, because production issues no tokens.
     """
@@ -316,7 +316,7 @@ def _no_credentials(profile: Profile, to: str) -> UsageError:
 
 
 def channel_of(identity: Identity, resolver: Resolver) -> str | None:
-    """Return the channel of the token: the configured one, else the default for roles that need one (ruling A4).
+    """Return the channel of the token: the configured one, otherwise the default for roles that need one (ruling A4).
 
     A broadcaster who is named owns the channel (ruling A2). Raises `UsageError` if another channel is configured.
     """

@@ -68,7 +68,7 @@ class Options:
         list[str] | None,
         _option(
             "control-host",
-            "Host name, beside loopback, on which the control API answers; also to clients behind a proxy. Repeatable.",
+            "Host name besides loopback on which the control API answers; also to clients behind a proxy. Repeatable.",
             metavar="NAME",
         ),
     ] = None

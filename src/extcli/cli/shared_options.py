@@ -102,7 +102,7 @@ def shared_flags(
             "-o",
             "--output",
             metavar="FORMAT",
-            help="table, plain (tab-separated), json, jsonl or csv [EXTCLI_OUTPUT; table on a terminal, else plain].",
+            help="table, plain (tab-separated), json, jsonl or csv [EXTCLI_OUTPUT; table on a terminal, or plain].",
         ),
     ] = None,
     timeout: Annotated[

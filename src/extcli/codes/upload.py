@@ -38,7 +38,7 @@ _SECONDS_BELOW = 100_000_000_000
 def grant(prizes: Sequence[int], limits: Sequence[str]) -> dict[str, Any]:
     """Return `prizes` and `prize_limits`. Raises `UsageError`.
 
-    The limit of a set is its own, else the one for all sets, else the number of its codes in `prizes`.
+    The limit of a set is the first given: its own, the one for all sets, or the number of its codes in `prizes`.
     """
     if not prizes:
         raise UsageError("no --prize was given", fix="--prize 0 grants a code of set 0; repeat it for more codes")

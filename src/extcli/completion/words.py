@@ -34,7 +34,7 @@ class Asked(NamedTuple):
     typed: str
     """What stands before the cursor, without the option's name in `--option=value`."""
     option: str
-    """`--option=` if the value follows in the same word, else empty."""
+    """`--option=` if the value follows in the same word, otherwise empty."""
     command: str
     """The command, as in the table."""
     given: Mapping[str, str]

@@ -212,7 +212,7 @@ def _query(path: str, query: Mapping[str, Any]) -> str:
 
 
 def _decoded(body: bytes) -> Any:
-    """Return the body as JSON, else as text."""
+    """Return the body as JSON, otherwise as text."""
     try:
         return bounded_json.decoded(body)
     except ValueError:

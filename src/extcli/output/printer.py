@@ -46,7 +46,7 @@ class View:
     """For `csv`: the names of the columns, then the fields. Without it, `columns` and `rows`."""
 
     def named_rows(self, document: Any) -> Iterator[Iterable[str]]:
-        """Yield the names of the columns if it has any, else nothing, then the rows."""
+        """Yield the names of the columns if it has any, otherwise nothing, then the rows."""
         if self.csv:
             yield from self.csv(document)
             return

@@ -44,7 +44,7 @@ def duration(text: str, *, bare: str | None = None) -> int:
 
 
 def instant(text: str, now: Callable[[], int], *, ago: bool = False) -> int:
-    """Parse RFC 3339, a duration from now, or Unix time (seconds below 1e11, else ms) to Unix ms.
+    """Parse RFC 3339, a duration from now, or Unix time (seconds below 1e11, otherwise ms) to Unix ms.
 
     A time without a zone is local time. `now` is called only for a duration, which may have a sign; without one, an
     option that looks back takes it as `ago`.

@@ -103,7 +103,7 @@ def parseable(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _end_of_complete(text: bytes) -> int:
-    """Return where the last text begins if it is not closed, else the length."""
+    """Return where the last text begins if it is not closed, otherwise the length."""
     if b"\\" in text:
         return _COMPLETE.match(text).end()  # type: ignore[union-attr]
     return text.rindex(b'"') if text.count(b'"') % 2 else len(text)

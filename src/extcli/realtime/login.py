@@ -82,7 +82,7 @@ def delete_links(session: Session, channel_id: str | None = None) -> None:
 
 
 def own_channel(session: Session) -> str:
-    """Return the channel of a command that acts as broadcaster: the given token's, else the configured one."""
+    """Return the channel of a command that acts as broadcaster: the given token's, otherwise the configured one."""
     given = secret_lookup.token(session.resolver)
     if given:
         return _channel_of(given)

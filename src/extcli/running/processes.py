@@ -61,7 +61,7 @@ class CommandProcess:
         return cls(pid)
 
     def poll(self) -> int:
-        """Note whether the command has ended. If it was stopped, return the signal that did that, else 0."""
+        """Note whether the command has ended. If it was stopped, return the signal that did that, otherwise 0."""
         if self.exit_code is not None:
             return 0
         pid, status = os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED)

@@ -120,7 +120,7 @@ def ask_to_stop(service: Running) -> None:
 
 
 def runtime_directory() -> Path:
-    """Return the directory of the files: `extcli` in `XDG_RUNTIME_DIR`, else in the platform's runtime directory."""
+    """Return the folder of the files: `extcli` in `XDG_RUNTIME_DIR`, otherwise in the platform's runtime directory."""
     if directory := os.environ.get("XDG_RUNTIME_DIR"):
         return Path(directory) / "extcli"
     import warnings

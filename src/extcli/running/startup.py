@@ -27,7 +27,7 @@ _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 
 
 class CannotRun(CliError):
-    """The command was not started. `exit_code` is 127 if it was not found, else 126, as in a shell."""
+    """The command was not started. `exit_code` is 127 if it was not found, otherwise 126, as in a shell."""
 
     def __init__(self, name: str, error: OSError) -> None:
         absent = error.errno in (errno.ENOENT, errno.ENOTDIR)

@@ -150,7 +150,7 @@ def noted(error: CliError) -> CliError:
 def signed_calls(
     http: Http, client_id: str, role: str, user: str | None, channel: str | None, secret: bytes | None
 ) -> Calls:
-    """Return calls with tokens of this identity: signed with the extension's `secret`, else issued by the sandbox."""
+    """Return calls with tokens of this identity: signed with the `secret`, otherwise issued by the sandbox."""
     identity = Identity(role, user)
     if secret is None:
         return Calls(http, client_id, SandboxTokens(client_id, identity, channel, http, for_helper=True))

@@ -34,7 +34,7 @@ _PAGE = (
     _SINCE,
     Parameter("before", "A number: only earlier entries.", "integer"),
     Parameter("limit", f"At most this many, 1 to {MAX_LIMIT:,}; {DEFAULT_LIMIT} when absent.", "integer"),
-    Parameter("order", "`newest` or `oldest` first. When absent: oldest first with `since`, else newest first."),
+    Parameter("order", "`newest` or `oldest` first. When absent: oldest first with `since`, otherwise newest first."),
 )
 _JSON_LINES = "application/x-ndjson"
 

@@ -24,7 +24,7 @@ _MAX_LENGTH: Final = 4 * 1024
 """Characters in an id or a path."""
 
 FILTERS: Final = frozenset({"status", "path", "method", "role", "user", "kind", "production", "search", "probes"})
-"""Parameters that select entries of the journal, beside the client id and the channel."""
+"""Parameters that select entries of the journal, besides the client id and the channel."""
 
 
 _OTHERS: Final = (

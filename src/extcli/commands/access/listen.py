@@ -20,7 +20,7 @@ def listen(
     ] = None,
     count: Annotated[int | None, typer.Option("--count", metavar="N", min=1, help="End after N events.")] = None,
 ) -> None:
-    """Print events when they arrive, one per line. Acts as broadcaster of a stored link, else as viewer:U1.
+    """Print events when they arrive, one per line. Acts as broadcaster of a stored link, otherwise as viewer:U1.
 
     Standard error says `ready` with the identity when listening starts. A lost connection
     is retried for up to two minutes: `lost` has the close code and reason, `gap` the time

@@ -66,7 +66,7 @@ def upload(
     """Upload up to ten sets, each of fewer than a million codes. Acts as backend.
 
     The extension of a file decides its format: CSV (needs --column), a JSON array, JSON
-    lines, else one code per line. gzip is detected. All codes are checked before anything
+    lines, otherwise one code per line. gzip is detected. All codes are checked before anything
     is sent. Sets at other indices stay. Replacing a set asks for confirmation, except in a
     sandbox; --yes skips it. --dry-run checks the files and shows what would be replaced.
 

@@ -51,7 +51,7 @@ STATE = StoreNoun(
         "hidden": Scope("extension_hidden_state", BACKEND, BACKEND),
     },
     all_path="all_state",
-    writers="Acts as backend for extension and hidden, as broadcaster for channel, else as viewer:U1.",
+    writers="Acts as backend for extension and hidden, as broadcaster for channel, otherwise as viewer:U1.",
     patch_note=" As admin, a map of user ids to patches changes many extension-viewer states.",
     has_users=True,
 )

@@ -161,7 +161,7 @@ def restore(session: Session, file: Backup, data: Url = None) -> None:
     """Replace the data by a backup. The service must not run.
 
     Verifies the backup first, and exits 7 if something is wrong with it. Keeps the former
-    data beside the new, and prints its name. Plain output is that of `data backup`.
+    data next to the new, and prints its name. Plain output is that of `data backup`.
 
     Example: extcli data restore /backup/extension.db --data sqlite:///srv/extension.db
     """

@@ -99,7 +99,7 @@ def demo(session: Session) -> None:
     """Play a demo stream in the browser, and print its address.
 
     The page sends a seeded crowd into the namespace demo: it votes, ranks words, redeems
-    codes and hears broadcasts, for three minutes at most. Without a display, only the
+    codes and receives broadcasts, for three minutes at most. Without a display, only the
     address is printed, and the page plays when you open it.
 
     \b

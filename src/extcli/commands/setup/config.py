@@ -142,7 +142,7 @@ def set_value(
     key: Key,
     value: Annotated[str, typer.Argument(metavar="VALUE", help="The value; it is checked before it is written.")],
 ) -> None:
-    """Set a value of a profile: that of -p NAME, else the current one.
+    """Set a value of a profile: that of -p NAME, or the current one.
 
     Secrets are set by file: use the key secret_file. The rest of the profiles file stays
     as it is, comments included.

@@ -82,7 +82,7 @@ def init(
 ) -> None:
     """Register an extension with a new secret of 32 bytes.
 
-    Creates FILE, or adds to it. The secret goes to a separate file beside it that only you
+    Creates FILE, or adds to it. The secret goes to a separate file next to it that only you
     can read; EXTCLI_SECRET_FILE can name that file.
 
     \b

@@ -1,4 +1,4 @@
-"""Broadcasts to games and pages: requests, targets, roles and sizes, and who may hear them."""
+"""Broadcasts to games and pages: requests, targets, roles and sizes, and who may receive them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LARGEST = 4_096
 
 
 def audience(at: Deployment, role: str = "viewer", **identity: Any) -> Socket:
-    """Return a game that hears all events."""
+    """Return a game that receives all events."""
     game = at.game(role, **identity)
     game.data("subscribe", "*")
     return game
@@ -160,7 +160,7 @@ def event_names(at: Deployment) -> None:
 
 @rule("X8", "broadcaster", "viewer", writes=True)
 def event(at: Deployment) -> None:
-    """A game hears its channel's events under their names, and no earlier ones."""
+    """A game receives its channel's events under their names, and no earlier ones."""
     game, viewer = at.game(), at.game("viewer")
     game.data("broadcast", data={"topic": "early", "data": 0})
     for name in ("early", "news"):
@@ -175,7 +175,7 @@ def event(at: Deployment) -> None:
 
 @rule("X8", "broadcaster", writes=True)
 def all_events(at: Deployment) -> None:
-    """A subscriber of `*` hears every event once."""
+    """A subscriber of `*` receives every event once."""
     game = at.game()
     for name in ("*", "a"):
         game.data("subscribe", name)
@@ -197,7 +197,7 @@ def event_of_a_viewer(at: Deployment) -> None:
 
 @rule("B7", "viewer", mode="production")
 def credential_of_a_page(at: Deployment) -> None:
-    """Production lets a page hear only the channel of its token, and that of all."""
+    """Production lets a page receive only the channel of its token, and that of all."""
     page, own = at.page(), at.viewer.authorization or ""
     for name, channel, authorization, status in (
         ("no credential", at.channel, "", 401),
@@ -213,12 +213,12 @@ def credential_of_a_page(at: Deployment) -> None:
 
 @rule("B7", "viewer", "admin", writes=True)
 def whispers_to_a_page(at: Deployment) -> None:
-    """A page with a token hears only the whispers to its user."""
+    """A page with a token receives only the whispers to its user."""
     target, other = at.page(), at.page()
     for page, caller in ((target, at.viewer), (other, at.caller("viewer", at.fresh("user")))):
         expect("the status of a subscription", 200, page.subscribe(at.channel, caller.authorization or ""))
     for audience, data in ((f"whisper-{at.user}", "to one"), ("broadcast", "to all")):
         at.admin.post("broadcast", {"event": "news", "target": audience, "data": data}).check()
-    expect("what another user hears", ["to all"], other.heard())
+    expect("what another user receives", ["to all"], other.heard())
     # A whisper may arrive once for each spelling of the user (ruling B3).
-    expect("what the user hears", ["to one", "to all"], list(dict.fromkeys(target.heard())))
+    expect("what the user receives", ["to one", "to all"], list(dict.fromkeys(target.heard())))

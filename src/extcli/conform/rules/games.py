@@ -277,7 +277,7 @@ def entry_of_a_poll(at: Deployment) -> None:
 
 @rule("X7", "broadcaster", writes=True)
 def update_of_a_link(at: Deployment) -> None:
-    """Games of a channel hear when another is linked, and when links are revoked."""
+    """Games of a channel learn when another is linked, and when links are revoked."""
     game = link(at, pin=bound_pin(at))
     game.data("subscribe", "authentication")
     link(at, pin=bound_pin(at))

@@ -60,7 +60,7 @@ def payload_of_a_token(at: Deployment) -> None:
 
 @rule("T5", "broadcaster", writes=True)
 def check_of_a_token(at: Deployment) -> None:
-    """`unauthed/validate_pin` is 200 from the validation until the revocation, else 401."""
+    """`unauthed/validate_pin` is 200 from the validation until the revocation, otherwise 401."""
     token, pin = issued(at)
 
     def status() -> int:
