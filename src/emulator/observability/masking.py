@@ -82,7 +82,7 @@ def _masked(body: bytes, secrets: frozenset[str] = frozenset()) -> bytes:
     if secrets or ((b'"' in start or b"'" in start) and len(body) <= _LARGEST_READ):
         try:
             start = msgspec.json.encode(_body_without(msgspec.json.decode(body), secrets)) if body else b""
-        except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):
             return _HIDDEN
     return _TOKEN.sub(_HIDDEN, start[: MAX_BODY + _LONGEST_START])[:MAX_BODY]
 
