@@ -206,12 +206,3 @@ def test_pipelined_frames_after_a_reconnect_are_answered_in_order(live, first):
         (status_of(reply), frame) for reply, (_, frame) in zip(replies, frames, strict=True)
     ]
     assert [expected_meta(frame) for _, frame in frames] == [actual_meta(reply) for reply in replies]
-
-
-def test_a_poll_without_options_has_64_results(live, game):
-    live.client("viewer", user="1", channel="777").post("vote", json={"value": 1})
-
-    reply = game.request("get", "poll", {"poll_id": "default"})
-
-    check(reply)
-    assert 64 == len(reply["data"]["results"])
