@@ -12,9 +12,9 @@ import pytest
 from support.process import wait_until
 from windows.conftest import TIMEOUT, Windows
 
-WAIT = "import sys; print('on', flush=True); sys.stdin.read()"
-"""A command that runs until its input ends."""
-CHILD = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {WAIT!r}]); {WAIT}"
+WAIT = "import os, sys; print(os.getppid(), flush=True); sys.stdin.read()"
+"""A command that prints the process id of its parent, and runs until its input ends."""
+CHILD = f"import subprocess as s, sys; s.Popen([sys.executable, '-c', {WAIT!r}], stdout=s.DEVNULL); {WAIT}"
 """A command that starts another one, and does not wait for it."""
 ROUNDS = 20
 
@@ -29,13 +29,12 @@ def left_behind(windows: Windows) -> list[Path]:
     return list(windows.folder.glob("temp/extcli-*"))
 
 
-def start(windows: Windows, program: str) -> subprocess.Popen[bytes]:
-    """Start `extcli exec` with a Python program, and wait until that prints a line."""
+def start(windows: Windows, program: str) -> tuple[subprocess.Popen[bytes], int]:
+    """Start `extcli exec` with a Python program; return its process and its id on Windows once the program runs."""
     (windows.folder / "temp").mkdir(exist_ok=True)
     run = windows.start("-m", "extcli", "exec", "-q", "--", windows.program, "-c", program, TEMP=windows.path("temp"))
     assert run.stdout is not None
-    assert b"on" == run.stdout.readline().strip()
-    return run
+    return run, int(run.stdout.readline())
 
 
 @pytest.mark.parametrize("code", [0, 7])
@@ -60,7 +59,8 @@ def test_the_command_finds_the_service(windows: Windows):
 
 
 def test_a_second_ctrl_c_ends_the_command_and_the_service(windows: Windows):
-    with start(windows, WAIT) as run:
+    run, _ = start(windows, WAIT)
+    with run:
         while run.poll() is None:
             run.send_signal(SIGINT)  # without a console, it reaches `exec` alone
             with suppress(subprocess.TimeoutExpired):
@@ -73,8 +73,9 @@ def test_a_second_ctrl_c_ends_the_command_and_the_service(windows: Windows):
 
 def test_nothing_is_left_when_exec_is_killed(windows: Windows):
     for _ in range(ROUNDS):
-        with start(windows, CHILD) as run:
-            run.kill()
+        run, pid = start(windows, CHILD)
+        with run:
+            windows.terminate(pid)
             run.wait(TIMEOUT)
 
         wait_until(lambda: not of_runs(windows), lambda: of_runs(windows))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 
 import pytest
@@ -52,7 +51,7 @@ def test_a_killed_service_loses_no_acknowledged_vote(windows: Windows):
         with windows.service("--data", "sqlite:///./data.db") as service:
             voters = Voters(service, str(number))
             voters.wait_for(ENOUGH, TIMEOUT)
-            service.process.kill()
+            windows.terminate(int((windows.folder / "data.db-sandbox-lock").read_bytes()[1:]))
             voters.join()
         acknowledged |= voters.acknowledged
 
@@ -114,7 +113,8 @@ def test_a_service_with_a_name_is_listed_and_stopped(windows: Windows):
 
 def test_a_killed_service_is_listed_no_more(windows: Windows):
     with windows.service("--name", "web") as service:
-        service.process.send_signal(signal.SIGKILL)
+        [listed] = json.loads(windows.extcli("status", "-o", "json"))["services"]
+        windows.terminate(listed["pid"])
         service.process.wait(TIMEOUT)
 
         assert {"services": []} == json.loads(windows.extcli("status", "-o", "json"))
