@@ -17,9 +17,6 @@ from contextlib import suppress
 from threading import Thread
 from typing import Any, NamedTuple
 
-from emulator.contract import user_files
-from extcli import bounded_json
-from extcli.api import local_http
 from extcli.completion import words
 from extcli.config.light import DEFAULT_CLIENT_ID, DEFAULT_URL, by_precedence, profiles_file
 
@@ -122,6 +119,9 @@ def _unsigned(channel: str) -> str:
 
 def _get(url: str, path: str, authorization: str = "") -> Any:
     """Send a request and return the JSON of its answer. The address must start with `http://`."""
+    from extcli import bounded_json
+    from extcli.api import local_http
+
     answer = local_http.get(url, path, seconds=SECONDS, authorization=authorization, largest=_LARGEST)
     if answer.status != 200:
         raise ValueError(answer.status)
@@ -133,6 +133,8 @@ def _profiles(environ: Mapping[str, str]) -> dict[str, Any]:
     file = profiles_file(environ)
     if not os.path.exists(file):
         return {"profiles": {}}
+    from emulator.contract import user_files
+
     text = user_files.text(file, user_files.CONFIGURATION)
     return {"profiles": {}, **user_files.decoded(text)}
 
