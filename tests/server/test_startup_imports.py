@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -34,6 +35,10 @@ UNUSED = {
         "pydantic", "email", "tomlkit", "tomllib", "platformdirs", "filelock", "ijson", "click",
         "extcli.session", "extcli.extensions",
     },
+    "completion": {
+        "emulator", "socket", "selectors", "ipaddress", "urllib", "pathlib", "typer", "extcli.api", "extcli.commands",
+        "extcli.bounded_json", "extcli.output",
+    },
 }  # fmt: skip
 """Modules by command; a package stands for its modules, too. `serve` has its default options."""
 
@@ -44,18 +49,20 @@ def log(tmp_path: Path) -> Path:
     return tmp_path / "imports.log"
 
 
-def started(log: Path, *args: str) -> subprocess.Popen[str]:
+def started(log: Path, *args: str, **variables: str) -> subprocess.Popen[str]:
     """Start the program; Python logs its imports."""
     command = [sys.executable, "-X", "importtime", PROGRAM, *args]
     with log.open("w") as stderr:
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True)
+        environment = {**os.environ, **variables}
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True, env=environment)
 
 
 def unused(command: str, log: Path) -> list[str]:
     """Return the modules of the log that this command must not import."""
     names = re.findall(r"^import time: .* \| +(\S+)$", log.read_text(), re.MULTILINE)
-    assert "typer" in names
-    names = [name for name in names if name != "emulator" and not name.startswith("emulator.contract")]
+    assert "extcli.main" in names
+    if command != "completion":
+        names = [name for name in names if name != "emulator" and not name.startswith("emulator.contract")]
     return [name for name in names if any(f"{name}.".startswith(f"{each}.") for each in UNUSED[command])]
 
 
@@ -64,6 +71,15 @@ def test_help_imports_only_what_it_prints_with(log: Path):
     process.communicate(timeout=STOP_TIMEOUT)
 
     assert [] == unused("--help", log)
+
+
+def test_completion_of_a_verb_imports_nothing_that_reads_files_or_services(log: Path):
+    typed = {"_EXTCLI_COMPLETE": "complete_bash", "_EXTCLI_LINE": "extcli vote ca"}
+    process = started(log, **typed)
+    printed, _ = process.communicate(timeout=STOP_TIMEOUT)
+
+    assert "cast" in printed
+    assert [] == unused("completion", log)
 
 
 def test_serve_imports_nothing_that_only_other_options_or_paths_need(log: Path):

@@ -160,6 +160,6 @@ extcli vote cast $'\\xff' --value 1
 extcli vote list >&-
 extcli vote list | true
 extcli vote list <&- 2>&-
-_EXTCLI_COMPLETE=complete_bash COMP_WORDS='extcli vo' COMP_CWORD=1 extcli
+_EXTCLI_COMPLETE=complete_bash _EXTCLI_LINE='extcli vo' extcli
 """
 LINES = [line for line in _TEXT.splitlines() if line]
