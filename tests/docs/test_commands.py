@@ -130,12 +130,33 @@ class Terminal:
                 self._written += text
 
     def close(self) -> list[str]:
-        """Return what each command wrote."""
+        """Return what each command has left on the screen."""
         os.close(self._slave)
         self._reader.join(10)
         os.close(self._master)
-        plain = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]|\r", b"", self._written)
-        return plain.decode().split("\x1e\n")[1:]
+        return left_on_screen(self._written.decode()).split("\x1e\n")[1:]
+
+
+def left_on_screen(written: str) -> str:
+    """Return the text of a terminal without what was erased from it, such as the progress of a slow command."""
+    rows, row = [""], 0
+    for part in re.split(r"(\x1b\[[0-9;?]*[A-Za-z]|[\r\n])", written):
+        if part == "\n":
+            row += 1
+            rows += [""] * (row == len(rows))
+        elif part == "\x1b[1A":
+            row -= 1
+        elif part == "\x1b[2K":
+            rows[row] = ""
+        elif part[:1] not in ("\x1b", "\r"):
+            rows[row] += part
+    return "\n".join(rows)
+
+
+def test_erased_progress_is_not_on_the_screen():
+    progress = "\x1b[?25l━ 1 of 5\r\x1b[2K━━ 5 of 5\n\r\x1b[1A\x1b[2K\x1b[?25h"
+
+    assert "$ cast\ndone\n" == left_on_screen(f"$ cast\r\n{progress}done\r\n")
 
 
 def script_of(document: Path, terminal: str) -> str:
