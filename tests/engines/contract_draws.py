@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 import pytest
@@ -35,6 +35,25 @@ class Counted:
         return getattr(self._shape, name)
 
 
+class Overtaken:
+    """The documents of an engine; another node does something right before the first operation of one name."""
+
+    def __init__(self, shape: Any, operation: str, meanwhile: Callable[[], Awaitable[None]]) -> None:
+        self._shape, self._operation, self._meanwhile = shape, operation, meanwhile
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._shape, name)
+        if name != self._operation:
+            return found
+        self._operation = ""
+
+        async def later(*args: Any, **kwargs: Any) -> Any:
+            await self._meanwhile()
+            return await found(*args, **kwargs)
+
+        return later
+
+
 class NoPolls:
     async def voters(
         self, caller: Caller, channel: str | None, poll_id: str, value: int
@@ -44,21 +63,26 @@ class NoPolls:
 
 
 def code_sets(engine: Engine, calls: list[str]) -> CodeSets:
-    clock = Clock()
-    documents: Any = Counted(engine.documents, calls)
-    pools: Any = Counted(engine.pools, calls)
-    rosters: Any = Counted(engine.rosters, calls)
-    return CodeSets(pools, rosters, documents, clock, NoPolls(), Directory(documents, clock))
+    return wired(engine.documents, Counted(engine.pools, calls), Counted(engine.rosters, calls), calls)
 
 
-async def put(sets: CodeSets, *codes: str) -> None:
+def overtaken(engine: Engine, operation: str, meanwhile: Callable[[], Awaitable[None]]) -> CodeSets:
+    return wired(Overtaken(engine.documents, operation, meanwhile), engine.pools, engine.rosters, [])
+
+
+def wired(documents: Any, pools: Any, rosters: Any, calls: list[str]) -> CodeSets:
+    clock, counted = Clock(), Counted(documents, calls)
+    return CodeSets(pools, rosters, counted, clock, NoPolls(), Directory(counted, clock))  # type: ignore[arg-type]
+
+
+async def put(sets: CodeSets, *codes: str, index: int = 0) -> None:
     async with sets.new_upload(BACKEND) as upload:
         await upload.add(0, 0, list(codes))
-        await sets.define(upload, NamesBody(["set"]), 1)
+        await sets.define(upload, NamesBody([f"set {index}"], [index]), 1)
 
 
-async def mark(sets: CodeSets, *users: str) -> None:
-    body = GrantBody(prize_limits=[1], prizes=[0])
+async def mark(sets: CodeSets, *users: str, prize: int = 0) -> None:
+    body = GrantBody(prize_limits=[1] * 10, prizes=[prize])
     async with sets.new_grant(BACKEND) as grant:
         await grant.add(users)
         await sets.grant(BACKEND, grant, body)
@@ -91,6 +115,33 @@ class DrawsContract:
         assert (None, ("a",)) == await sets.redeem(viewer, 0)
         await mark(sets, "5")
         assert ("c", ("a", "c")) == await sets.redeem(viewer, 0)
+
+    async def test_a_mark_keeps_the_marks_of_a_set_that_another_node_has_just_added(self, engine: Engine) -> None:
+        other_node, (viewer, _) = code_sets(engine, []), VIEWERS.values()
+
+        async def add_set() -> None:
+            await put(other_node, "b", index=1)
+            await mark(other_node, "5", prize=1)
+
+        node = overtaken(engine, "update", add_set)
+        await put(other_node, "a")
+        await mark(node, "6")
+
+        assert [0, 1] == await node.eligibility(viewer)
+
+    async def test_a_delete_keeps_the_marks_of_a_set_that_another_node_has_just_added(self, engine: Engine) -> None:
+        other_node, (viewer, _) = code_sets(engine, []), VIEWERS.values()
+
+        async def add_set() -> None:
+            await put(other_node, "b")
+            await mark(other_node, "5")
+
+        await put(other_node, "a")
+        await mark(other_node, "6")
+        node = overtaken(engine, "update", add_set)
+        assert [0] == await node.clear(BACKEND)
+
+        assert [1] == await node.eligibility(viewer)
 
     async def test_draws_beside_marks_and_deletes_hand_out_what_was_granted(self, engine: Engine) -> None:
         sets, (viewer, _) = code_sets(engine, []), VIEWERS.values()

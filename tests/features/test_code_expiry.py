@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from emulator.clock import DAY
@@ -51,6 +53,24 @@ def test_eligibility_expires_with_its_set(live: LiveServer, backend: Client, vie
     live.advance(60 * DAY)
 
     assert "A1" == redeem(viewer())["code"]
+
+
+def test_eligibility_lasts_as_long_as_a_set_that_was_replaced_during_the_mark(
+    live: LiveServer, backend: Client, viewer
+):
+    live.freeze()
+    define(backend, ["A1"])
+
+    def body() -> Iterator[bytes]:
+        yield b'{"prizes":[0],"prize_limits":[1],"users":["5551"'
+        live.advance(60 * DAY)
+        define(backend, ["A1"])
+        yield b"]}"
+
+    backend.post("codes/mark_from_list", content=body()).raise_for_status()
+
+    live.advance(89 * DAY)
+    assert [1] == eligible(viewer())
 
 
 def test_a_set_after_an_expired_one_starts_without_eligibility(live: LiveServer, backend: Client, viewer):

@@ -58,18 +58,27 @@ class PendingGrant:
     """A `mark_*` call in progress. Its users are on a roster, which has no effect until `Grants.put_in_effect`."""
 
     def __init__(
-        self, client_id: str, rosters: Rosters, clock: Clock, new_id: NewId, *, earlier: list[CodeGrant], until: int
+        self,
+        client_id: str,
+        rosters: Rosters,
+        clock: Clock,
+        new_id: NewId,
+        *,
+        known: list[CodeGrant],
+        sets: Mapping[int, CodeSet],
+        until: int,
     ) -> None:
-        """`earlier` are the grants in effect, and `until` is when the roster expires, in Unix ms."""
+        """`known` are all grants when the call began, and `until` is when the roster expires, in Unix ms."""
         self.client_id = client_id
+        self.known = known
+        self.until = until
         self.roster = new_id()
         self.users: Counter[Allowances] = Counter()
         """The number of distinct users, by what they were granted earlier."""
         self._rosters = rosters
         self._clock = clock
         self._new_id = new_id
-        self._earlier = earlier
-        self._until = until
+        self._earlier = live_grants(known, sets)
         self._abandoned: list[Key] = []
 
     async def add(self, users: Sequence[str]) -> None:
@@ -87,7 +96,7 @@ class PendingGrant:
             new = [user for user in users if self.roster not in rosters.get(user, ())]
             for on, count in Counter(frozenset(rosters.get(user, ())) for user in new).items():
                 self.users[allowances([each for each in self._earlier if each.roster in on])] += count
-        added = await self._rosters.add_members(key, users, now=now, expires_at=self._until)
+        added = await self._rosters.add_members(key, users, now=now, expires_at=self.until)
         if not self._earlier:
             self.users[()] += added
 
@@ -114,11 +123,12 @@ class Grants:
         self._new_id = new_id
 
     @asynccontextmanager
-    async def begin(self, client_id: str, sets: Mapping[int, CodeSet]) -> AsyncIterator[PendingGrant]:
-        """Begin a `mark_*` call. If the block raises, its users are deleted."""
-        earlier = live_grants(await self._all(client_id), sets)
+    async def begin(
+        self, client_id: str, known: list[CodeGrant], sets: Mapping[int, CodeSet]
+    ) -> AsyncIterator[PendingGrant]:
+        """Begin a `mark_*` call. If the block raises, its users are deleted. `known` was read before `sets`."""
         until = self._expires_at(sets)
-        pending = PendingGrant(client_id, self._rosters, self._clock, self._new_id, earlier=earlier, until=until)
+        pending = PendingGrant(client_id, self._rosters, self._clock, self._new_id, known=known, sets=sets, until=until)
         try:
             yield pending
         except BaseException:
@@ -128,12 +138,17 @@ class Grants:
             await pending.close()
 
     async def put_in_effect(self, pending: PendingGrant, body: GrantBody, sets: Mapping[int, CodeSet]) -> Marked:
-        """Grant the codes to all users of the call at once. Raises `BadRequest` for an unknown prize."""
+        """Grant the codes to all users of the call at once. Raises `BadRequest` for an unknown prize.
+
+        `sets` was read after the call began. A grant that is newer than `sets` may be of a newer set, so only those
+        that were known before are deleted if `sets` has none of their sets.
+        """
         new = CodeGrant(pending.roster, prizes_by_set(body, sets))
         key = grants_key(pending.client_id)
+        ended = _rosters_of(pending.known) - _rosters_of(live_grants(pending.known, sets))
 
         def add(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-            return {key: json_codec.encode([*live_grants(_decoded(found.get(key)), sets), new])}
+            return {key: json_codec.encode([*_without(ended, found.get(key)), new])}
 
         await self._documents.update([key], add, now=self._clock.now(), expires_at=self._expires_at(sets))
         gained = sum(count for before, count in pending.users.items() if gains(before, new))
@@ -152,22 +167,28 @@ class Grants:
         return [grant for grant in grants if grant.roster in on]
 
     async def extend(self, client_id: str, sets: Mapping[int, CodeSet]) -> None:
-        """Move the expiry of all grants to the sets' expiry, after a PUT."""
+        """Move the expiry of all grants in effect to the sets' expiry, after a PUT."""
         key = grants_key(client_id)
         now, until = self._clock.now(), self._expires_at(sets)
         written = await self._documents.update([key], lambda found: found, now=now, expires_at=until)
         for grant in _decoded(written.get(key)):
             await self._rosters.add_members(roster_key(client_id, grant.roster), [], now=now, expires_at=until)
 
-    async def clear(self, client_id: str) -> None:
-        """Delete all grants."""
-        now, grants = self._clock.now(), await self._all(client_id)
-        await self._documents.drop([grants_key(client_id)], now=now)
-        await self._rosters.drop([roster_key(client_id, grant.roster) for grant in grants], now=now)
-
-    async def _all(self, client_id: str) -> list[CodeGrant]:
+    async def known(self, client_id: str) -> list[CodeGrant]:
+        """Return all grants, also those whose sets are gone."""
         key = grants_key(client_id)
         return _decoded((await self._documents.read([key], now=self._clock.now())).get(key))
+
+    async def clear(self, client_id: str, known: list[CodeGrant]) -> None:
+        """Delete these grants. One that was added meanwhile is of a newer set, and stays."""
+        key, ended = grants_key(client_id), _rosters_of(known)
+
+        def remove(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
+            return {key: json_codec.encode(_without(ended, found[key]))} if key in found else {}
+
+        now = self._clock.now()
+        await self._documents.update([key], remove, now=now, expires_at=now)
+        await self._rosters.drop([roster_key(client_id, grant.roster) for grant in known], now=now)
 
     def _expires_at(self, sets: Mapping[int, CodeSet]) -> int:
         """Return when grants expire, in Unix ms: with the last set, even if the clock was set back since its PUT."""
@@ -176,3 +197,11 @@ class Grants:
 
 def _decoded(text: bytes | None) -> list[CodeGrant]:
     return [] if text is None else msgspec.json.decode(text, type=list[CodeGrant])
+
+
+def _rosters_of(grants: Sequence[CodeGrant]) -> set[str]:
+    return {grant.roster for grant in grants}
+
+
+def _without(rosters: set[str], text: bytes | None) -> list[CodeGrant]:
+    return [grant for grant in _decoded(text) if grant.roster not in rosters]

@@ -110,11 +110,12 @@ class CodeSets:
 
     async def clear(self, caller: Caller) -> list[int]:
         """Delete all sets and all eligibility; returns how many codes each set had handed out (ruling C6)."""
-        now = self._clock.now()
-        handed_out = await self._pools.drop(pool_keys(caller.client_id), now=now)
+        # Each of these grants is of a set that is gone by the end of the drop. A later one may be of a later set.
+        known = await self._grants.known(caller.client_id)
+        handed_out = await self._pools.drop(pool_keys(caller.client_id), now=self._clock.now())
         if handed_out:
             audit("codes removed", caller, sets=len(handed_out))
-        await self._grants.clear(caller.client_id)
+        await self._grants.clear(caller.client_id, known)
         return [handed_out[pool] for pool in pool_keys(caller.client_id) if pool in handed_out]
 
     async def mark_from_poll(self, caller: Caller, channel: str | None, poll_id: str, body: PollGrantBody) -> Marked:
@@ -128,12 +129,16 @@ class CodeSets:
     @asynccontextmanager
     async def new_grant(self, caller: Caller) -> AsyncIterator[PendingGrant]:
         """Begin a `mark_*` call. If the block raises, its users are deleted."""
-        async with self._grants.begin(caller.client_id, await self._sets(caller.client_id)) as grant:
+        known = await self._grants.known(caller.client_id)
+        async with self._grants.begin(caller.client_id, known, await self._sets(caller.client_id)) as grant:
             yield grant
 
     async def grant(self, caller: Caller, grant: PendingGrant, body: GrantBody) -> Marked:
         """Grant prizes to all users of a `mark_*` call at once. Raises `BadRequest` for an unknown prize."""
         marked = await self._grants.put_in_effect(grant, body, await self._sets(caller.client_id))
+        sets = await self._sets(caller.client_id)
+        if any(each.until > grant.until for each in sets.values()):  # a PUT meanwhile extended the other grants only
+            await self._grants.extend(caller.client_id, sets)
         audit("users marked for codes", caller, users=marked.users, sets=len(body.prizes))
         return marked
 
