@@ -144,7 +144,7 @@ def test_a_forged_token_gets_the_error_of_pyjwt(tokens: Tokens, forgery: str):
     with pytest.raises(Unauthorized) as refused:
         verify(tokens, token)
 
-    assert fast_verdict(token) is None
+    assert fast_verdict(token) in (None, pyjwt_verdict(token))
     assert pyjwt_verdict(token) == refused.value.detail
     assert fast_reading(token) in (None, pyjwt_reading(token))
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.auth import jwts
+from emulator.auth import jwts, refusals
 from emulator.errors import ServiceError
 from support.examples import examples
 from support.service import CLIENT_ID, SECRET
@@ -145,6 +145,21 @@ def test_a_usual_token_is_verified_the_fast_way(header: dict[str, Any], claims: 
     token = signed(header, claims)
 
     assert repr((claims, "")) == fast_verdict(token) == pyjwt_verdict(token)
+
+
+@pytest.mark.parametrize("key", [b"another key of thirty-two bytes!", b""])
+def test_a_usual_token_that_no_key_signed_is_refused_the_fast_way(key: bytes):
+    token = signed(HEADER, CLAIMS, key=key)
+
+    assert refusals.bad_signature().detail == fast_verdict(token) == pyjwt_verdict(token)
+
+
+def test_a_signature_in_another_spelling_is_left_to_pyjwt():
+    token = signed(HEADER, CLAIMS)
+    last = "AEIMQUYcgkosw048".index(token[-1])
+    token = token[:-1] + "BFJNRVZdhlptx159"[last]  # sets a bit after the end of the 32 bytes
+
+    assert fast_verdict(token) is None
 
 
 def test_a_token_that_the_service_issues_is_verified_the_fast_way():

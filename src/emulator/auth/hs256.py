@@ -11,7 +11,7 @@ import hmac
 from binascii import Error, a2b_base64, b2a_base64
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -42,31 +42,43 @@ def prepared(key: bytes) -> hmac.HMAC:
     return hmac.new(key, digestmod="sha256")
 
 
-def verified(token: str, keys: Mapping[str, hmac.HMAC]) -> tuple[dict[str, Any], str] | None:
-    """Return the claims and the name of the key that signed the token; `None` if no key did, or if this cannot tell."""
+def verified(token: str, keys: Mapping[str, hmac.HMAC]) -> tuple[dict[str, Any], str | None] | None:
+    """Return the claims and the name of the key that signed the token, or no claims and `None` if no key did.
+
+    Returns `None` alone if pyjwt has to decide.
+    """
     found = signed_payload(token, keys)
-    if found is None:
-        return None
+    if found is None or found.signer is None:
+        return found and ({}, None)
     try:
-        return _claims_of(found[0]), found[1]
+        return _claims_of(found.payload), found.signer
     except ValueError:
         return None
 
 
-def signed_payload(token: str, keys: Mapping[str, hmac.HMAC]) -> tuple[bytes, str] | None:
-    """Do the same, but return the payload before it is read as JSON."""
+class Payload(NamedTuple):
+    """The payload of a token whose signature was compared with those by some keys."""
+
+    payload: bytes
+    """Not read as JSON yet."""
+    signer: str | None
+    """The name of the key that signed the token; `None` if no key did, so that pyjwt would call the signature bad."""
+
+
+def signed_payload(token: str, keys: Mapping[str, hmac.HMAC]) -> Payload | None:
+    """Return the payload and its signer; `None` if pyjwt has to decide."""
     signed, _, signature = token.rpartition(".")
-    if len(signature) != _SIGNATURE_LENGTH or not token.isascii():
+    if len(signature) != _SIGNATURE_LENGTH or not token.isascii() or not keys:
         return None
-    message = signed.encode()
-    name = _signer(message, signature.encode(), keys)
-    if name is None:
-        return None
+    message, text = signed.encode(), signature.encode()
     header, _, payload = message.partition(b".")
     try:
-        return (_decoded(payload), name) if _is_usual(header) else None
+        decoded, signer = _decoded(payload), _signer(message, text, keys)
+        if signer is None:
+            _decoded(text)  # pyjwt decides about other spellings of a signature
     except ValueError:
         return None
+    return Payload(decoded, signer) if _is_usual(header) else None
 
 
 def unverified(token: str) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@ import hashlib
 import hmac
 import logging
 from collections.abc import Mapping
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -111,8 +111,8 @@ class Tokens:
         self._cached = self._cache.get
         """Held to save a look-up per request."""
         self._cached_for = extensions.current
-        self._keys_of: dict[str, _Keys] = {}
-        """The keys of each extension, as far as they were needed."""
+        self._keys_of: dict[str | None, _Keys] = {}
+        """The keys of each extension, as far as they were needed, and those of unknown ones."""
         self._endless: set[str] = set()
         """The client ids that the log has warned about."""
 
@@ -145,7 +145,7 @@ class Tokens:
         if extension is None:
             return None
         found = hs256.signed_payload(token, self._keys(extension).fast)
-        return usual_caller(client_id, found[0], _grant_by(found[1])) if found and found[1] else None
+        return usual_caller(client_id, found.payload, _grant_by(found.signer)) if found and found.signer else None
 
     def _credential(self, client_id: str, token: str) -> Credential:
         claims, grant = self._claims(client_id, token)
@@ -250,14 +250,18 @@ class Tokens:
 
     def _verdict(self, client_id: str, token: str, claims: Mapping[str, Any]) -> str:
         """Return production's verdict on a token, with the checks of `_claims` there; empty if it accepts the token."""
-        verdict, secret = "", None
+        verdict = ""
         if self._extensions.current and self._extensions.find(client_id) is None:
             return REGISTRATION
         try:
-            claims, secret = self._verified(client_id, token)
+            verified, secret = self._signed_claims(client_id, token)
         except Unauthorized:
-            if self._extensions.current:
-                return UNDECODED if self._is_by_text(client_id, token) else SIGNATURE
+            secret = None
+        if secret is not None:
+            claims = verified
+        elif self._extensions.current:
+            return UNDECODED if self._is_by_text(client_id, token) else SIGNATURE
+        else:
             verdict = UNVERIFIED
         is_helpers = secret == "" and claims.get(HELPER) is True and self._extensions.current
         try:
@@ -266,11 +270,14 @@ class Tokens:
             if error.status != ANSWERS["stage"]:
                 return CLAIMS
             return STAGE if self._extensions.current else FOR_SANDBOX
-        for check, refusal in ((check_lifetime, EXP), (partial(check_client_id, client_id=client_id), CLAIMS)):
-            try:
-                check(claims)
-            except Unauthorized:
-                return refusal
+        try:
+            check_lifetime(claims)
+        except Unauthorized:
+            return EXP
+        try:
+            check_client_id(claims, client_id)
+        except Unauthorized:
+            return CLAIMS
         return verdict
 
     def _is_by_text(self, client_id: str, token: str) -> bool:
@@ -293,26 +300,32 @@ class Tokens:
 
     def _verified(self, client_id: str, token: str) -> tuple[Mapping[str, Any], str]:
         """Return the claims, and the fingerprint of the secret; empty if the service signed the token itself."""
-        extension = self._extensions.find(client_id)
-        if extension is None:
-            return jwts.verified(token, {"": self._service_key.value.encode()})
-        keys = self._keys(extension)
+        claims, signer = self._signed_claims(client_id, token)
+        if signer is None:
+            raise refusals.bad_signature()
+        return claims, signer
+
+    def _signed_claims(self, client_id: str, token: str) -> tuple[Mapping[str, Any], str | None]:
+        """Do the same, but return no claims and `None` if the fast way knows that no key signed the token."""
+        keys = self._keys(self._extensions.find(client_id))
         return hs256.verified(token, keys.fast) or jwts.verified(token, keys.all)
 
-    def _keys(self, extension: Extension) -> _Keys:
+    def _keys(self, extension: Extension | None) -> _Keys:
+        """Return the keys that may have signed an extension's token; those of an unknown one for `None`."""
         if self._cached_for is not self._extensions.current:
             self.forget()
-        keys = self._keys_of.get(extension.client_id)
+        client_id = extension.client_id if extension else None
+        keys = self._keys_of.get(client_id)
         if keys is None:
             own = self._service_key.value.encode()
             secrets = {
                 hmac.digest(own, b"secret\n" + secret, hashlib.sha256).hex()[:16]: secret
-                for secret in extension.secrets
+                for secret in (extension.secrets if extension else ())
             }
             every = {**secrets, "": own}
             is_fast = all(map(jwts.accepts, every.values()))
             fast = {name: hs256.prepared(key) for name, key in every.items()} if is_fast else {}
-            keys = self._keys_of[extension.client_id] = _Keys(secrets, every, fast)
+            keys = self._keys_of[client_id] = _Keys(secrets, every, fast)
         return keys
 
     def check_registered(self, client_id: str) -> None:
