@@ -66,13 +66,16 @@ class Wire(asyncio.Transport):
 
 
 @asynccontextmanager
-async def connected(environment: Environment, folder: str) -> AsyncIterator[Wire]:
-    """Open a service with its data in a file in `folder`, and a connection to it."""
+async def connected(environment: Environment, folder: str, *, knows_extension: bool = True) -> AsyncIterator[Wire]:
+    """Open a service with its data in a file in `folder`, and a connection to it.
+
+    `knows_extension` is whether the extension of the requests is registered with its secret.
+    """
     sleep = asyncio.sleep
     settings = Settings(
         environment=environment,
         data=f"sqlite:///{folder}/data.db",
-        extensions={CLIENT_ID: Extension(CLIENT_ID, (SECRET,))},
+        extensions={CLIENT_ID: Extension(CLIENT_ID, (SECRET,))} if knows_extension else {},
         control_hosts=("bench",),
         limits=LIMITS,
     )

@@ -148,6 +148,7 @@ class Tokens:
         return usual_caller(client_id, found.payload, _grant_by(found.signer)) if found and found.signer else None
 
     def _credential(self, client_id: str, token: str) -> Credential:
+        hint = self.check_registered(client_id)
         claims, grant = self._claims(client_id, token)
         production = "" if self._environment.verifies_tokens else self._verdict(client_id, token, claims)
         note(production)
@@ -158,8 +159,10 @@ class Tokens:
         caller = caller_of(client_id, claims, grant, production)
         if claims.get(HELPER) is True and not self._environment.verifies_tokens:
             caller = replace(caller, expires_at=None)
-        if text := self._hints.undecoded() if production == UNDECODED else self._hints.client(client_id):
-            caller = replace(caller, hint=text)
+        if production == UNDECODED:
+            hint = self._hints.undecoded()
+        if hint:
+            caller = replace(caller, hint=hint)
         self._hints.met(client_id)
         return Credential(caller, milliseconds(claims, "nbf") or 0, pin_token_id)
 
@@ -230,7 +233,6 @@ class Tokens:
         return caller
 
     def _claims(self, client_id: str, token: str) -> tuple[Mapping[str, Any], Grant]:
-        self.check_registered(client_id)
         if not self._environment.verifies_tokens:
             sandbox_claims = hs256.unverified(token) or jwts.unverified(token)
             return sandbox_claims, grant_of(sandbox_claims)._replace(secret="")
@@ -328,13 +330,14 @@ class Tokens:
             keys = self._keys_of[client_id] = _Keys(secrets, every, fast)
         return keys
 
-    def check_registered(self, client_id: str) -> None:
-        """Raise `Unauthorized` for a client id that this service does not accept."""
-        self._hints.client(client_id)
+    def check_registered(self, client_id: str) -> str:
+        """Raise `Unauthorized` for a client id that this service does not accept; return the hint about it, if any."""
+        hint = self._hints.client(client_id)
         if not self._extensions.admits(client_id):
             raise refusals.not_registered(client_id=client_id)
         if not self._environment.verifies_tokens and self._extensions.find(client_id) is None:
             note(REGISTRATION if self._extensions.current else UNREGISTERED)
+        return hint
 
 
 @lru_cache(maxsize=1024)

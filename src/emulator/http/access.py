@@ -32,7 +32,7 @@ class Access:
     """Returns the caller of a header that was verified before; `None` for any other header."""
     authenticate: Callable[[str | None], Awaitable[Caller]]
     """Verifies a header."""
-    check_registered: Callable[[str], None]
+    check_registered: Callable[[str], object]
     """Raises `Unauthorized` for a client id that is not accepted."""
     control_gate: Gate
     page_gate: Gate

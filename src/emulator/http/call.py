@@ -32,7 +32,7 @@ class Call:
     """The client's IP address; empty if unknown."""
     client_id: str
     """The header's client id, for endpoints that require no token; empty if absent."""
-    check_registered: Callable[[str], None]
+    check_registered: Callable[[str], object]
     """Raises `Unauthorized` for a client id that is not accepted."""
     chunks: AsyncIterator[bytes]
     """The body as a stream; iterating may raise `TooLarge` or `BadRequest`."""
