@@ -96,7 +96,7 @@ version = cache(metadata.version)
 
 @dataclass(frozen=True)
 class Shared:
-    """State shared by all services of a process."""
+    """State that all services (namespaces) of a process share."""
 
     journals: JournalBudget
     uploads: Uploads
@@ -381,7 +381,7 @@ class Service:
         return await self.pins.link(caller, channel_id)
 
     async def close(self) -> None:
-        """Stop scheduled and throttled work; wait for running callbacks."""
+        """Cancel scheduled work, and wait for running callbacks."""
         self.faults.end()
         self.journal.clear()
         await self.late.close()
@@ -410,7 +410,7 @@ class Service:
         return Known(self.dispatcher.open_endpoints, self.messages.action_names, normalize_path)
 
     def _replaced(self) -> None:
-        """Handle that all data may be others: after a reset, for example, on any node."""
+        """Drop cached state, because all data may have been replaced: after a reset, for example, on any node."""
         self._directory.forget()
         self.changes.wake_all()
 
@@ -424,7 +424,7 @@ class Service:
 
 
 def _lapses(settings: Settings) -> Lapses:
-    """Return the data that expires earlier in the sandbox than in production."""
+    """Return the kinds of data that expire earlier in the sandbox than in production."""
     here, there = settings.environment, settings.production
     if here.verifies_tokens:
         return Lapses({})

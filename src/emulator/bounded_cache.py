@@ -62,7 +62,7 @@ class BoundedCache(Generic[K, V]):
         return iter(self._entries.items())
 
     def retain(self, keys: Iterable[K]) -> None:
-        """Remove all entries but these; absent keys are ignored."""
+        """Remove all entries except those with these keys. Keys without an entry are ignored."""
         kept = [(key, self._entries[key]) for key in keys if key in self._entries]
         self._entries.clear()  # `get` is bound to this mapping
         self._entries.update(kept)

@@ -24,7 +24,10 @@ EXTENSION_WRITERS = frozenset({Role.ADMIN, Role.BACKEND})
 
 
 def opaque_id_of(user_id: str) -> str:
-    """The opaque id of a user who was never seen under another: `U` and the shared id, unless that begins with `U`."""
+    """Return the opaque id of a user for whom none is recorded: `U` and the shared id.
+
+    An id that begins with `U` is unchanged.
+    """
     return user_id if user_id.startswith("U") else f"U{user_id}"
 
 
@@ -86,7 +89,10 @@ def required_channel(channel: str | None, what: str) -> str:
 
 
 class Grant(NamedTuple):
-    """The basis of a caller's rights; they end with it. Only links have one in the sandbox, which checks no secret."""
+    """The secret or link that gives a caller its rights, which end with it.
+
+    In the sandbox, which checks no secret, only links.
+    """
 
     secret: str = ""
     """The fingerprint of the extension's secret: the one that signed the token, or that admitted its link."""
@@ -109,8 +115,10 @@ class Caller(Struct, frozen=True, gc=False):  # many are cached: the garbage col
     user_id: str | None
     """The platform's user id, if the user shared it."""
     opaque_id: str
-    """The user's id in votes, answers and stores (ruling A3). Always set: `U…` for a logged-in user, `A…` if anonymous,
-    `A-<role>` if the token names no user."""
+    """The user's id in votes, answers and stores (ruling A3).
+
+    Always set: `U…` for a logged-in user, `A…` if anonymous, `A-<role>` if the token names no user.
+    """
     expires_at: int | None = None
     """When the token expires, in Unix ms; `None` without `exp`."""
     grant: Grant = NO_GRANT
@@ -154,8 +162,9 @@ class Identify(Protocol):
 
 
 async def finish_recording(recording: Awaitable[object]) -> None:
-    """Wait until the ids of a user are written. Only log a failure: the change that they came with may be saved.
+    """Wait until the ids of a user are written.
 
+    A failure is only logged, because the request's own change may be saved.
     The next write of the user records them.
     """
     try:

@@ -46,7 +46,7 @@ class Change(Struct, gc=False):
 
 
 class Changes:
-    """Notes changes, and wakes the watches of their kind."""
+    """Records recent changes, and wakes those who wait for changes of their kind."""
 
     def __init__(self, now: Callable[[], int]) -> None:
         self._now = now
@@ -56,7 +56,7 @@ class Changes:
         self._watches: dict[str, dict[asyncio.Event, None]] = {}
 
     def note(self, change: Change) -> None:
-        """Note a change. Call it before anything else can run, without `await` in between."""
+        """Record a change. Call this right after its commit, without `await` in between."""
         kept = change if change.content is None else replace(change, content=None)
         self.mark = kept.mark = self.mark + 1
         kept.at = kept.at or self._now()
@@ -87,7 +87,9 @@ class Changes:
         return list(kept)[-most:]
 
     def since(self, mark: int, kind: str, concerns: Callable[[Key], bool]) -> list[Change]:
-        """Return the kept changes of a kind after a mark, newest first, whose key `concerns` accepts."""
+        """Return the recorded changes of a kind after the one numbered `mark`, newest first, whose key `concerns`
+        accepts.
+        """
         found = []
         for each in reversed(self._kept.get(kind, ())):
             if each.mark <= mark:
@@ -97,7 +99,7 @@ class Changes:
         return found
 
     def keeps_since(self, mark: int, kind: str) -> bool:
-        """Whether the record still has every change of a kind after a mark."""
+        """Whether the record still has every change of a kind after the one numbered `mark`."""
         kept = self._kept.get(kind)
         return kept is None or len(kept) < KEPT or kept[0].mark <= mark + 1
 
@@ -121,7 +123,7 @@ class Changes:
 
 
 class NoChanges(Changes):
-    """Keeps no record."""
+    """A record of changes that keeps none, for production."""
 
     def __init__(self) -> None:
         super().__init__(lambda: 0)
@@ -140,7 +142,7 @@ Listener = Callable[[Change], Awaitable[None]]
 
 
 class Commits:
-    """Tells of committed writes: the record, then the listener of their kind."""
+    """Reports committed writes: first to the record of changes, then to the listener of their kind."""
 
     def __init__(self, record: Changes) -> None:
         self._record = record
@@ -151,7 +153,7 @@ class Commits:
         self._listeners.update(dict.fromkeys(kinds, listener))
 
     async def committed(self, *changes: Change) -> None:
-        """Tell of the changes of one commit. Call it in the step of the commit, before anything else can run."""
+        """Report the changes of one commit. Call this right after the commit, without `await` in between."""
         for change in changes:
             self._record.note(change)
         for change in changes:

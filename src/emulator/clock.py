@@ -27,7 +27,7 @@ processor_time = thread_time
 
 
 def in_words(seconds: int) -> str:
-    """Return `12 min`, in the largest unit of which there is one."""
+    """Return a duration in ms as text, in the largest unit that fits: `12 min`."""
     for name, size in (("day", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= size:
             plural = "s" if name == "day" and seconds >= 2 * size else ""
@@ -66,12 +66,12 @@ class Clock:
         return self._offset if self._paused_at is None else self._paused_at - self._read()
 
     def is_moved_across(self, instant: int) -> bool:
-        """Whether an instant is past by one of two clocks and future by the other: this clock and the system's."""
+        """Whether an instant is in the past by this clock and in the future by the system's, or the reverse."""
         return (instant <= self.now()) != (instant <= self.now() - self.offset)
 
     @property
     def lead(self) -> str:
-        """How far it is from the system's clock, in words."""
+        """How far this clock is ahead of or behind the system's, in words."""
         return f"{in_words(abs(self.offset) // 1000)} {'ahead of' if self.offset > 0 else 'behind'} the system's"
 
     @property

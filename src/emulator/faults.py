@@ -1,4 +1,4 @@
-"""Faults on purpose, as the parts of a service that apply them see them. `control/faults` decides which fault acts."""
+"""The interface through which a service applies faults made on purpose. `control/faults` decides which fault acts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ REASON: Final = "Fault"
 
 
 class Subject(NamedTuple):
-    """Something that a fault can act on."""
+    """A request, message, handshake or broadcast on which a fault can act."""
 
     kind: str
     name: str
@@ -51,13 +51,13 @@ class Subject(NamedTuple):
 
 
 class Waiting(Protocol):
-    """Something that a fault holds back."""
+    """A request or delivery that a fault holds back."""
 
     def release(self) -> None: ...
 
 
 class Pause:
-    """A wait that ends early when its fault is removed."""
+    """A delay that ends early when its fault is removed."""
 
     def __init__(self) -> None:
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -68,7 +68,7 @@ class Pause:
             self._ended.set_result(None)
 
     async def wait(self, seconds: float | None = None) -> None:
-        """Return after `seconds`, or when released; `None` waits for that only."""
+        """Return after `seconds`, or earlier when released. With `None`, wait for the release only."""
         await asyncio.wait((self._ended,), timeout=seconds)
 
 
@@ -97,7 +97,7 @@ class Held:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Hit:
-    """A fault that acts on something now."""
+    """A fault that acts on one request, message or broadcast."""
 
     id: str
     effect: str
@@ -128,7 +128,7 @@ class Hit:
         return not self.held.is_void
 
     def error(self) -> FaultError:
-        """Return the response that the fault makes, or the error for no response."""
+        """Return the error that makes the fault's response, or that suppresses the response."""
         if self.effect == STATUS:
             return FaultError(self, f"answered {self.status}", self.status, self.retry_after)
         if self.effect == DELAY:
@@ -168,7 +168,7 @@ _PHRASES: Final = frozenset(HTTPStatus)
 
 
 class NoAnswer(FaultError):
-    """The fault of a request, message or handshake that gets no response. Its status is 0."""
+    """Raised when a fault leaves a request, message or handshake without a response. Its status is 0."""
 
     def __init__(self, hit: Hit, deed: str) -> None:
         super().__init__(hit, deed, 0)
@@ -182,7 +182,7 @@ class Faults(Protocol):
         """The kinds of subjects on which a fault may act now; empty in production."""
 
     def needs_caller(self, subject: Subject) -> bool:
-        """Whether a fault may match that has conditions on the caller."""
+        """Whether a fault that could match has conditions on the caller."""
 
     def choose(self, subject: Subject, without: str = "") -> Hit | None:
         """Return the oldest fault that matches and is due, and count the hit; leave out the effect `without`.
@@ -194,7 +194,7 @@ class Faults(Protocol):
         """Call `changed` whenever `kinds` may have changed."""
 
     def end(self) -> None:
-        """End all that faults hold back: the service stops, or the namespace is dropped."""
+        """Release everything that faults hold back, because the service stops or the namespace is dropped."""
 
 
 class NoFaults:

@@ -88,7 +88,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _safe(text: str) -> str:
-    """Return a text of callers as a header can carry it: bounded, and with escapes for unprintable characters."""
+    """Return a client's text in a form that a header can carry: cut to a limit, with escapes for unprintable
+    characters.
+    """
     return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in text[:_MAX_LENGTH])
 
 
@@ -98,7 +100,10 @@ def hint(text: str) -> None:
 
 
 class Hints:
-    """The hints of one service. It keeps the names that it has met; `names_of` confirms one before it is suggested."""
+    """The hints of one service.
+
+    It remembers names that requests used, and checks with `names_of` that a name still exists before it suggests it.
+    """
 
     def __init__(self, names_of: NamesOf, registered: Callable[[], Iterable[str]], *, is_on: bool = True) -> None:
         """`registered` returns the client ids of the extensions file; none without a file."""
@@ -117,7 +122,7 @@ class Hints:
         self._clients.clear()
 
     async def absent(self, key: Key) -> None:
-        """Give a hint if nothing is stored under this key, but under a similar one."""
+        """Give a hint if nothing is stored under this key, but something is stored under a similar key."""
         if self.is_on and (near := await self._near(key, is_new=False)):
             hint(f"there is no {_WHAT[key.kind]} {key.name}; did you mean {near}?")
 
@@ -127,7 +132,7 @@ class Hints:
             hint(f"{key.name} is a new {_WHAT[key.kind]}; did you mean {near}?")
 
     def know(self, key: Key) -> None:
-        """Keep a name that is in use from now on, if others of its kind, extension and channel are kept."""
+        """Remember a name that is in use from now on, if names of its kind, extension and channel are remembered."""
         known = self._groups.get(key._replace(name="", user="")) if self.is_on else None
         if known is not None:
             _keep(known, key.name)
@@ -152,7 +157,10 @@ class Hints:
         return ""
 
     def event(self, event: str, others: Callable[[], Iterable[str]], what: str) -> None:
-        """Give a hint if `others` lack an event, but have a similar one. `what` comes before its name."""
+        """Give a hint if `others` lack an event, but contain a similar one.
+
+        The hint says `what` before the similar name.
+        """
         known = dict.fromkeys(others() if self.is_on else (event,))
         if event not in known and (near := nearest(event, known)):
             hint(f"{what} {event}; did you mean {near}?")
@@ -160,7 +168,8 @@ class Hints:
     def client(self, client_id: str) -> str:
         """Return the hint about a client id, and give it to the current request; empty if there is none.
 
-        If extensions are registered, all others are unknown. Else those are that have brought fewer tokens.
+        If extensions are registered, any other client id is unknown. Otherwise the client id that has sent fewer tokens
+        is.
         """
         if not self.is_on:
             return ""
@@ -177,18 +186,20 @@ class Hints:
         return _safe(text)
 
     def undecoded(self) -> str:
-        """Give the current request the hint that its token was signed with a secret not decoded, and return it."""
+        """Give the current request the hint that its token was signed with the secret's base64 text, and return the
+        hint.
+        """
         text = "the token is signed with the base64 text of the secret; decode the secret before you sign"
         hint(text)
         return text
 
     def met(self, client_id: str) -> None:
-        """Count a token of a client id."""
+        """Count a token that a request with this client id has sent."""
         if self.is_on:
             self._clients[client_id] = (self._clients.get(client_id) or 0) + 1
 
     def other_channel(self, caller: Caller, channel_id: str) -> None:
-        """Give a hint if a caller names a channel that is not the token's: roles that are bound to one ignore that."""
+        """Give a hint if the request names another channel than the token, because most roles ignore that parameter."""
         if self.is_on and channel_id != (caller.channel_id or ""):
             own = caller.channel_id or "which has none"
             others = " and ".join(role for role in Role if role in EXTENSION_WRITERS)
@@ -205,7 +216,7 @@ NO_HINTS: Final = Hints(_no_names, tuple, is_on=False)
 
 
 def _spelling_of(name: str) -> str:
-    """Return a name without digits and case."""
+    """Return a name without digits and in lower case, for comparisons."""
     return re.sub(r"\d+", "", name).casefold()
 
 
@@ -217,13 +228,13 @@ def _by_spelling(names: Iterable[str]) -> dict[str, str]:
 
 
 def _keep(known: dict[str, str], name: str) -> None:
-    """Add a name to a group, unless it differs from a kept one in digits and case only."""
+    """Remember a name, unless it differs from a remembered one only in digits and case."""
     if known.setdefault(_spelling_of(name), name) is name and len(known) > _KEPT:
         del known[next(iter(known))]
 
 
 def names_of(engine: Engine, clock: Clock) -> NamesOf:
-    """Return how the names of an engine are read: at most some hundred."""
+    """Return the function that reads existing names from an engine, at most some hundred."""
 
     async def read(group: Key) -> Iterable[str]:
         now, most = clock.now(), 2 * _KEPT

@@ -103,15 +103,15 @@ class Entry(Struct, gc=False):  # without references to other containers, the ga
 
     @property
     def is_probe(self) -> bool:
-        """Whether it is of a probe. Listings leave those out."""
+        """Whether the entry belongs to a probe: a request that a tool made for itself. Listings leave probes out."""
         return is_probe(self.id)
 
 
 class JournalBudget:
     """The bytes that all journals of a process may take together.
 
-    Beyond it, the largest journal loses its oldest entries, and of journals of about one size (a factor of two) the one
-    that grows. So a quiet namespace keeps its latest entries next to a busy one.
+    Beyond the budget, the largest journal loses its oldest entries. Among journals of similar size (up to a factor of
+    two), the growing journal loses entries. So a quiet namespace keeps its latest entries next to a busy one.
     """
 
     def __init__(self, max_size: int) -> None:
@@ -122,7 +122,7 @@ class JournalBudget:
         """The journals with entries, by the bits of their size."""
 
     def resize(self, journal: Journal, size: int) -> None:
-        """Count that the entries of a journal take `size` bytes now."""
+        """Record that the entries of a journal now take `size` bytes."""
         self.size += size - journal.size
         old, new = journal.size.bit_length(), size.bit_length()
         journal.size = size
@@ -136,7 +136,7 @@ class JournalBudget:
             self._by_magnitude.setdefault(new, {})[journal] = None
 
     def make_room(self, growing: Journal) -> None:
-        """Have the largest journals forget entries until all are within the budget."""
+        """Remove the oldest entries of the largest journals until all journals are within the budget."""
         while self.size > self.max_size:
             largest = self._by_magnitude[max(self._by_magnitude)]
             (growing if growing in largest else next(iter(largest))).forget_oldest()
@@ -175,24 +175,30 @@ class Journal:
                 event.set()
 
     def since(self, mark: int, limit: int, *, before: int | None = None) -> list[Entry]:
-        """Return the kept entries after a mark and `before` another, oldest first, at most `limit`."""
+        """Return up to `limit` kept entries, oldest first.
+
+        They begin after the entry numbered `mark` and end before `before`.
+        """
         first = self.mark - len(self._entries) + 1
         start, end = max(mark + 1, first), min(self.mark + 1, self.mark + 1 if before is None else before)
         # An index costs a deque little at its ends, and a step per 64 entries elsewhere.
         return [self._entries[number - first] for number in range(start, min(end, start + limit))]
 
     def until(self, mark: int, limit: int, *, after: int = 0) -> list[Entry]:
-        """Return the kept entries up to a mark and `after` another, newest first, at most `limit`."""
+        """Return up to `limit` kept entries, newest first.
+
+        They begin at the entry numbered `mark` and end after `after`.
+        """
         first = self.mark - len(self._entries) + 1
         start, end = min(mark, self.mark), max(after, first - 1)
         return [self._entries[number - first] for number in range(start, max(end, start - limit), -1)]
 
     def newest(self) -> Iterator[Entry]:
-        """Yield all kept entries, newest first. Do not add any before the last one is read."""
+        """Yield all kept entries, newest first. Add no entry while iterating."""
         return reversed(self._entries)
 
     def lost_since(self, mark: int) -> int:
-        """Return how many entries after a mark are no longer kept."""
+        """Return how many entries after the one numbered `mark` are no longer kept."""
         return max(0, self.mark - mark - len(self._entries))
 
     def clear(self) -> None:

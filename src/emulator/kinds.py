@@ -20,7 +20,7 @@ class Shape(Enum):
 
 
 class Measured(NamedTuple):
-    """The value that a wait compares, of one record or of all records of a kind in a channel."""
+    """The value that a wait compares: a property of one record, or of all records of a kind in a channel."""
 
     counts: Mapping[str, int] = {}
     """How many, by value or key; by an empty text if there is no value."""
@@ -57,7 +57,7 @@ class Subject(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """A kind of stored records."""
+    """A kind of stored records, such as polls, as its feature declares it."""
 
     name: str
     """Of its list: `GET /_emulator/contents/<name>`."""

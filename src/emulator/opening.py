@@ -131,7 +131,7 @@ def _is_alone(settings: Settings, service: Service) -> bool:
 
 
 def medium_of(settings: Settings, clock: Clock) -> Medium:
-    """Return the medium that all namespaces of a port share. It is closed."""
+    """Return the medium that all namespaces of a port share. The caller opens it."""
     upgrades = Upgrades(settings.upgrade, clock.now(), ENDED)
     return open_medium(settings.data, is_alone=not settings.has_peers, upgrades=upgrades)
 
@@ -143,7 +143,10 @@ def _name(settings: Settings, namespace: str) -> str:
 
 
 async def _names(settings: Settings, medium: Medium) -> list[str]:
-    """Return the namespaces of this environment that a file has; of any other data, which is slow to search, none."""
+    """Return the stored namespaces of this environment, if the data is a file.
+
+    Other storage is slow to search: then none.
+    """
     if file_of(settings.data) is None:
         return []
     start = _name(settings, "")
@@ -152,12 +155,12 @@ async def _names(settings: Settings, medium: Medium) -> list[str]:
 
 
 async def _size(settings: Settings, medium: Medium, namespace: str) -> int:
-    """Return the number of records in a namespace, without the signing key, as `Control.size` does."""
+    """Return the number of records in a stored namespace, without the signing key."""
     return max(0, await medium.size(_name(settings, namespace)) - 1)
 
 
 async def _remove(settings: Settings, medium: Medium, namespace: str) -> None:
-    """Delete the data of a namespace that this process has not open. A process that has it open finds it empty."""
+    """Delete the data of a namespace that is not open in this process. A process in which it is open finds it empty."""
     async with medium.engine(_name(settings, namespace)) as engine:
         if engine.survives_restart:
             await engine.reset()

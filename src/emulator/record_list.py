@@ -1,4 +1,4 @@
-"""All kinds of records that features keep in storage, and the check of one that comes from outside."""
+"""All kinds of stored records, and the check of a record that was read from a snapshot or copy."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _checks() -> Mapping[tuple[type[Any], str], Stored]:
 
 
 def _name_of(record: Record) -> str:
-    """Return how people know a record: its kind, its name, and its channel."""
+    """Return a record's kind, name and channel as a text for error messages."""
     kind, _, name, channel, _ = record[0]
     shown = "" if type(record) is DocumentRecord and kind in _SECRET_NAMES else name
     return " ".join(each for each in (kind, shown, f"in channel {channel}" if channel else "") if each)

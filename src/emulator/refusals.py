@@ -23,7 +23,7 @@ OF_ROLES: Final = "of roles"
 
 
 class Facts(NamedTuple):
-    """The texts of a refusal in one case."""
+    """The texts of one refusal that depend on the request: detail, the actual value, and the required value."""
 
     detail: str
     """What was found, and what is allowed: the text in the body of the error."""
@@ -39,7 +39,7 @@ class Facts(NamedTuple):
 
 
 class Declared(NamedTuple):
-    """The texts of a refusal that are the same in every case."""
+    """The texts of a refusal that do not depend on the request."""
 
     error: type[ServiceError]
     reason: str
@@ -81,7 +81,10 @@ def refusal(
 
 
 def _filled(next_step: str, values: Mapping[str, object]) -> str:
-    """Return a next step with the values of a case, which are quoted in commands: between backticks."""
+    """Return a next step with its values filled in.
+
+    Values inside commands (between backticks) are quoted for a shell.
+    """
     quoted = {name: quote(str(value)) for name, value in values.items()}
     parts = enumerate(next_step.split("`"))
     return "`".join(part.format_map(quoted if at % 2 else values) for at, part in parts)

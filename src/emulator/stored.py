@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Stored(NamedTuple):
-    """One type of records of one kind."""
+    """One type of records of a kind, with the check of its content."""
 
     type: type[Record]
     kind: str
@@ -27,12 +27,12 @@ class Stored(NamedTuple):
 
 
 def wrong(name: str, problem: str) -> ValueError:
-    """Return the error for a field of a record."""
+    """Return the error for an invalid field of a stored record."""
     return ValueError(f"{name}: {problem}")
 
 
 def anything(record: Record) -> None:
-    """Accept every record of a type that has no content of its own, or one that no call reads."""
+    """Accept any record: for types without content, or with content that no call reads."""
 
 
 def decoded(value: bytes, shape: type[T], name: str) -> T:

@@ -80,7 +80,7 @@ def _shared(text: str) -> str:
 
 
 def grant_of(claims: Mapping[str, Any]) -> Grant:
-    """Return the grant that an issued access token names; an empty one for any other token."""
+    """Return the grant in the claims of an access token that the service issued; an empty grant for any other token."""
     secret, link, linked_at = claims.get("admitted_by", ""), claims.get("link", ""), claims.get("linked_at", 0)
     if isinstance(secret, str) and isinstance(link, str) and isinstance(linked_at, int) and "use" not in claims:
         return Grant(secret, link, linked_at)

@@ -38,7 +38,7 @@ _claims_of = msgspec.json.Decoder(dict[str, _Claim]).decode
 
 
 def prepared(key: bytes) -> hmac.HMAC:
-    """Return what `verified` needs of a key. Preparing it once halves the time of a signature."""
+    """Return the form of a key that `verified` takes. Preparing a key once halves the time to check a signature."""
     return hmac.new(key, digestmod="sha256")
 
 
@@ -57,16 +57,16 @@ def verified(token: str, keys: Mapping[str, hmac.HMAC]) -> tuple[dict[str, Any],
 
 
 class Payload(NamedTuple):
-    """The payload of a token whose signature was compared with those by some keys."""
+    """The payload of a token, and which key signed it."""
 
     payload: bytes
-    """Not read as JSON yet."""
+    """The JSON text, as bytes that are not decoded yet."""
     signer: str | None
     """The name of the key that signed the token; `None` if no key did, so that pyjwt would call the signature bad."""
 
 
 def signed_payload(token: str, keys: Mapping[str, hmac.HMAC]) -> Payload | None:
-    """Return the payload and its signer; `None` if pyjwt has to decide."""
+    """Return the payload of a token and the name of the key that signed it; `None` if only pyjwt can decide."""
     signed, _, signature = token.rpartition(".")
     if len(signature) != _SIGNATURE_LENGTH or not token.isascii() or not keys:
         return None

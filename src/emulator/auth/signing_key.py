@@ -21,7 +21,10 @@ _log = logging.getLogger("emulator")
 
 
 class SigningKey:
-    """The key in `value`. All nodes that share data use the same key, even after the data is deleted."""
+    """Holds the service's signing key in `value`.
+
+    All nodes that share data use one key, even after the data is deleted.
+    """
 
     def __init__(self, documents: Documents, clock: Clock) -> None:
         self._documents = documents
@@ -59,7 +62,7 @@ class SigningKey:
                 callback()
 
     def record(self) -> DocumentRecord:
-        """Return this key as data that is loaded, which keeps it in use."""
+        """Return the key as a record to load with other data, so that the key stays in use afterwards."""
         return DocumentRecord(_KEY, NEVER, self.value.encode())
 
     async def restore(self) -> None:

@@ -53,8 +53,11 @@ from emulator.parity.service import Enforced, note
 PIN_USE, REFRESH_USE = "pin", "refresh"
 """Values of the claim `use`: a token that is invalid until its PIN is validated, and one for refreshing only."""
 HELPER = "helper"
-"""The claim of a token that the sandbox issued to a helper of its own, in place of one of the platform. The platform
-renews its tokens: so this one stays valid when the clock moves. Production refuses it like any token of the sandbox."""
+"""The claim of a token that the sandbox issued to a helper of its own, in place of one of the platform.
+
+The platform renews its tokens: so this one stays valid when the clock moves. Production refuses it like any token of
+the sandbox.
+"""
 _log = logging.getLogger("emulator")
 _MAX_CACHED_BYTES = 16 * 1024 * 1024
 _BYTES_PER_TOKEN = 480
@@ -85,7 +88,7 @@ class _Keys(NamedTuple):
 
 
 def _cached_size(header: str) -> int:
-    """Return the bytes that a cached token takes."""
+    """Return the estimated memory of a cached token, in bytes."""
     return len(header) + _BYTES_PER_TOKEN
 
 
@@ -192,7 +195,7 @@ class Tokens:
                 raise refusals.expired_receipt()
 
     def is_admitted(self, client_id: str, grant: Grant) -> bool:
-        """Whether the secret behind these rights is still registered, and their link has not been ended."""
+        """Whether a grant is still valid: its secret is registered, and its link has not ended."""
         if not self._environment.verifies_tokens:
             return True
         extension = self._extensions.find(client_id)
@@ -210,7 +213,7 @@ class Tokens:
         return jwts.sign(payload, self._service_key.value.encode())
 
     def issue_as(self, client_id: str, lifetime: int, **claims: str | int | None) -> str:
-        """Sign such a token for a call of the control API: where tokens are verified, with the extension's secret."""
+        """Sign a token for a call of the control API: with the extension's secret where the service verifies tokens."""
         token = self.issue(lifetime, **claims)
         extension = self._extensions.find(client_id) if self._environment.verifies_tokens else None
         if extension is None:
@@ -251,7 +254,10 @@ class Tokens:
         return claims, _grant_by(secret) if secret else self._own_grant(client_id, claims)
 
     def _verdict(self, client_id: str, token: str, claims: Mapping[str, Any]) -> str:
-        """Return production's verdict on a token, with the checks of `_claims` there; empty if it accepts the token."""
+        """Return why production would refuse a token, by the checks that production makes.
+
+        Empty if it would accept the token.
+        """
         verdict = ""
         if self._extensions.current and self._extensions.find(client_id) is None:
             return REGISTRATION

@@ -10,7 +10,7 @@ from emulator.engines.base import NEVER
 
 @dataclass(frozen=True)
 class AnonymousLimits:
-    """Limits on callers without a token, most of them per network address (IPv6: per /64). 0 is no limit."""
+    """Limits on callers without a token. Most apply per network address, for IPv6 per /64 network. 0 means no limit."""
 
     address_pins: int = 0
     """PINs that an address may request in a minute."""
@@ -27,8 +27,10 @@ class AnonymousLimits:
     address_pages: int = 0
     """Open sockets of pages of an address. A page never authenticates."""
     address_kib: int = 0
-    """KiB per minute that an address may send over unauthenticated sockets. A game that reconnects sends
-    `authenticate` and all that it has queued at once."""
+    """KiB per minute that an address may send over unauthenticated sockets.
+
+    A game that reconnects sends `authenticate` and all that it has queued at once.
+    """
 
 
 @dataclass(frozen=True)

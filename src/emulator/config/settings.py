@@ -57,8 +57,11 @@ class Limits:
     caller_rate: int | None = None
     """Requests per second of one caller; 0 is no limit, `None` the environment's default."""
     client_rate: int = 0
-    """Requests per second of one client id; 0 is no limit. Off by default: a limit that one process can reach would
-    throttle the crowd of a poll, and any other would do nothing."""
+    """Requests per second of one client id; 0 is no limit.
+
+    Off by default: a limit that one process can reach would throttle the crowd of a poll, and any other would do
+    nothing.
+    """
     sockets: int = 10_000
     """Open connections of one client id."""
     ids: int = 1_000
@@ -86,8 +89,10 @@ class Settings:
     channel_stores_per_extension: bool = False
     """Keep a channel store per extension, instead of one for all extensions in the channel (ruling S6)."""
     namespace_idle: float | None = None
-    """Seconds without use after which a namespace is dropped; 0 is never. `None` is `NAMESPACE_IDLE`, and never if
-    other processes use the data, because this one does not see their requests."""
+    """Seconds without use after which a namespace is dropped; 0 is never.
+
+    `None` is `NAMESPACE_IDLE`, and never if other processes use the data, because this one does not see their requests.
+    """
     upgrade: bool = True
     """Raise data of an older format when it is opened, instead of refusing it."""
     journal: int = 16 * MIB
@@ -122,7 +127,10 @@ class Settings:
 
     @property
     def production_anonymous(self) -> AnonymousLimits:
-        """Limits on callers without a token in production, with those that were chosen for the sandbox."""
+        """The limits that production would set on callers without a token.
+
+        Limits that the operator has set for the sandbox apply there as well.
+        """
         chosen = asdict(self.anonymous).items() - asdict(self.environment.anonymous).items()
         return replace(self.production.anonymous, **dict(chosen))
 
@@ -201,7 +209,7 @@ def read_settings(
 
 
 def _journal_size(text: str) -> int:
-    """Return the bytes of `512KiB`, `16MiB`, `1GiB`, or `0`. Raises `ConfigurationError`."""
+    """Return a size such as `512KiB`, `16MiB`, `1GiB` or `0` in bytes. Raises `ConfigurationError`."""
     match = _SIZE.fullmatch(text)
     size = int(match["number"]) * _UNITS[match["unit"]] if match else -1
     if size and size < MIN_JOURNAL:

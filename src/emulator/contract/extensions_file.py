@@ -25,7 +25,7 @@ NOT_BEFORE: Final = "tokens_not_before"
 
 
 class InvalidExtensions(Exception):
-    """A file with which the service could not start."""
+    """Raised for an extensions file with which the service cannot start."""
 
 
 class Secret(NamedTuple):

@@ -106,7 +106,7 @@ class Instant:
 
 
 def instant_of(value: object) -> datetime | None:
-    """Return the point in time that a value names, or `None`; also for one before 1970 or after 9999."""
+    """Return the point in time that a value names, even one before 1970 or after 9999; `None` for any other value."""
     if isinstance(value, str) and re.match(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", value, re.IGNORECASE):
         try:
             value = datetime.fromisoformat(value.upper())

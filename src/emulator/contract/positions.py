@@ -57,7 +57,7 @@ def positions_of(text: str) -> Mapping[Path, Position]:
 
 
 def repeated_in(text: str) -> Mapping[Path, Position]:
-    """Return where a member of JSON begins whose object has had one of that name."""
+    """Return the position of the first JSON member whose name occurs twice in its object; `None` if there is none."""
     return _positions(text, _scanned(text).repeated)
 
 
@@ -80,7 +80,7 @@ def _positions(text: str, offsets: Mapping[Path, int]) -> Mapping[Path, Position
 
 
 class _Scanner:
-    """Walks through valid TOML or JSON, and notes the offset of each path. In both, a value is scanned alike."""
+    """Scans valid TOML or JSON, and records the offset of each field. One method scans values of both."""
 
     def __init__(self, text: str) -> None:
         self.found: dict[Path, int] = {}

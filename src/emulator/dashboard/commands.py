@@ -31,7 +31,7 @@ class Part(NamedTuple):
 
     @property
     def words(self) -> list[str]:
-        """The words without script."""
+        """The words of the command for a browser without JavaScript."""
         if self.when:
             return []
         return [each for each in (self.option, "" if self.kind == "flag" else self.shown) if each]
@@ -69,7 +69,7 @@ def field(
 
 
 def flag(option: str, name: str, value: str) -> Part:
-    """Return an option that is given if the field has this value."""
+    """Return a part that adds an option to the command if the field has this value."""
     return Part(option, (("", name, ""),), "", "flag", value)
 
 

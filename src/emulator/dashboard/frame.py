@@ -26,7 +26,7 @@ _NAMESPACES: Final = 30
 
 
 async def frame_of(service: Service) -> dict[str, Any]:
-    """Return the values of the frame. Values from storage are left out if it fails."""
+    """Return the values that the header and navigation show. Values from storage are left out if storage fails."""
     counts: dict[str, int] = {}
     names: list[str] = []
     with suppress(EngineError):

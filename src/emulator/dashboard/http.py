@@ -1,4 +1,4 @@
-"""Addresses of the dashboard. Everything else is imported when the first page is read."""
+"""Addresses of the dashboard. The dashboard's other modules are imported when the first page is read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Links(Struct):
 
 @endpoint("GET", "/", audience=Audience.PAGE, answer=Links)
 async def read_root(service: Any, call: Call) -> Links | Page:
-    """Send a browser to the dashboard, and tell others where to look."""
+    """Redirect a browser to the dashboard; other clients get JSON with links."""
     prefix = _prefix_of(service)
     if b"text/html" in call.headers.get(b"accept", b""):
         return _see_other(f"{prefix}/_emulator/")
@@ -72,7 +72,7 @@ async def read_screens(service: Any, call: Call) -> Page:
 
 
 def _leading(screen: str) -> Endpoint[Any]:
-    """Return an endpoint that leads from an address that people guess to a screen."""
+    """Return an endpoint that redirects from an address that people guess to a screen."""
 
     @endpoint("GET", f"/_emulator/{screen}", audience=Audience.PAGE)
     async def lead(service: Any, call: Call) -> Page:

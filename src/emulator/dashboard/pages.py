@@ -131,12 +131,15 @@ class Pages:
         return Page(body, "text/event-stream", _EVENT_HEADERS)
 
     async def _regions(self, screen: Screen | None, name: str, query: Query) -> dict[str, str]:
-        """Return the content and the frame; without a screen, the frame. Raises `ServiceError` and `EngineError`."""
+        """Return the regions of a page to render: content and frame, or only the frame without a screen.
+
+        Raises `ServiceError` and `EngineError`.
+        """
         regions = {} if screen is None else {"main": (await self._content(screen, query, None))[0]}
         return regions | {"frame": await self._frame(name, query, has_reload=screen is not None)}
 
     async def _content(self, screen: Screen, query: Query, fields: Query | None) -> tuple[str, int]:
-        """Return the content and the status: 404 if the page says that its record does not exist yet."""
+        """Return the content of a page and its HTTP status: 404 if the page says that its record does not exist yet."""
         if fields is None:
             values = await screen.read(self.service, query)
         elif screen.submit is not None:
@@ -172,7 +175,7 @@ class Pages:
         return f"{path}?{urlencode(given)}" if given else path
 
     def _cli(self, *words: object) -> str | Command:
-        """Return a command line that does the same on this service."""
+        """Return an `extcli` command line with the options that reach this service."""
         url = [] if self._base == _DEFAULT_URL else ["--url", self._base]
         return command_of(["extcli", *words, *url])
 
@@ -181,7 +184,7 @@ class Pages:
         return self.prefix.rpartition("/")[2] or DEFAULT
 
     async def _frame(self, name: str, query: Query, *, has_reload: bool) -> str:
-        """Return the header and the navigation. They link to the page itself if it follows the service, or failed."""
+        """Return the header and the navigation. Both link to the page itself if it updates itself, or failed."""
         shown = {name: value for name, value in query.items() if name not in ("screen", "shown", "follow")}
         values = {
             "current": name,

@@ -100,7 +100,7 @@ class Suggested(NamedTuple):
 
 
 def suggested(service: Service, query: Query) -> Suggested:
-    """Return the client id and channel of the query, each else a known one."""
+    """Return the client id and channel of the query; where one is absent, a known one."""
     client_id, channel_id = query.get("client_id", ""), query.get("channel_id", "")
     for entry in islice(service.journal.newest(), _LOOKED_AT):
         if client_id and channel_id:
@@ -150,7 +150,7 @@ async def listed(service: Service, kind: str, query: Query) -> dict[str, Any]:
 
 
 def is_earlier(service: Service, row: Content) -> bool:
-    """Whether the latest change of a record was before this service started."""
+    """Whether a record was last changed before this service started."""
     return bool(row.latest) and row.latest < service.contents.started_at <= service.clock.now()
 
 
@@ -162,7 +162,7 @@ def chosen(kind: str, query: Query) -> Key | None:
 
 
 def manager_of(key: Key, global_prefix: str) -> str:
-    """Return the role that may delete a record without deleting any of another channel."""
+    """Return the role that can delete this record without deleting records of other channels."""
     return "admin" if key.name.startswith(global_prefix) else "broadcaster"
 
 

@@ -66,7 +66,10 @@ async def events_of(
 
 
 def _part(name: str, text: str) -> str:
-    """Return the update of an element. Equal parts stay, and so do the reader's input and focus."""
+    """Return the event that updates an element of the page.
+
+    Equal parts stay in place, with the reader's input and focus.
+    """
     return f'<hx-partial hx-target="#{name}" hx-swap="innerMorph">{text}</hx-partial>'
 
 
@@ -92,7 +95,7 @@ def rest_of(used: float, pages: int) -> float:
 
 
 async def ending(chunks: AsyncIterator[bytes], last: bytes) -> AsyncIterator[bytes]:
-    """Yield the chunks, and a last one."""
+    """Yield the chunks, then the last chunk."""
     try:
         async for chunk in chunks:
             yield chunk
@@ -108,7 +111,7 @@ def message(identifier: str, text: str) -> bytes:
 
 
 async def _first_of(changed: asyncio.Event, recorded: asyncio.Event, timeout: float) -> None:
-    """Return when one of two events is set, or after `timeout` seconds."""
+    """Wait until one of two events is set, at most `timeout` seconds."""
     waits = [asyncio.ensure_future(each.wait()) for each in (changed, recorded)]
     try:
         await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)

@@ -121,7 +121,7 @@ def coloured(content: str) -> Markup:
 
 
 def offset(ms: int) -> str:
-    """Return how far the clock is from the system's."""
+    """Return how far the service's clock is ahead of or behind the system's, in words."""
     return "none" if abs(ms) < SECOND else f"{duration(ms)} {'ahead' if ms > 0 else 'behind'}"
 
 
@@ -133,7 +133,7 @@ def verdict(production: str) -> str:
 
 
 def pairs(values: Iterable[str], empty: str = "") -> list[tuple[str, str]]:
-    """Return options of a select, with the text `empty` for the value without characters."""
+    """Return the options of a select element as value and label; the empty value is labelled `empty`."""
     return [(value, value or empty) for value in values]
 
 

@@ -1,4 +1,4 @@
-"""The data types that every engine stores, a catalog of it, and a relay of messages between processes.
+"""The data types that every engine stores, a catalog of the stored records, and a relay of messages between processes.
 
 Documents, ballots and logs are here; pools and rosters, which belong together, are in `engines/pools.py`, and the
 engine as a whole is in `engines/engine.py`.
@@ -43,8 +43,11 @@ class Expired(NamedTuple):
 
 
 Change = Callable[[Mapping[Key, bytes]], Mapping[Key, bytes]]
-"""Takes the live documents and returns those to write. If it raises, nothing is written and the exception reaches the
-caller. It must be pure: it runs again if another process wrote in between."""
+"""Takes the live documents and returns those to write.
+
+If it raises, nothing is written and the exception reaches the caller. It must be pure: it runs again if another process
+wrote in between.
+"""
 Value = TypeVar("Value")
 
 
@@ -83,7 +86,10 @@ class Documents(Protocol):
         """
 
     async def users(self, key: Key, *, after: str, limit: int, now: int) -> list[str]:
-        """Return up to `limit` users with a live document under the rest of `key`, in order, after `after`."""
+        """Return up to `limit` users who have a live document, in order, after the user `after`.
+
+        The other parts of `key` must match.
+        """
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> int:
         """Delete these documents and return how many were alive. Absent keys are ignored."""
@@ -189,7 +195,10 @@ class Ballots(Protocol):
     async def redefine(
         self, key: Key, expected: bytes | None, definition: bytes, terms: Terms, *, now: int, expires_at: int
     ) -> bool:
-        """Do the same if `definition` would return `expected`, in one step; return whether that was so."""
+        """Replace the ballot's definition and terms in one step, if its definition is `expected`.
+
+        Return whether it was.
+        """
 
     async def definition(self, key: Key, *, now: int) -> bytes | None:
         """Return the definition of a live ballot, or `None`."""
@@ -223,7 +232,7 @@ class Ballots(Protocol):
         """
 
     async def drop(self, key: Key, *, now: int) -> list[Key]:
-        """Delete the ballot and its definition, in constant time, and return its key. Absent is fine.
+        """Delete the ballot and its definition, in constant time, and return its key. An absent ballot is no error.
 
         With `channel` `None`, return the keys of all ballots that were deleted.
         """
@@ -281,11 +290,11 @@ class Logs(Protocol):
     async def listing(
         self, group: Key, *, now: int, limit: int, after: Key | None = None, matching: str = ""
     ) -> list[ListedLog]:
-        """Return up to `limit` logs that have live entries, as `Ballots.listing` does."""
+        """Return up to `limit` logs that have live entries, with the arguments and the order of `Ballots.listing`."""
 
 
 class Relay(Protocol):
-    """Carries messages to every process that uses the same data and namespace, this one included."""
+    """Carries messages to every process that uses one namespace of the data, including this process."""
 
     @property
     def is_local(self) -> bool:
@@ -298,12 +307,12 @@ class Relay(Protocol):
         """
 
     def ignore(self, deliver: Callable[[Key, bytes], None]) -> None:
-        """Call this listener no more."""
+        """Stop calling this listener."""
 
     async def publish(self, topic: Key, message: bytes) -> None:
         """Send a message to all listeners. Those in this process have it when this returns, others soon after.
 
-        Messages are not stored: a later listener does not get it.
+        Messages are not stored: a listener that is added later does not receive them.
         """
 
 

@@ -35,7 +35,10 @@ class Engine(Protocol):
     relay: Relay
 
     def claimed(self) -> AbstractContextManager[None]:
-        """Keep other services off data that one service at a time can use; raises `EngineError`. Opens nothing."""
+        """Hold the lock on data that only one service at a time can use.
+
+        Raises `EngineError` if another service holds it. Opens nothing.
+        """
 
     async def __aenter__(self) -> Self: ...
 
@@ -92,7 +95,7 @@ class Engine(Protocol):
         """
 
     async def drop_aside(self) -> None:
-        """Delete what `set_aside` kept. Nothing kept is fine."""
+        """Delete the data that `set_aside` kept, if there is any."""
 
     async def size(self) -> int:
         """Return the number of documents, ballots, logs, lists, pools and rosters, expired ones included."""
@@ -115,17 +118,20 @@ class Medium(Protocol):
     async def __aexit__(self, *exc_info: object) -> None: ...
 
     def engine(self, namespace: str) -> Engine:
-        """Return the engine of a namespace, which is closed. Only one may be open at a time for each namespace."""
+        """Return a closed engine of a namespace. Only one engine may be open at a time for each namespace."""
 
     async def namespaces(self) -> list[str]:
         """Return the names of all namespaces that the data outside of memory holds, open or not, in order."""
 
     async def size(self, namespace: str) -> int:
-        """Return what `Engine.size` does for a namespace that need not be open. In memory, a closed one has nothing."""
+        """Return the number of records of a namespace, which need not be open.
+
+        In memory, a closed namespace has none.
+        """
 
 
 class Upgrades(NamedTuple):
-    """Whether an engine may raise the format of data when it opens, and when that is."""
+    """Whether an engine may upgrade data to its format when it opens."""
 
     allowed: bool = True
     """If false, opening data of an older format raises `EngineError`."""
@@ -136,7 +142,7 @@ class Upgrades(NamedTuple):
 
     @property
     def note(self) -> str:
-        """The end of that line."""
+        """The end of the log line about the upgrade."""
         return f"; {self.ended}" if self.ended else ""
 
 

@@ -22,8 +22,10 @@ Assignment = Callable[[Mapping[Key, Stock]], Mapping[Key, Stock]]
 
 
 Limit = Callable[[bytes], int]
-"""Takes the note of a pool and returns how many of its items a user may have. Like `Change`, it may run again and must
-be pure."""
+"""Takes the note of a pool and returns how many of its items a user may have.
+
+Like `Change`, it may run again and must be pure.
+"""
 
 
 def assigned(change: Assignment, live: Mapping[Key, Stock], keys: Iterable[Key]) -> dict[Key, Stock]:
@@ -104,14 +106,17 @@ class Pools(Protocol):
         """
 
     async def held(self, keys: Sequence[Key], user: str, *, now: int) -> dict[Key, Holding]:
-        """Return the items that these pools, dropped ones included, handed to `user`. Pools without any are absent."""
+        """Return the items that these pools, including dropped ones, handed to `user`.
+
+        The result has no entry for a pool that handed out none to them.
+        """
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> dict[Key, int]:
         """Delete these pools and their lists, but no history; return how many items each live one had handed out."""
 
 
 class Rosters(Protocol):
-    """Sets of member names, each found by its key or by a member."""
+    """Rosters: sets of member names. A roster is found by its key or by one of its members."""
 
     async def add_members(self, key: Key, members: Sequence[str], *, now: int, expires_at: int) -> int:
         """Add members to a roster, created if missing, and return how many were not on it before.
@@ -122,8 +127,9 @@ class Rosters(Protocol):
         """
 
     async def listing(self, key: Key, members: Sequence[str], *, now: int) -> dict[str, set[str]]:
-        """Return the names (`Key.name`) of the live rosters that share `key`'s other parts, by member; none are absent.
+        """Return, for each member, the names (`Key.name`) of its live rosters that share `key`'s other parts.
 
+        A member without rosters is absent.
         The time this takes grows with the rosters and the members, but not with the size of the rosters.
         """
 

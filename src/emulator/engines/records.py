@@ -20,8 +20,10 @@ from typing import Any, Final, NamedTuple, get_args
 from emulator.engines.base import NEVER, Entry, Key, Terms
 
 ITEMS_PER_RECORD: Final = 100
-"""Items of a list in one record. The last record of a list may have fewer, as may others if items are drawn during a
-dump."""
+"""Items of a list in one record.
+
+The last record of a list may have fewer, as may others if items are drawn during a dump.
+"""
 
 
 class DocumentRecord(NamedTuple):
@@ -233,7 +235,7 @@ _UNIQUE: Final = frozenset(TYPES) - {EntryRecord, ItemRecord, ListItemsRecord, H
 
 
 def _position(record: Record) -> tuple[Any, ...]:
-    """Return the sort key of records of this type, as far as the records alone determine it."""
+    """Return the sort key of a record within its type."""
     kind, owner, name, channel, user = record[0]
     if isinstance(record, ChoiceRecord | EntryRecord | ItemRecord):
         return kind, owner, name, user

@@ -41,11 +41,14 @@ class Access:
     parity: Parity
 
     async def caller_of(self, header: str | None) -> Caller:
-        """Verify a header, without counting failures."""
+        """Return the caller of an Authorization header. Failures are not counted."""
         return self.cached_caller(header) or await self.authenticate(header)
 
     async def verified(self, header: str | None, peer: str) -> Caller:
-        """Verify a header that is not cached, unless its address has failed too often. Count a 401 or 403."""
+        """Verify an Authorization header that is not cached, and count a 401 or 403.
+
+        Raises `TooManyRequests` if the address has failed too often.
+        """
         self.rate_limits.check_failures(peer)
         try:
             return await self.authenticate(header)
@@ -54,7 +57,7 @@ class Access:
             raise
 
     async def bearer(self, header: str, peer: str) -> Caller:
-        """Return the caller of a credential that a page brings to its connection. Count a 401 or 403."""
+        """Return the caller of a credential that a page sends over its connection. Count a 401 or 403."""
         return self.cached_caller(header) or await self.verified(header, peer)
 
     def check_caller(self, caller: Caller, endpoint: Endpoint[Any], peer: str) -> None:
@@ -64,7 +67,10 @@ class Access:
             raise role_error(caller.role, endpoint.roles)
 
     async def client_of(self, request: Request) -> tuple[Caller | None, str]:
-        """Return the caller and the client id of a header that may lack a token, or be absent. Count the request."""
+        """Return the caller and the client id, each `None` if unknown, of a request that needs no token.
+
+        Count the request.
+        """
         peer, header = request.peer, authorization_of(request.headers)
         client_id = bare_client_id(header)
         if client_id:
@@ -81,7 +87,7 @@ class Access:
         return None, client_id
 
     def check_open(self, endpoint: Endpoint[Any], request: Request) -> None:
-        """Check a request of an endpoint that reads no credential."""
+        """Check a request to an endpoint that needs no credential."""
         match endpoint.audience:
             case Audience.PUBLIC:
                 self.parity.check_endpoint(endpoint.method, endpoint.path)
@@ -100,6 +106,6 @@ def authorization_of(headers: Mapping[bytes, bytes]) -> str | None:
 
 
 def bare_client_id(header: str | None) -> str:
-    """Return the client id of a header without a token; empty for any other header, also a token without client id."""
+    """Return the client id of an Authorization header that has only a client id; empty for any other header."""
     words = (header or "").strip().strip('"').split()
     return words[0] if len(words) == 1 and not words[0].startswith(_TOKEN_START) else ""

@@ -99,7 +99,7 @@ class Dispatcher:
         return [name for name, offer in self.offers.items() if offer.endpoint.allows_any_origin]
 
     def bound(self, method: str, path: str) -> Bound:
-        """Return one of this service's endpoints."""
+        """Return the endpoint with this method and path, bound to this service."""
         bound = self._bound.get((method, path))
         if bound is None:
             bound = self.offers[method, path].bind(self.service)
@@ -111,7 +111,8 @@ class Dispatcher:
     async def perform(self, method: str, path: str, scope: HTTPScope, receive: Receive) -> Reply:
         """Run one of this service's endpoints for an ASGI server; every error becomes a reply.
 
-        A reply in chunks is also `STREAM` in the scope's state. The caller closes it, even if it could not be sent.
+        A streamed reply is also stored in the scope's state under `STREAM`. The caller closes it, even if it could not
+        be sent.
         """
         reply = await self._perform(self.bound(method, path), scope, receive)
         if not isinstance(reply.body, bytes):
@@ -128,7 +129,7 @@ class Dispatcher:
         return await self.answer(bound, request)
 
     async def _held(self, bound: Bound, request: Request, receive: Receive) -> Reply:
-        """Run a held endpoint; every error becomes a reply."""
+        """Run an endpoint that waits for something; every error becomes a reply."""
         started = monotonic()
         try:
             return await self.held.answer(lambda: self.answer(bound, request), receive)
@@ -163,7 +164,7 @@ class Dispatcher:
     def _refused(
         self, endpoint: Endpoint[Any], request: Request, reply: Reply, seconds: float, error: ServiceError
     ) -> None:
-        """Count and record a response that did not come from the endpoint; status 0 means none."""
+        """Count and record an error that the endpoint did not cause; status 0 means that no response was sent."""
         if reply.status:
             self.recorder.answered(endpoint.method, endpoint.path, reply.status, seconds)
         self._record(endpoint, request, reply, seconds, error)
@@ -232,7 +233,7 @@ def _error_reply(endpoint: Endpoint[Any], error: ServiceError, *, shows_code: bo
 
 
 class InnerReply(NamedTuple):
-    """The response to such a request."""
+    """The response to a request that the service makes to itself."""
 
     request_id: str
     status: int

@@ -80,7 +80,10 @@ class Special:
 
 @dataclass(frozen=True)
 class Streamed(Special):
-    """A response sent in chunks. If its endpoint is held, it ends when the client leaves or the service stops."""
+    """A response sent in chunks.
+
+    If the endpoint waits for events, the response ends when the client leaves or the service stops.
+    """
 
     chunks: AsyncIterator[bytes]
     content_type: str = "application/json"
@@ -205,7 +208,7 @@ class Bound:
 
 
 class Offer(NamedTuple):
-    """An endpoint that services offer."""
+    """An endpoint together with the service that handles it, before they are bound."""
 
     endpoint: Endpoint[Any]
     part: Callable[[Any], Any]

@@ -39,7 +39,7 @@ class FaultyRequests:
     _limits: Limits
 
     async def perform(self, bound: Bound, request: Request, receive: Receive) -> Reply:
-        """Return the response to a request. Without one, close the connection; nothing is sent."""
+        """Send the response to a request. If a fault suppresses the response, close the connection."""
         started = monotonic()
         hit = self._faults.choose(await self._subject(bound, request))
         if hit is None:
@@ -82,7 +82,7 @@ class FaultyRequests:
 
 
 async def _stall(hit: Hit, receive: Receive) -> None:
-    """Return when the client leaves, or the fault ends."""
+    """Send nothing; return when the client leaves or the fault is removed."""
     pause = hit.pause()
     leaving = asyncio.ensure_future(client_left(receive))
     leaving.add_done_callback(lambda _: pause.release())
@@ -102,7 +102,7 @@ def _hang_up(request: Request, *, resets: bool = False) -> None:
 
 
 def _truncated(reply: Reply, size: int, request: Request) -> Reply:
-    """Return a reply with the head of the whole, and the first bytes of its body; then the connection closes."""
+    """Return a reply with unchanged headers and only the first bytes of its body, after which the connection closes."""
     body, more = reply.body, reply.more
     if isinstance(body, bytes):
         more = (*more, (b"content-length", str(len(body)).encode()))

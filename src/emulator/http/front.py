@@ -35,8 +35,10 @@ HOT: Final = frozenset(
         ("PATCH", f"{SERVICE}channel_state"),
     }
 )
-"""Endpoints under the highest load. Each also has a route with byte-identical replies; bypassing the router halves the
-time of a request (`benchmarks/`)."""
+"""Endpoints under the highest load.
+
+Each also has a route with byte-identical replies; bypassing the router halves the time of a request (`benchmarks/`).
+"""
 _PREFLIGHT: Final = ((b"access-control-max-age", b"7200"),)
 """Browsers cache a preflight for two hours at most. Uncached, each vote from a page would cost two requests."""
 
@@ -52,7 +54,10 @@ class HotPath(Protocol):
     """The size of the largest body, in bytes."""
 
     def find(self, method: bytes, path: bytes) -> Answer | None:
-        """Return the handler of a hot endpoint, if one has this method and path, as on the wire."""
+        """Return the fast handler for this method and path, given as bytes of the request.
+
+        Returns `None` if there is none.
+        """
 
 
 class _HotEndpoints:
@@ -71,7 +76,7 @@ class _HotEndpoints:
         return self._served.get((method, path))
 
     def check_faults(self) -> None:
-        """Serve nothing while a fault may act on requests: only requests over ASGI meet faults."""
+        """Disable the hot path while a fault may act on requests, because only requests over ASGI apply faults."""
         self._served = {} if REQUEST in self._dispatcher.faults.kinds else self._endpoints
 
 
@@ -98,7 +103,7 @@ class Running(Protocol):
         """The number of open connections of games and pages."""
 
     def drop_on_close(self) -> None:
-        """Leave nothing of the namespace in storage when the service closes."""
+        """Delete the namespace's data from storage when the service closes."""
 
 
 class Front:
@@ -126,14 +131,14 @@ class Front:
         self._service.metrics.refused(error)
 
     def record(self, path: str, entry: Callable[[str], Entry]) -> None:
-        """Add the entry of a response from no endpoint to the journal, if there is one."""
+        """Add a journal entry for a response that no endpoint made. Does nothing without a journal."""
         if self._dispatcher.journal.is_on:
             self._dispatcher.journal.add(entry(path))
 
     def record_answer(
         self, context: RequestContext, method: str, path: str, reply: Reply, error: ServiceError | None = None
     ) -> None:
-        """Add a response from no endpoint to the journal, if there is one."""
+        """Add a response that no endpoint made to the journal. Does nothing without a journal."""
         record_unrouted(self._dispatcher.journal, context, method, path, reply, error)
 
     async def reset(self) -> None:
@@ -158,7 +163,7 @@ class Front:
         self._service.drop_on_close()
 
     def end_held(self) -> None:
-        """End the requests that wait for something: the service stops, or the namespace is dropped."""
+        """End all requests that wait for an event, because the service stops or the namespace is dropped."""
         self._dispatcher.held.end()
         self._dispatcher.faults.end()
 
@@ -217,7 +222,7 @@ def preflight_reply(path: str, headers: Iterable[tuple[bytes, bytes]]) -> tuple[
 
 
 def _refusal_of(headers: Iterable[tuple[bytes, bytes]]) -> ServiceError | None:
-    """Return why the browser will not send the request of a preflight: a header that pages may not send."""
+    """Return the error for a preflight that asks for a header which pages may not send; `None` if all are allowed."""
     asked = b",".join(value for name, value in headers if name == b"access-control-request-headers").decode("latin-1")
     names = {name.strip().lower() for name in asked.split(",")} - {""}
     extra = sorted(names - {name.lower() for name in ALLOWED_HEADERS})

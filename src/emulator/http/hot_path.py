@@ -122,7 +122,7 @@ class _Heads:
         """By status, type of content, and whether pages may read the response."""
 
     def of(self, default: Sequence[tuple[bytes, bytes]], reply: Reply) -> tuple[bytes, bytes]:
-        """Return the head before the request id, and after it up to the content length."""
+        """Return the constant parts of a response's head: before the request id, and before the content length."""
         if default is not self._default:
             self._default, self._heads = default, {}
         kind = (reply.status, reply.content_type, reply.cors)
@@ -143,7 +143,10 @@ def _lines(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
 
 
 def is_plain(headers: Mapping[bytes, bytes], query: bytes, max_body: int) -> bool:
-    """Whether a request with these headers and query may take the hot path: nothing is unusual about it."""
+    """Whether a request with these headers and query may take the hot path.
+
+    An unusual header or parameter prevents it.
+    """
     length = headers.get(b"content-length", b"0")
     return (
         length.isdigit()

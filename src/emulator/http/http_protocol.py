@@ -161,20 +161,23 @@ class Protocol(HttpToolsProtocol):
             self._exchange.begin()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Let go of the latest request, which refers to this connection: so both are freed at once."""
+        """Drop the reference to the latest request, which refers to this connection, so that both are freed at once."""
         super().connection_lost(exc)
         self.cycle = self._exchange = cast("Any", None)
 
     def handle_websocket_upgrade(self) -> None:
-        """Hand the connection over, and let go of the parser, which refers to this protocol: neither is used again."""
+        """Hand the connection over to a WebSocket, and drop the parser, which refers to this protocol.
+
+        Neither is used again.
+        """
         super().handle_websocket_upgrade()
         self.parser = cast("Any", None)
 
     def on_response_complete(self) -> None:
         """Start the next pipelined request, or wait for one.
 
-        Read no more while many wait: uvicorn would keep any number of them. `close_if_overdue` closes idle connections;
-        uvicorn would set a timer after each response.
+        Stops reading while many pipelined requests wait, of which uvicorn would keep any number. `close_if_overdue`
+        closes idle connections; uvicorn would set a timer after each response.
         """
         self.server_state.total_requests += 1
         if self.transport.is_closing():
@@ -201,7 +204,7 @@ class Protocol(HttpToolsProtocol):
         """Close the connection if the client sends its request or reads its response too slowly.
 
         A request has `timeout` seconds, plus one per `MIN_BYTE_RATE` bytes; a client may stop reading for `timeout`
-        seconds; 0 is no limit. A connection without a request is closed after uvicorn's `timeout_keep_alive`.
+        seconds; 0 means no limit. A connection without a request is closed after uvicorn's `timeout_keep_alive`.
         """
         now = self.loop.time()
         if self._since is None and self.cycle is not None and self.cycle.response_complete and not self.pipeline:
@@ -227,7 +230,7 @@ class Protocol(HttpToolsProtocol):
         self._refuse(self._invalid or invalid_request(problem="invalid HTTP request"))
 
     def _check(self, headers: list[tuple[bytes, bytes]]) -> None:
-        """Refuse too many headers, and two of a kind that must be single. Raises, which stops the parser."""
+        """Refuse too many headers, and a repeated header that must be unique. Raises, which stops the parser."""
         if len(headers) > MAX_HEADERS:
             self._invalid = too_many_headers(count=len(headers), limit=MAX_HEADERS)
         for single in _SINGLE:

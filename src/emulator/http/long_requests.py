@@ -19,7 +19,7 @@ Handler = Callable[[Call], Awaitable[object]]
 
 
 class HeldRequests:
-    """The held requests of one service."""
+    """The requests of one service that wait for an event. Their number is limited."""
 
     def __init__(self, limit: int = MAX_HELD) -> None:
         self._limit = limit
@@ -51,7 +51,7 @@ class HeldRequests:
             await asyncio.gather(task, leaving, return_exceptions=True)
 
     async def stream(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Yield the chunks of a held request until `end`."""
+        """Yield the chunks of a waiting request's response until `end`."""
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._streams.add(ended)
         try:
@@ -72,7 +72,7 @@ class HeldRequests:
             await close_chunks(chunks)
 
     def end(self) -> None:
-        """End all held requests: with 503, or, if the response is streamed, where it is."""
+        """End all waiting requests: with 503, or, if the response is already streaming, by ending it there."""
         for task in self._running:
             task.cancel()
         for stream in self._streams:
@@ -81,7 +81,7 @@ class HeldRequests:
 
 
 async def client_left(receive: Receive) -> None:
-    """Return when the client has closed the connection, or the service has."""
+    """Wait until the client or the service has closed the connection."""
     while (await receive())["type"] != "http.disconnect":
         pass
 

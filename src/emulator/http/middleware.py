@@ -33,7 +33,7 @@ class Application(PeerFactory, Protocol):
 
 
 class Middleware:
-    """Forwards everything to the application it wraps. It sees every request, so there is no hot path."""
+    """Forwards everything to the application that it wraps. It must see every request, so it offers no hot path."""
 
     def __init__(self, app: Application) -> None:
         self._app = app
@@ -56,7 +56,7 @@ class Middleware:
         self._app.refused(error)
 
     def record(self, path: str, entry: Callable[[str], Entry]) -> None:
-        """Add the entry of a response from no endpoint to the journal of the path's namespace."""
+        """Add an entry for a response that no endpoint made to the journal of the path's namespace."""
         self._app.record(path, entry)
 
 
@@ -84,7 +84,7 @@ class AccessLog(Middleware):
 
 
 class ProxyHeaders(Middleware):
-    """Trusts `X-Forwarded-For` from `proxies` if it is an IP address; else keeps the address of the connection."""
+    """Trusts `X-Forwarded-For` from `proxies` if it is an IP address; otherwise keeps the connection's address."""
 
     def __init__(self, app: Application, proxies: tuple[str, ...]) -> None:
         super().__init__(app)
@@ -97,12 +97,12 @@ class ProxyHeaders(Middleware):
 
     @property
     def hot_path(self) -> HotPath | None:
-        """The hot path of the application, with the forwarded address of the client."""
+        """The hot path of the application, which receives the client's forwarded address."""
         inner = self._app.hot_path
         return None if inner is None else _ForwardedHotPath(inner, self._forward)
 
     async def open_peer(self, path: str, query: str, connection: Connection) -> Peer:
-        """Open the peer of a WebSocket; its address is the forwarded one too."""
+        """Open the peer of a WebSocket, with the client's forwarded address."""
         handshake: dict[str, Any] = {
             "type": "websocket",
             "client": (connection.address, 0),

@@ -33,7 +33,7 @@ _HIDDEN: Final = HIDDEN.encode()
 def request_entry(
     endpoint: Endpoint[Any], request: Request, reply: Reply, seconds: float, failure: ServiceError | None
 ) -> Entry:
-    """Return the entry of a response, without secrets."""
+    """Return the journal entry of a response to an HTTP request, without secrets."""
     context, secrets, query, body = request.context, endpoint.secrets, request.query, request.raw
     answer = reply.body if isinstance(reply.body, bytes) else b""
     id, detail = context.id, failure.detail if failure else ""
@@ -67,7 +67,7 @@ def request_entry(
 def record_unrouted(
     journal: Journal, context: RequestContext, method: str, path: str, reply: Reply, error: ServiceError | None = None
 ) -> None:
-    """Add a response from no endpoint to a journal, if it is on."""
+    """Add a response that no endpoint made to a journal, if the journal is enabled."""
     if journal.is_on:
         answer = reply.body if isinstance(reply.body, bytes) else b""
         entry = unrouted_entry(

@@ -19,7 +19,7 @@ from emulator.refusals import Facts, refusal
 
 
 class TooManyUploads(ServiceError, status=503, title="Service Unavailable"):
-    """The process takes no more uploads now. The refused one has changed nothing."""
+    """Raised if too many uploads run in the process. The refused upload has changed nothing."""
 
     retry_after = 5
 
@@ -27,7 +27,7 @@ class TooManyUploads(ServiceError, status=503, title="Service Unavailable"):
 @refusal(TooManyUploads, "Too many uploads", "gaps: Limits", "The service takes no more uploads now",
          "Send it again when one has ended, or raise --max-uploads of `extcli serve`.")  # fmt: skip
 def too_many_uploads(*, limit: int, is_share: bool = False) -> Facts:
-    """`is_share` if the limit is one extension's share."""
+    """Refuse an upload because too many run. `is_share` means that the limit is one extension's share."""
     found = f"{limit} uploads run already, the limit of --max-uploads"
     if is_share:
         found = f"{limit} uploads of this extension run already, half of --max-uploads; the rest is for the others"
@@ -45,7 +45,7 @@ def body_cut_off(*, size: int) -> Facts:
 @refusal(TooLarge, "Body too large", "W8", "The body is too large",
          "Send a smaller body, or raise --max-body of `extcli serve`.")  # fmt: skip
 def body_too_large(*, size: int = 0, limit: int) -> Facts:
-    """`size` is 0 if the body arrives without its size."""
+    """Refuse a body over the limit. `size` is 0 if the request does not state its size."""
     if not size:
         return Facts(f"the body exceeds the limit of {limit} bytes", f"over {limit} bytes", f"at most {limit} bytes")
     return Facts(f"the body has {size} bytes; the limit is {limit}", f"{size} bytes", f"at most {limit} bytes")
@@ -54,7 +54,7 @@ def body_too_large(*, size: int = 0, limit: int) -> Facts:
 @refusal(BadRequest, "Invalid body", "docs: Control", "The form has a field more than once",
          "Send {field} once, as a whole or in parts.")  # fmt: skip
 def ambiguous_form(*, field: str, other: str = "") -> Facts:
-    """`other` is a field inside `field`; empty if `field` itself is repeated."""
+    """Refuse a form that has a field twice. `other` is a field inside `field`; empty if `field` itself is repeated."""
     if other:
         problem = f"the form has both {field} and {other}; send one of them"
     else:
@@ -107,7 +107,7 @@ def too_many_waits(*, limit: int) -> Facts:
 
 
 class Ended(ServiceError, status=503, title="Service Unavailable"):
-    """The service stops, or the namespace was dropped."""
+    """Raised in a waiting request when the service stops or the namespace is dropped."""
 
 
 @refusal(Ended, "Service Unavailable", "docs: Waits", "The wait ended early", "Wait again.")

@@ -24,7 +24,7 @@ _JSON_STARTS: Final = (b"{", b"[", b'"')
 
 @dataclass(slots=True, eq=False, repr=False)
 class Request:
-    """One request. Its body has arrived whole, or is read when it is needed."""
+    """One request. Its body has arrived completely, or is read when it is needed."""
 
     context: RequestContext
     headers: Mapping[bytes, bytes]
@@ -61,7 +61,7 @@ class Request:
         return self.raw
 
     async def chunks(self, limit: int) -> AsyncIterator[bytes]:
-        """Yield the body in chunks, with the same limit; raises `BadRequest` if the client leaves."""
+        """Yield the body in chunks; raises `TooLarge` beyond `limit` bytes, and `BadRequest` if the client leaves."""
         if self.receive is None:
             yield await self.body(limit)
             return
@@ -69,7 +69,10 @@ class Request:
             yield chunk
 
     async def read_arrived(self) -> None:
-        """Set `raw` to the part of an unread body that arrives soon. Clients often send it in a packet of its own."""
+        """Set `raw` to the part of an unread body that arrives soon.
+
+        Clients often send the body in a separate packet.
+        """
         if self.receive is None or not self.is_unread or not self.size or b"expect" in self.headers:
             return
         step = asyncio.ensure_future(self.receive())
@@ -126,8 +129,9 @@ def request_of(scope: HTTPScope, receive: Receive) -> Request:
 
 
 def json_of(body: bytes, headers: Mapping[bytes, bytes], shape: Any) -> bytes:
-    """Return the body as JSON of this type, if it is a form; otherwise unchanged. Fields without a value are left out.
+    """Return the body: a form converted to JSON of this type, any other body unchanged.
 
+    Fields without a value are left out.
     The field `body.event` is the member `event` of the object `body`, at any depth. A name that ends with `:json` has
     JSON as its value, as `body.data:json`; one that ends with `:lines` has a list with its lines that are not empty.
     The first of a repeated field counts. A body that starts as JSON is never a form: curl sends JSON with a form's

@@ -75,7 +75,10 @@ def _start(status: int, headers: list[tuple[bytes, bytes]]) -> Any:
 
 
 def reply_of(answer: object, cors: bool, status: int) -> Reply:
-    """Return the response to a successful call: the result as JSON with this status, or as a `Special` one defines."""
+    """Return the response to a successful call.
+
+    The result becomes JSON with this status; a `Special` result defines its own response.
+    """
     if not isinstance(answer, Special):
         return Reply(status, json_codec.encode(answer), cors)
     if isinstance(answer, Streamed):
@@ -110,7 +113,7 @@ async def in_one_chunk(body: bytes) -> AsyncIterator[bytes]:
 
 
 async def with_first_chunk(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Produce the first chunk now, so that an early failure still gets an error reply."""
+    """Produce the first chunk before the response begins, so that an early failure can still become an error reply."""
 
     async def begun() -> AsyncIterator[bytes]:
         try:

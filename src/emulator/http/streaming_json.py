@@ -39,7 +39,7 @@ _Grammar = Generator[None, bytes, None]
 
 
 class Strings(NamedTuple):
-    """Consecutive strings of the long member."""
+    """Consecutive strings of the member that is too large for memory."""
 
     array: int
     """The index of their array; 0 with one level."""
@@ -129,7 +129,7 @@ class StreamReader:
         return Strings(max(self.arrays - 1, 0), at, items)
 
     def _check_rest(self) -> None:
-        """Refuse a token that is too long already."""
+        """Refuse a token that has not ended and is already too long."""
         if self._takes_item and len(self._rest) > self._longest * _BYTES_PER_CHARACTER + 2:
             field = f"{self._place()}[{self._at}]"
             if self._rest.startswith(b'"'):
@@ -139,7 +139,10 @@ class StreamReader:
             raise self._too_much()
 
     def _body(self) -> _Grammar:
-        """Take the tokens of the body, one for each `yield`. Raises `BadRequest` for a token in the wrong place."""
+        """Parse the tokens of the body, which each `yield` receives.
+
+        Raises `BadRequest` for a token in the wrong place.
+        """
         if (yield) != b"{":
             raise wrong_shape(problem="expected an object", needed="an object")
         token = yield
@@ -177,7 +180,7 @@ class StreamReader:
             token = yield from _after_item(b"]")
 
     def _array(self) -> _Grammar:
-        """Take the items of an array of strings."""
+        """Parse the items of an array of strings."""
         self._takes_item = True
         token = yield
         while token != b"]":
@@ -244,7 +247,10 @@ def _leading_strings(data: bytes, at: int) -> tuple[int, list[str]]:
 
 
 def _after_item(end: bytes) -> Generator[None, bytes, bytes]:
-    """Take a comma, and return the token after it; or take and return the token `end`."""
+    """Read the token after an item.
+
+    If it is a comma, return the next token; otherwise it must be `end`, and is returned.
+    """
     token = yield
     if token == end:
         return token

@@ -10,7 +10,7 @@ from emulator.limits.refusals import too_many_connections
 
 
 class ConnectionLimit:
-    """Counts connections per client id; those without one share a count."""
+    """Counts connections per client id. Connections without a client id share one count."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -93,7 +93,7 @@ class FairShare(Generic[T]):
         return member in self._addresses
 
     def add(self, member: T, address: str) -> T | None:
-        """Add a member, and return the one that it replaced, if any. Raises `TooManyRequests`."""
+        """Add a member; return the member that it replaces, or `None`. Raises `TooManyRequests`."""
         count = len(self._members.get(address, ()))
         if self._per_address and count >= self._per_address:
             raise too_many_connections(what=f"{self._what} from this address", count=count, limit=self._per_address)
@@ -109,7 +109,7 @@ class FairShare(Generic[T]):
         return replaced
 
     def remove(self, member: T) -> None:
-        """Remove a member, if it is one."""
+        """Remove a member. An unknown member is ignored."""
         address = self._addresses.pop(member, None)
         if address is None:
             return
@@ -120,13 +120,13 @@ class FairShare(Generic[T]):
         self._recount(address, len(members) + 1)
 
     def touch(self, member: T) -> None:
-        """Note that a member is active: others of its address are replaced first."""
+        """Note that a member is active, so that other members of its address are replaced first."""
         members = self._members[self._addresses[member]]
         del members[member]
         members[member] = None
 
     def _recount(self, address: str, before: int) -> None:
-        """Note that an address, which had `before` members, has one more or one less."""
+        """Update the count of an address that had `before` members and now has one more or one less."""
         now = len(self._members.get(address, ()))
         if before:
             del self._by_count[before][address]

@@ -107,12 +107,12 @@ def _counts_of(key: Key) -> Key:
 
 
 def _live(found: Mapping[Key, bytes], counts: Key, now: int) -> dict[int, int]:
-    """The counts of the hours that have not ended."""
+    """Return the counts of ids for the hours that have not ended."""
     return {end: count for end, count in _counts.decode(found.get(counts, b"{}")).items() if end > now}
 
 
 def _moved(counts: Mapping[int, int], before: int | None, after: int | None) -> dict[int, int]:
-    """Return the counts by hour after an id's hour has changed; `None` stands for no hour."""
+    """Return the counts by hour after an id has moved from one hour to another; `None` means no hour."""
     moved = dict(counts)
     if before in moved:
         moved[before] -= 1

@@ -48,7 +48,7 @@ class RateLimit:
         return 0
 
     def refund(self, key: tuple[str, str]) -> None:
-        """Take back one counted request."""
+        """Undo the count of one request."""
         if key in self._due:
             self._due[key] -= self._spacing
 
@@ -80,7 +80,7 @@ class RateLimits:
     def check(self, caller: Caller, address: str = "", *, now: int) -> None:
         """Count a request of a caller and its client id at `now`; raises `TooManyRequests` above either rate.
 
-        `address` is where it came from, if it brought a token.
+        `address` is the caller's network address, if the request has a token.
         """
         limit = self._servers if caller.role in EXTENSION_WRITERS else self._callers
         client_id = caller.client_id
@@ -99,7 +99,10 @@ class RateLimits:
             raise too_many_requests(by="from this address", seconds=seconds_of(wait))
 
     def check_failures(self, address: str, *, one_more: bool = False) -> None:
-        """Raise `TooManyRequests` if an address sent too many invalid credentials; `one_more` counts another."""
+        """Raise `TooManyRequests` if an address sent too many invalid credentials.
+
+        With `one_more`, count another one.
+        """
         if self._servers is None:
             return
         if wait := self._servers.delay(("", f"!{network_of(address)}"), self._clock.now(), count=one_more):
@@ -107,5 +110,5 @@ class RateLimits:
 
 
 def seconds_of(ms: int) -> int:
-    """Return the seconds to wait until a rate allows the next request, which it does in `ms`."""
+    """Return a wait of `ms` in whole seconds, rounded up, for `Retry-After`."""
     return math.ceil(ms / SECOND)

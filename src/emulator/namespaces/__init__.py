@@ -1,2 +1,3 @@
-"""Isolated services of one process, each with a name: which are open (`registry`), which requests are led into one
-(`routing`), and calls about them (`http`)."""
+"""Namespaces: isolated services of one process, each with a name: opening and dropping them (`registry`), routing of
+requests (`routing`), and the endpoints about them (`http`).
+"""

@@ -45,7 +45,7 @@ async def change_namespaces(namespaces: Registry, call: Call) -> NewNamespace | 
 
 @endpoint("POST", "/_ns/{name}", audience=Audience.CONTROL, body=Wanted, answer=NewNamespace, query=(_SOURCE,))
 async def create_namespace(namespaces: Registry, call: Call) -> NewNamespace | Nothing:
-    """Create this namespace. The body may be absent."""
+    """Create the namespace that the path names. The body may be absent."""
     return await _change(namespaces, call, call.text("name"))
 
 
@@ -57,7 +57,7 @@ async def drop_namespace(namespaces: Registry, call: Call) -> Nothing:
 
 
 async def _change(namespaces: Registry, call: Call, name: str) -> NewNamespace | Nothing:
-    """Run the operation that the path with this name, the query and the body request. They must agree."""
+    """Create or drop the namespace that the path, the query or the body names. All that are present must agree."""
     wanted, source = call.body(Wanted) if call.raw.strip() else Wanted(), call.text("from")
     if wanted.drop:
         if wanted.name or wanted.source:
@@ -70,7 +70,7 @@ async def _change(namespaces: Registry, call: Call, name: str) -> NewNamespace |
 
 
 def _agreed(member: str, given: str, other: str, other_name: str) -> str:
-    """Return the value from the body or another place. Raises `BadRequest` if they differ."""
+    """Return the value that the body or another part of the request gives. Raises `BadRequest` if they differ."""
     if given and other and given != other:
         raise invalid_member(member, given, f"the {other_name}, {other[:64]!r}; leave out one of them")
     return given or other

@@ -36,7 +36,7 @@ _log = logging.getLogger("emulator")
 
 
 class Storage(NamedTuple):
-    """Where the registry finds the services of namespaces. All raise `EngineError`."""
+    """Functions that open, list and delete the services of namespaces. All raise `EngineError`."""
 
     open: Callable[[str], AbstractAsyncContextManager[Front]]
     """Opens the service of a namespace."""
@@ -52,8 +52,10 @@ class Storage(NamedTuple):
 
 @dataclass
 class _Tenant:
-    """A namespace that is open, opening or closing. Times are in seconds of `monotonic`, which no move of a clock
-    changes."""
+    """A namespace that is open, opening or closing.
+
+    Times are seconds of `monotonic`, which moving a clock does not change.
+    """
 
     opened_at: float
     used_at: float
@@ -75,7 +77,7 @@ class _Tenant:
 
 
 class Details(Struct):
-    """A namespace in use."""
+    """A namespace in use, as a listing shows it."""
 
     name: str
     records: int
@@ -117,7 +119,7 @@ class Registry:
         return len(self._tenants)
 
     async def latest(self, most: int | None = None) -> list[str]:
-        """Return the names of all namespaces without `default`, or of those that were used last, in order."""
+        """Return the names of the namespaces without `default`, in order: all, or the most recently used."""
         used = dict.fromkeys(await self._storage.names(), self._started_at)
         used |= {name: tenant.used_at for name, tenant in self._tenants.items()}
         return sorted(sorted(used, key=lambda name: -used[name])[:most])
@@ -133,7 +135,7 @@ class Registry:
             hint(f"{name} is a new namespace; did you mean {near}?")
 
     async def listing(self, most: int | None = None) -> NamespaceList:
-        """List the namespaces, without `default`: all, or those that were used last. This opens none."""
+        """List the namespaces without `default`: all, or the most recently used. This opens no namespace."""
         details = []
         for number, name in enumerate(await self.latest(most)):
             if number % _STEP == _STEP - 1:
@@ -176,7 +178,7 @@ class Registry:
                     return await self._opened(name, tenant)
 
     def _tenant(self, name: str) -> _Tenant:
-        """Return the entry of a namespace, which is new if the namespace is not in use."""
+        """Return the entry of a namespace, created if the namespace is not in use."""
         if checked(name) == DEFAULT:
             return self._home
         if self._is_closed:
@@ -203,7 +205,7 @@ class Registry:
 
     @contextmanager
     def in_use(self, name: str) -> Iterator[None]:
-        """Count a request of the block as use of a namespace, so that it is not idle."""
+        """Count the block as use of a namespace, so that it is not dropped as idle."""
         tenant = self._tenants.get(name)
         if tenant is None:  # `default`
             yield
@@ -246,7 +248,7 @@ class Registry:
             origin.used_at = monotonic()
 
     async def _fill(self, name: str, source: Front) -> None:
-        """Make a namespace, new or empty, a copy of another one; if that fails, a new one is dropped."""
+        """Copy another namespace into this new or empty one. If that fails, a new namespace is dropped."""
         target = self._tenant(name)
         if target.is_dropping:
             raise refusals.being_changed(name=name, change="dropped")
@@ -317,7 +319,7 @@ class Registry:
             self._tenants.pop(name)
 
     def start(self) -> None:
-        """Begin to drop idle namespaces, if they are to be dropped."""
+        """Start the task that drops idle namespaces, if a limit is set."""
         if self.max_idle is not None:
             self._watching = asyncio.create_task(self._watch(self.max_idle))
 
@@ -329,7 +331,7 @@ class Registry:
     async def drop_idle(self, max_idle: float) -> None:
         """Drop the namespaces without requests and sockets whose last use is `max_idle` seconds ago.
 
-        One that is only in storage was last used before the start of this process, unless others also use it.
+        A namespace only in storage counts as last used before this process started, unless other processes may use it.
         """
         for tenant in self._tenants.values():
             if tenant.is_busy:  # a socket may be open for days, and be closed for a second
@@ -364,13 +366,13 @@ class Registry:
                 _log.exception("unexpected failure of the drop of the idle namespace %s", name)
 
     def end_held(self) -> None:
-        """End the requests that wait for something, in all namespaces: the service stops."""
+        """End the requests that wait for an event, in all namespaces, because the service stops."""
         for front in (self.default, *(tenant.front for tenant in self._tenants.values())):
             if front is not None:
                 front.end_held()
 
     async def close(self) -> None:
-        """Close the services of all namespaces but `default`, those that are opening included."""
+        """Close the services of all namespaces but `default`, including services that are still opening."""
         self._is_closed = True
         if self._watching is not None:
             self._watching.cancel()

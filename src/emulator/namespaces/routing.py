@@ -1,4 +1,4 @@
-"""Leads `/_ns/<name>/…` to the service of that name, on the same port (`operations.md`, Namespaces)."""
+"""Routes `/_ns/<name>/…` to the service of that namespace, on the same port (`operations.md`, Namespaces)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Namespaces:
     """An ASGI application that routes to the service of each namespace."""
 
     def __init__(self, registry: Registry, creates: Creates) -> None:
-        """`creates` decides whose use of a namespace creates it."""
+        """`creates` returns whether a request may create a namespace."""
         self._creates = creates
         self._registry = registry
         self._default = registry.default
@@ -99,7 +99,7 @@ class Namespaces:
         self._default.refused(error)
 
     def record(self, path: str, entry: Callable[[str], Entry]) -> None:
-        """Add a response from no endpoint to the journal of its namespace, otherwise of the default one."""
+        """Add a response that no endpoint made to the journal of its namespace, or of `default` if it has none."""
         found = _ADDRESS.fullmatch(path)
         front = self._registry.find(found["name"]) if found else None
         if found and front is not None:
@@ -117,7 +117,7 @@ class Namespaces:
         return await front.open_peer(found["path"], query, connection)
 
     def end_held(self) -> None:
-        """End the requests that wait for something, in all namespaces: the service stops."""
+        """End the requests that wait for an event, in all namespaces, because the service stops."""
         self._registry.end_held()
 
 

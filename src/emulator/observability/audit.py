@@ -1,4 +1,4 @@
-"""Audit lines: permanent changes by operators and backends: what, who and how much. Never a value or a secret.
+"""Audit lines in the log: which permanent change an operator or backend made, and its size. Never a value or a secret.
 
 Services call `audit` after the commit, so REST and the WebSocket share the line. A handler of the logger
 `emulator.audit` gets all of them. With `--log-format json`, the facts are members of the line.
@@ -45,7 +45,7 @@ def audit(what: str, caller: Caller | None = None, *, channel: str | None = None
 
 @contextmanager
 def without_audit() -> Iterator[None]:
-    """Log no audit lines in this block: its changes are not the service's."""
+    """Log no audit lines in this block, because its changes are made to a scratch service."""
     context = current.get() or RequestContext("")
     context.is_audited = False
     try:
@@ -72,5 +72,5 @@ def _shown(name: str, fact: str | int) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text as it is, or in quotes, so that no id can pass for another fact."""
+    """Return a text, in quotes if needed, so that no id can look like another fact of the line."""
     return text if _PLAIN.fullmatch(text) else repr(text)

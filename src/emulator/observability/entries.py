@@ -66,15 +66,15 @@ def unrouted_entry(
 
 
 class Recipient(Protocol):
-    """A receiver of frames, as a delivery names it."""
+    """A receiver of frames, as the journal names it in a delivery."""
 
     @property
     def label(self) -> str:
-        """Its number and its caller: `socket 12 (game, broadcaster 777)`."""
+        """The socket's number and caller, for the log: `socket 12 (game, broadcaster 777)`."""
 
     @property
     def is_reachable(self) -> bool:
-        """Whether it is open and has no more unread than it may."""
+        """Whether the socket is open and its unread bytes are within the limit."""
 
 
 def frame_entry(
@@ -137,7 +137,7 @@ def delivery_entry(topic: Key, message: bytes) -> Entry:
 
 
 def add_recipients(entries: Iterable[Entry], recipients: Sequence[Recipient]) -> None:
-    """Note that the messages of some entries were written to these recipients."""
+    """Add recipients to the entries of messages that were written to them."""
     reached = [each.is_reachable for each in recipients]
     delivered = sum(reached)
     for entry in entries:

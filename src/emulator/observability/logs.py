@@ -45,8 +45,8 @@ class _Origin(logging.Filter):
 class OncePerSecond(logging.Filter):
     """Passes each warning and error of a namespace once a second, so that none floods the log.
 
-    Records are the same if logger, message and exception type are. During a request, messages are compared by their
-    template. `left_out` counts the dropped ones in the next record.
+    Two records count as equal if their logger, message and exception type are equal. During a request, messages are
+    compared by their template. `left_out` counts the dropped ones in the next record.
     """
 
     def __init__(self, read: Callable[[], float] = monotonic) -> None:
@@ -160,7 +160,7 @@ def log_request(request: dict[str, str], status: int, seconds: float, size: int,
 
 
 def _origin(record: logging.LogRecord) -> dict[str, str]:
-    """Return the namespace and the request id, if there are any. A client chooses them, so they may hold a token."""
+    """Return the current namespace and request id, if known, without tokens: clients choose both texts."""
     return {name: _clean(value) for name in _ORIGIN if (value := getattr(record, name, ""))}
 
 

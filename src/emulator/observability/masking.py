@@ -1,8 +1,8 @@
 """Keeps secrets out of the journal and the log.
 
-Endpoints and actions declare the members that hold secrets. Tokens are also recognized by their form, and some
-members by their name, because clients put secrets in wrong places. In the log, it is a second line of defense: no code
-of the service logs a secret in the first place.
+Endpoints and actions declare the members that hold secrets. Tokens are also recognized by their form, and some members
+by their name, because clients put secrets in wrong places. In the log, masking is only a second line of defense: no
+code of the service logs a secret.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def masked_text(text: str) -> str:
 
 
 def masked_refusal(refused: Refused | None) -> Refused | None:
-    """Return why something was refused, without tokens."""
+    """Return the explanation of a refusal, without tokens."""
     return refused and Refused(*map(masked_text, refused))
 
 
@@ -187,7 +187,7 @@ def _is_word(text: str) -> bool:
 
 
 def _body_without(value: Any, secrets: frozenset[str]) -> Any:
-    """Do the same as `_without`, and hide any other value where an object with secret members belongs."""
+    """Return a body without secret members. Where an object with secret members belongs, any other value is hidden."""
     is_object = isinstance(value, dict) or (isinstance(value, str) and value.lstrip().startswith("{"))
     return HIDDEN if secrets and value and not is_object else _without(value, secrets)
 

@@ -1,4 +1,4 @@
-"""A service's counts of its responses, and the error that a client reads for a failure."""
+"""The interface that counts a service's responses, and the conversion of exceptions to errors for clients."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Recorder(Protocol):
         """Count an error response."""
 
     def storage(self, *, ok: bool) -> None:
-        """Note whether an operation of the storage engine succeeded."""
+        """Record whether an operation of the storage engine succeeded."""
 
 
 _log = logging.getLogger("emulator")

@@ -78,7 +78,7 @@ Only this folder and `parity/` read it.
 
 @contextmanager
 def in_namespace(name: str) -> Iterator[None]:
-    """Name a namespace in log records of this block; `default` has no name."""
+    """Add the namespace's name to log records in this block; `default` is not named."""
     context = current.get() or RequestContext("")
     before, context.namespace = context.namespace, label_of(name)
     try:
@@ -89,7 +89,7 @@ def in_namespace(name: str) -> Iterator[None]:
 
 
 def enter_namespace(name: str) -> None:
-    """Name a namespace in log records of the rest of the current request."""
+    """Add the namespace's name to log records for the rest of the current request."""
     if (context := current.get()) is not None:
         context.namespace = label_of(name)
 
@@ -108,7 +108,7 @@ def add_fault(header: str) -> None:
 
 @contextmanager
 def broadcasting_under(fault: str) -> Iterator[None]:
-    """Name a fault in the journal entries of deliveries in this block, and in tasks that start in it."""
+    """Add a fault's id to the journal entries of deliveries in this block and in tasks that start in it."""
     context = current.get() or RequestContext("")
     inner = replace(context, delivery_fault=fault)
     with bound_to(inner):
@@ -117,7 +117,10 @@ def broadcasting_under(fault: str) -> Iterator[None]:
 
 
 def inner_context(production: str) -> RequestContext:
-    """Return the context of a request that the service makes itself for the current one, with a verdict."""
+    """Return the context of a request that the service makes to itself during the current one.
+
+    It has its own verdict.
+    """
     outer = current.get() or RequestContext("")
     return RequestContext(
         outer.id, production=production, is_inner=True, namespace=outer.namespace, is_audited=outer.is_audited
@@ -150,7 +153,7 @@ def bind_context(scope: Mapping[str, Any]) -> RequestContext:
 
 
 def detached() -> AbstractContextManager[None]:
-    """Leave the request for a block that starts tasks which may outlive it."""
+    """Leave the context of the current request in a block that starts tasks which may outlive the request."""
     return bound_to(None)
 
 

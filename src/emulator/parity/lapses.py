@@ -1,4 +1,4 @@
-"""Records that expired in the sandbox, and that production would still have."""
+"""Tracks records that have expired in the sandbox but would still exist in production."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Lapses:
     """
 
     def __init__(self, lifetimes: Mapping[str, tuple[int, int]]) -> None:
-        """`lifetimes` are those here and in production, in ms, by the kind of record."""
+        """`lifetimes` has, by kind of record, the lifetimes here and in production, in ms."""
         self._lifetimes = lifetimes
         self._until: BoundedCache[Key, int] = BoundedCache(_KEPT)
         """When each would expire in production, in Unix ms."""
@@ -39,17 +39,17 @@ class Lapses:
                 self._until[key] = NEVER if there >= NEVER else at - here + there
 
     def read(self, keys: Iterable[Key], now: int) -> None:
-        """Note that a response lacks data if production would still have any of these records."""
+        """If production would still have any of these records, note that the response lacks their data."""
         if any([self._is_kept(key, now) for key in keys]):
             note(LIFETIME)
 
     def read_all(self, kind: str, owner: str, now: int) -> None:
-        """Do the same for all records of this kind and owner."""
+        """If production would still have any record of this kind and owner, note that the response lacks its data."""
         if len(self):
             self.read([key for key in self._until if key.kind == kind and key.owner == owner], now)
 
     def changed(self, keys: Iterable[Key], now: int) -> None:
-        """Note that these records were changed in part: production changes the ones it still has."""
+        """Note that these records were changed in part, which in production would have kept the rest of their data."""
         kept = [key for key in keys if self._is_kept(key, now)]
         if kept:
             note(LIFETIME)
@@ -58,7 +58,7 @@ class Lapses:
             self._until[key] = NEVER if there >= NEVER else now + there
 
     def replaced(self, keys: Iterable[Key]) -> None:
-        """Forget records that were replaced as a whole."""
+        """Stop tracking records that were replaced as a whole."""
         for key in keys:
             self._until.pop(key)
 

@@ -12,10 +12,10 @@ from emulator.parity.service import Enforced, is_reached, note
 
 
 class ComparedRates(RateLimits):
-    """Limits as `RateLimits` does, and counts for production in other limits."""
+    """Limits requests as `RateLimits` does, and counts them separately against production's limits."""
 
     def __init__(self, clock: Clock, *, per_caller: int, per_client: int, production: int) -> None:
-        """`production` is the rate of a caller there; 0 is no limit."""
+        """`production` is a caller's rate in production; 0 means no limit."""
         super().__init__(clock, per_caller=per_caller, per_client=per_client)
         self._there = RateLimits(clock, per_caller=production, per_client=per_client)
         there = self._there
@@ -72,7 +72,10 @@ class ComparedRates(RateLimits):
             raise
 
     def _count_failure(self, address: str) -> None:
-        """Count a credential that production refuses; it would return 429 before that if the address had too many."""
+        """Count a credential that production would refuse.
+
+        After too many from one address, production's verdict is 429.
+        """
         try:
             self._there.check_failures(address, one_more=True)
         except TooManyRequests:

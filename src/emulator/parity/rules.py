@@ -33,8 +33,10 @@ UNVERIFIED: Final = _verdict(UNKNOWN, "signature")
 STAGE: Final = _verdict(REFUSE, "stage")
 """The token is for the sandbox."""
 FOR_SANDBOX: Final = _verdict(UNKNOWN, "stage")
-"""The token is for the sandbox, and there is no extensions file with a secret for another. Counted once, and not shown
-with each request."""
+"""The token is for the sandbox, and there is no extensions file with a secret for another.
+
+Counted once, and not shown with each request.
+"""
 EXP: Final = _verdict(REFUSE, "exp")
 """The token never expires, or says so in milliseconds."""
 CLAIMS: Final = _verdict(REFUSE, "claims")
@@ -62,7 +64,7 @@ UNJUDGED: Final = "-"
 
 
 def verdict_of(verdict: str) -> str:
-    """Return `refuse`, `unknown` or `differ`."""
+    """Return what production does under a rule: `refuse`, `unknown` or `differ`."""
     return verdict.partition(";")[0]
 
 
@@ -72,7 +74,7 @@ def rule_of(verdict: str) -> str:
 
 
 def is_final(verdict: str) -> bool:
-    """Whether production comes to no later check: it has refused, or the request gets no verdict."""
+    """Whether production would make no later check, because it has refused, or because the request gets no verdict."""
     return verdict not in _OPEN
 
 
@@ -85,7 +87,7 @@ _STATUSES: Final = {
 
 
 def settled(verdict: str, status: int, answered: int | None = None) -> str:
-    """Return the verdict, or nothing if the sandbox returned the same status as production.
+    """Return the verdict; empty if the sandbox returned the status that production would.
 
     `answered` is production's status, if it differs from the rule's.
     """

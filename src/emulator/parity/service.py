@@ -71,7 +71,7 @@ class Tally:
 
 
 def note(verdict: str) -> None:
-    """Note production's verdict on the current request at this check, unless an earlier check has decided it."""
+    """Set production's verdict on the current request, unless an earlier check has already decided it."""
     context = current.get()
     if context is not None and verdict and not is_final(context.production):
         context.production = verdict
@@ -94,27 +94,27 @@ class Enforced:
 
 
 def withdraw() -> None:
-    """Forget the verdict on the current request: a fault keeps the service from handling it."""
+    """Remove the verdict on the current request, because a fault keeps the service from handling it."""
     context = current.get()
     if context is not None:
         context.production = ""
 
 
 def excuse() -> None:
-    """Give the current request no verdict: a helper of the emulator makes it, and no extension does."""
+    """Give the current request no verdict, because the emulator's helper script sent it, not an extension."""
     context = current.get()
     if context is not None:
         context.production = UNJUDGED
 
 
 def is_reached() -> bool:
-    """Whether production would come to this check of the current request."""
+    """Whether production would reach this check of the current request."""
     context = current.get()
     return context is None or not is_final(context.production)
 
 
 def noted() -> str:
-    """Return the verdict on the current request so far."""
+    """Return the verdict that checks of the current request have set so far."""
     context = current.get()
     return context.production if context is not None else ""
 
@@ -134,7 +134,7 @@ class Parity:
         """Since the start of the process, of all namespaces."""
 
     def check_endpoint(self, method: str, path: str) -> None:
-        """Note that production does not have an endpoint."""
+        """Set the verdict that production does not have the called endpoint."""
         if (method, path) in self._absent:
             note(ENDPOINT)
 
@@ -158,7 +158,7 @@ class Parity:
         """Complete the verdict on a request, now that the sandbox's `status` is known.
 
         `answered` is production's status, if it differs from the rule's. Calls of the control API are not counted:
-        tests make them, and no extension does. Nor are probes, which are a tool's own.
+        tests make them, and no extension does. Probes, which a tool makes for itself, are not counted either.
         """
         verdict = settled(context.production, status, answered)
         context.production = "" if verdict == FOR_SANDBOX else verdict

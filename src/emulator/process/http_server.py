@@ -23,7 +23,7 @@ _BACKLOG = 2048
 
 
 class StoppedEarly(Exception):
-    """A signal came before the service was ready."""
+    """Raised if a signal arrives before the service is ready."""
 
 
 class Server(uvicorn.Server):
@@ -56,7 +56,7 @@ class Server(uvicorn.Server):
             closing.cancel()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to serve, and call back."""
+        """Start to serve, then call `started`."""
         await super().startup(sockets)
         if self._prepare is not None:
             try:
@@ -69,7 +69,7 @@ class Server(uvicorn.Server):
         self._on_started()
 
     async def main_loop(self) -> None:
-        """Serve until `stop`. uvicorn alone would look for it only ten times a second."""
+        """Serve until `stop`. uvicorn itself would check for a stop only ten times a second."""
         serving, stopped = asyncio.ensure_future(super().main_loop()), asyncio.ensure_future(self._stopped.wait())
         try:
             await asyncio.wait((serving, stopped), return_when=asyncio.FIRST_COMPLETED)

@@ -131,7 +131,7 @@ async def _prepare(service: Service, prepare: Hook, stops: SignalHandler) -> Non
 
 
 async def prepared(service: Service, prepare: Hook) -> None:
-    """Prepare a service, which is not ready until then."""
+    """Run the preparation of a service, which reports that it is not ready until the preparation has ended."""
     service.control.is_starting = True
     await prepare(service)
     service.control.is_starting = False
@@ -283,14 +283,14 @@ def _open_tracing(settings: Settings) -> Tracing | None:
 
 
 def collect_garbage_less_often() -> None:
-    """Collect garbage less often than after each 700 new objects: a request of 64 KiB may create 20,000."""
+    """Raise the garbage collector's threshold of 700 new objects, because a request of 64 KiB may create 20,000."""
     gc.set_threshold(10_000, 20, 20)
 
 
 class LongLived:
     """Exempts many open services from collections: searching the million objects of 2,000 namespaces takes 400 ms.
 
-    A dropped one needs no collection: it has no circles of references, so it is freed when its last user ends.
+    A dropped service needs no collection: it has no reference cycles, so it is freed when its last user ends.
     """
 
     def __init__(self, registry: Registry) -> None:

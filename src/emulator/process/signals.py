@@ -35,7 +35,7 @@ Replace = Callable[[Mapping[str, Extension]], None]
 class SignalHandler:
     """Catches signals from construction to the end of the process, so that they never kill it.
 
-    A signal calls the callback, or is remembered until there is one.
+    A signal calls the registered callback, or is remembered until one is registered.
     """
 
     def __init__(self, *numbers: signal.Signals) -> None:
@@ -53,12 +53,12 @@ class SignalHandler:
             callback()
 
     def remove_callback(self) -> None:
-        """Remember later signals instead of calling it."""
+        """Remove the callback; later signals are remembered for the next one."""
         self._callback = None
 
     @contextmanager
     def diverted(self, callback: Callable[[], object]) -> Iterator[None]:
-        """Call `callback` instead during the block; at once if a signal is pending."""
+        """Call `callback` in place of the registered one during the block; at once if a signal is pending."""
         before, self._callback = self._callback, None
         self.set_callback(callback)
         try:
@@ -110,7 +110,7 @@ def _unblock(numbers: tuple[signal.Signals, ...]) -> None:
 
 
 def reload_extensions(replace: Replace, file: Path) -> bool:
-    """Replace the extensions with those in the file. An invalid file is logged and ignored; returns False then."""
+    """Replace the extensions with the file's content. An invalid file is logged and ignored, and False is returned."""
     current = _read(file)
     if current is not None:
         _replace(replace, current, file)
@@ -157,14 +157,14 @@ async def reload_on_hangup(
 
 
 async def _other_version(file: Path, version: _Version) -> _Version:
-    """Wait until the file has another version, and return that."""
+    """Wait until the file's version differs from this one, and return the new version."""
     while (current := _version_of(file)) == version:  # noqa: ASYNC110  (no event tells of it)
         await asyncio.sleep(_WATCH_SECONDS)
     return current
 
 
 def _version_of(file: Path) -> _Version:
-    """Return the file's time of change in ns, and its size; `None` if it is not there."""
+    """Return a file's modification time in ns and its size; `None` if it does not exist."""
     try:
         status = file.stat()
     except OSError:

@@ -55,7 +55,7 @@ class SnapshotFiles:
                 raise ConfigurationError(f"--export-on-exit {self.target}: cannot write a file there")
 
     async def load(self, service: Service) -> None:
-        """Load the file into the service. Raises `ConfigurationError` with the line of a fault."""
+        """Load the file into the service. Raises `ConfigurationError` with the line of the first mistake."""
         if self.source is None:
             return
         if self._starts_empty:
@@ -71,7 +71,7 @@ class SnapshotFiles:
         _log.info("imported %s records from %s", f"{sum(loaded.counts.values()):,}", self.source)
 
     async def save(self, service: Service) -> None:
-        """Save the service's data in the file, which stays as it was if that fails. Raises `ExportFailed`."""
+        """Save the service's data to the file. If saving fails, the file is unchanged. Raises `ExportFailed`."""
         if self.target is None:
             return
         try:
@@ -85,7 +85,7 @@ class SnapshotFiles:
 
     @property
     def _starts_empty(self) -> bool:
-        """Whether the first run creates the file that later ones begin with."""
+        """Whether the file to import does not exist yet because the first run will export it."""
         if self.source is None or self.target is None or self.source.exists():
             return False
         return self.source.resolve() == self.target.resolve()

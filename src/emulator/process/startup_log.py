@@ -20,7 +20,7 @@ _log = logging.getLogger("emulator")
 
 
 def log_serving(settings: Settings, engine: Engine, port: int, workers: int) -> None:
-    """Log one line at the start."""
+    """Log one line about the service when it starts."""
     _log.info(
         "serving: extcli %s, %s, data in %s, format %s, port %s, registered extensions: %s, workers: %s",
         version("extcli"), settings.environment.name, engine.location, engine.format, port,
@@ -60,7 +60,9 @@ def settings_warnings(settings: Settings, engine: Engine) -> Iterator[str]:
 
 
 def _files_with_secrets(file: Path) -> Iterator[Path]:
-    """Yield the files of secrets that a valid extensions file names, and itself if it holds any."""
+    """Yield the files that hold secrets: those that a valid extensions file names, and the extensions file if it
+    contains any.
+    """
     tables = tomllib.loads(file.read_text(encoding="utf-8"))["extensions"].values()
     if any(table.get("secrets") for table in tables):
         yield file

@@ -23,8 +23,8 @@ AnyPeer = Session | PusherConnection
 class Admission:
     """All open connections.
 
-    A game counts toward its client id once it has authenticated. Before, any caller could name the client id, so it
-    counts by network address only, as pages always do.
+    A game counts toward its client id once it has authenticated. Until then it counts by network address only, because
+    any caller could name the client id. Pages always count by address.
     """
 
     def __init__(self, clock: Clock, limits: Limits, anonymous: AnonymousLimits, recorder: Recorder) -> None:
@@ -105,7 +105,7 @@ class Admission:
             self._pending.pop(peer, None)
 
     def close_late(self) -> None:
-        """Close (1008) the games that have not authenticated in time."""
+        """Close the connections of games that have not authenticated in time, with code 1008."""
         if self._login_timeout:
             latest = self._clock.now() - self._login_timeout
             for game in [game for game in self._pending if game.opened_at <= latest]:

@@ -1,4 +1,6 @@
-"""The interfaces between a connection, the peer that handles its messages, and the application of both; and frames."""
+"""The interfaces between a WebSocket connection, the peer that handles its messages, and the application; the encoding
+of frames.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ PING: Final = b"\x89\x00"
 
 
 class Connection(Protocol):
-    """A WebSocket, as its peer uses it."""
+    """The part of a WebSocket that its peer uses."""
 
     request_id: str
     """The id of the handshake request."""
@@ -63,7 +65,7 @@ class Peer(Protocol):
         """Called for each message: UTF-8 text, or `None` for a binary one."""
 
     def going_away(self) -> None:
-        """Called when the service stops: finish and close."""
+        """Called when the service stops: finish the current request, then close."""
 
     def refused(self, error: ServiceError) -> None:
         """Called when the service closes the connection because of an error or a limit."""
@@ -85,7 +87,10 @@ class PeerFactory(Protocol):
         """Count an error that occurred before a peer was involved."""
 
     def record(self, path: str, entry: Callable[[str], Entry]) -> None:
-        """Add a response from no endpoint to the journal of the path's namespace; `entry` takes the rest of it."""
+        """Add a response that no endpoint made to the journal of the path's namespace.
+
+        `entry` builds the journal entry.
+        """
 
 
 def text_frame(text: bytes) -> bytes:

@@ -106,7 +106,7 @@ class MessageDispatcher:
         return reply
 
     async def _perform(self, session: Session, request: Request, context: RequestContext) -> object:
-        """Return the data of the reply."""
+        """Run the action of a message, and return the `data` of its reply."""
         if session.caller is not None:
             context.hint = session.caller.hint
             self.rate_limits.check(session.caller, now=self.clock.now())
@@ -171,13 +171,16 @@ class MessageDispatcher:
         return refusals.no_action(action=request.action[:40], known=names)
 
     def _refusal(self, session: Session, request: Request, error: ServiceError) -> bytes:
-        """Return the reply of an error, and count a failed login."""
+        """Return the reply that reports an error; count a failed login."""
         if request.action == AUTHENTICATE and error.status < 500 and not isinstance(error, FaultError):
             session.failed_logins += 1
         return b"" if isinstance(error, NoAnswer) else envelope.refusal(request, error, now=self.clock.now())
 
     def _settle(self, session: Session, context: RequestContext, label: str, status: int) -> None:
-        """Complete the verdict on a message: a session that production had not authenticated would get 401."""
+        """Complete production's verdict on a message.
+
+        A session that production would not have authenticated gets 401.
+        """
         is_by_rights = session.caller is not None and context.production == session.caller.production
         answered = Unauthorized.status if is_by_rights and label != AUTHENTICATE else None
         self.parity.settle(context, f"socket {label}".rstrip(), status, answered=answered)
@@ -198,6 +201,6 @@ class MessageDispatcher:
 
 
 def _forget_rights(session: Session, context: RequestContext) -> None:
-    """Before a message that needs no rights, forget production's verdict about the session's rights."""
+    """Clear production's verdict about the session's rights, before a message that needs no rights."""
     if session.caller is not None and context.production == session.caller.production:
         context.production = ""

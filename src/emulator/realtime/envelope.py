@@ -75,7 +75,7 @@ class _Outline(Struct):
 def read_request(text: bytes, *, max_data: int) -> Request:
     """Parse a request; raises `Unreadable` naming the invalid member.
 
-    Of a request over `max_data` bytes of data, only the other members are decoded, which takes a tenth of the time.
+    If the data is over `max_data` bytes, only the other members are decoded, which takes a tenth of the time.
     """
     is_large = len(text) > max_data + SMALL
     try:

@@ -110,7 +110,7 @@ class FaultyBroadcasts:
             await asyncio.wait((task,))
 
     async def close(self) -> None:
-        """Wait for the late broadcasts, which the faults have ended."""
+        """Wait for the tasks of delayed broadcasts, whose delays have been cancelled."""
         await asyncio.gather(*self._later)
 
     async def _disturb(self, hit: Hit, of: Key, send: Send, lose: Callable[[], None]) -> None:

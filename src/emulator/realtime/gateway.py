@@ -91,7 +91,7 @@ class Gateway:
         return PusherConnection(connection, self.hub, self._pages, protocol, self.limits.topics, self.remove, token)
 
     async def disturb(self, path: str) -> None:
-        """Apply the fault of a handshake, if one is due. Raises `ServiceError`, even for a path without a socket."""
+        """Apply the fault that matches a handshake. Raises `ServiceError`, even for a path that has no WebSocket."""
         if CONNECT in self._faults.kinds:
             await disturb_handshake(self._faults, "" if _PUSHER_PATH.fullmatch(path) else client_id_of(path))
 

@@ -66,7 +66,7 @@ class _Batch:
         self.size += len(frame)
 
     def deliver(self, limit: int) -> int:
-        """Visit subscribers at the cost of about `limit` bytes; return the cost."""
+        """Write pending messages to the next subscribers, about `limit` bytes in all; return the bytes written."""
         frames = b"".join([frame for frame, _, _ in self._frames])
         cost = _WRITE + len(frames)
         first = self._position % len(self.subscribers)
@@ -94,8 +94,10 @@ class Hub:
         self._step = _SHORT_STEP
         self._stepped_at = 0.0
         self._in_channel: dict[tuple[str, str | None], dict[Key, None]] = {}
-        """The topics that have subscribers, by kind and channel. Those of one user, of which there may be thousands,
-        are left out."""
+        """The topics that have subscribers, by kind and channel.
+
+        Those of one user, of which there may be thousands, are left out.
+        """
 
     def subscribe(self, topic: Key, subscriber: Subscriber) -> None:
         """Add a subscriber to a topic; adding it again has no effect."""
@@ -105,7 +107,7 @@ class Hub:
         self.changes.wake(SOCKET)
 
     def note_subscription(self, topic: Key) -> None:
-        """Note a subscription in the record of changes, under its first topic."""
+        """Add a subscription to the record of changes, under its first topic, for tests that wait for it."""
         name = f"{topic.kind}:{topic.name}" if topic.name else topic.kind
         self.changes.note(Change(Key(SOCKET, topic.owner, name, topic.channel), "subscribed"))
 
@@ -126,7 +128,7 @@ class Hub:
         return topic in self._subscribers or topic._replace(name=ANY_NAME) in self._subscribers
 
     def all_topics(self, kind: str) -> list[Key]:
-        """Return the topics of this kind, but those of one user, that have subscribers in this process."""
+        """Return the topics of this kind that have subscribers in this process, without topics of single users."""
         return [topic for (each, _), topics in self._in_channel.items() if each == kind for topic in topics]
 
     def has_topics(self, kind: str, channel: str | None) -> bool:
@@ -134,7 +136,10 @@ class Hub:
         return (kind, channel) in self._in_channel
 
     def topics(self, kind: str, channel: str | None) -> list[Key]:
-        """Return the topics of one kind in a channel, but those of one user, that have subscribers in this process."""
+        """Return the topics of one kind in a channel that have subscribers in this process.
+
+        Topics of single users are left out.
+        """
         return list(self._in_channel.get((kind, channel), ()))
 
     def count(self, matches: Callable[[Key], bool]) -> int:
@@ -143,7 +148,7 @@ class Hub:
         return len(set().union(*found))
 
     def deliver(self, topic: Key, message: bytes) -> None:
-        """Send a text to each subscriber once, after the texts before it. Its frame is built once.
+        """Send a text to each subscriber of a topic once, in order. Its frame is built once for all.
 
         The topic's `user` may list several ids of the user, one per line.
         """
@@ -156,17 +161,20 @@ class Hub:
         self._send(frame, list(found[0]) if len(found) == 1 else list(dict.fromkeys(chain(*found))), entry)
 
     def record_undelivered(self, topic: Key, message: bytes) -> None:
-        """Add a message without subscribers in this process to the journal, if there is one."""
+        """Add a message that has no subscribers in this process to the journal. Does nothing without a journal."""
         if self.journal.is_on:
             self.journal.add(delivery_entry(topic, message))
 
     async def wait_for_room(self) -> None:
-        """Return when few messages wait for delivery, so that publishers are no faster than it."""
+        """Wait until few messages are queued, so that publishers are not faster than delivery."""
         while sum(map(len, self._waiting)) > _MAX_WAITING:  # noqa: ASYNC110 - an event would cost each delivery something
             await asyncio.sleep(0)
 
     def _send(self, frame: bytes, subscribers: list[Subscriber], entry: Entry | None) -> None:
-        """Write a frame to few subscribers at once; to many in steps, together with the messages that follow."""
+        """Write a frame to its subscribers.
+
+        For few subscribers this happens at once, for many in steps with later messages.
+        """
         if not self._waiting and len(subscribers) * (_WRITE + len(frame)) <= _STEP:
             _write(subscribers, frame)
             if entry is not None:
@@ -205,7 +213,7 @@ class Hub:
 
 
 def _write(subscribers: Iterable[Subscriber], frames: bytes, count: int = 1) -> None:
-    """Write `count` frames to each subscriber; one that fails does not keep them from the others."""
+    """Write `count` frames to each subscriber. A failing subscriber does not affect the others."""
     for subscriber in subscribers:
         try:
             subscriber.write(frames, count)

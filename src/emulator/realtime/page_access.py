@@ -34,7 +34,10 @@ def pusher_topic(client_id: str, channel_id: str) -> Key:
 
 
 def whisper_topic(client_id: str, channel_id: str, *user_ids: str) -> Key:
-    """The topic of whispers to one user, by all ids of the user, and to the pages that receive all whispers."""
+    """Return the topic of whispers to one user, given by all ids of the user.
+
+    Pages that receive all whispers also get it.
+    """
     return pusher_topic(client_id, channel_id)._replace(user="\n".join([*user_ids, ANY_USER]))
 
 
@@ -73,7 +76,7 @@ class PageAccess:
         return until is not None and until <= self._clock.now()
 
     def watch(self, page: object, subscriptions: Any, callback: Callback) -> None:
-        """Run `callback` when the next of a page's tokens expires, in place of the page's earlier callback."""
+        """Run `callback` when the first of a page's tokens expires. It replaces the page's earlier callback."""
         ends = [until for each in subscriptions if (until := self._until(each)) is not None]
         if ends:
             self._scheduler.schedule(page, min(ends), callback)

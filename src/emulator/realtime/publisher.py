@@ -33,18 +33,18 @@ class Publisher:
         return self._relay.is_local
 
     async def publish(self, topic: Key, target: str, data: object) -> None:
-        """Send an update to the topic's subscribers on all nodes, unless there can be none. Raises `EngineError`."""
+        """Send an update to the topic's subscribers on all nodes. Raises `EngineError`."""
         if self.may_have_subscribers(topic):
             await self.hub.wait_for_room()
             await self._relay.publish(topic, envelope.update(target, data, now=self._clock.now()))
 
     def record_undelivered(self, topic: Key, target: str, data: object) -> None:
-        """Add an update without subscribers on this node to the journal, if there is one."""
+        """Add an update that has no subscribers on this node to the journal. Does nothing without a journal."""
         if self.hub.journal.is_on:
             self.hub.record_undelivered(topic, envelope.update(target, data, now=self._clock.now()))
 
     async def try_publish(self, topic: Key, target: str, data: object) -> None:
-        """Like `publish`, but only log an `EngineError`: for a change that is already saved."""
+        """Send an update as `publish` does, but only log an `EngineError`, because the change is already saved."""
         await _log_failure(self.publish(topic, target, data))
 
     async def publish_raw(self, topic: Key, text: bytes) -> None:
@@ -53,11 +53,11 @@ class Publisher:
         await self._relay.publish(topic, text)
 
     async def try_publish_raw(self, topic: Key, text: bytes) -> None:
-        """Like `publish_raw`, but only log an `EngineError`: for a change that is already saved."""
+        """Send a text as `publish_raw` does, but only log an `EngineError`, because the change is already saved."""
         await _log_failure(self.publish_raw(topic, text))
 
     def may_have_subscribers(self, topic: Key) -> bool:
-        """Whether a topic has subscribers here or may have some on other nodes."""
+        """Whether a topic has subscribers on this node, or may have some on other nodes."""
         return not self._relay.is_local or self.hub.has_subscribers(topic)
 
     def publish_locally(self, topic: Key, target: str, data: object) -> None:
@@ -69,7 +69,7 @@ class Publisher:
         await self._relay.publish(key, _NOTICE)
 
     async def try_notify(self, key: Key) -> None:
-        """Like `notify`, but only log an `EngineError`: for a change that is already saved."""
+        """Notify all nodes as `notify` does, but only log an `EngineError`, because the change is already saved."""
         await _log_failure(self.notify(key))
 
     def on_notice(self, kind: str, callback: Callable[[Key], None]) -> None:

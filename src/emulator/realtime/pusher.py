@@ -102,7 +102,7 @@ class PusherConnection:
         return [each.caller for each in self._subscriptions.values() if each.caller is not None]
 
     def opened(self) -> None:
-        """Greet the page, or close if its protocol version is not supported."""
+        """Send the protocol's first message, or close if the page's protocol version is not supported."""
         if self._protocol not in PROTOCOLS:
             self._send(_error(4007, f"unsupported protocol version; supported: {PROTOCOLS}"))
             self.connection.close(closes.unsupported_protocol())
@@ -136,7 +136,7 @@ class PusherConnection:
         self.watch()
 
     async def recheck(self, client_id: str, channel_id: str) -> None:
-        """Verify the tokens of links of a channel again; end the subscriptions of those that are no longer valid."""
+        """Verify tokens that belong to links of a channel again; end subscriptions whose token is no longer valid."""
         for channel, subscription in list(self._subscriptions.items()):
             caller = subscription.caller
             if caller and caller.grant.link and (caller.client_id, caller.channel_id) == (client_id, channel_id):
@@ -150,7 +150,7 @@ class PusherConnection:
         self._access.watch(self, self._subscriptions.values(), self.end_expired)
 
     def going_away(self) -> None:
-        """Close (1001); the page reconnects."""
+        """Close with code 1001, on which the page reconnects."""
         self.connection.close(closes.stopped())
 
     def expel(self, error: ServiceError) -> None:
@@ -176,7 +176,7 @@ class PusherConnection:
 
     @property
     def label(self) -> str:
-        """Its number, for people."""
+        """The page's connection number, as logs and the dashboard show it."""
         return f"socket {self.number} (page)"
 
     def write(self, frame: bytes, count: int = 1) -> None:
@@ -210,7 +210,7 @@ class PusherConnection:
         return b""
 
     def _start_subscription(self, text: bytes | None, channel: str, credential: str) -> None:
-        """Subscribe; with a credential, as soon as it is verified."""
+        """Subscribe to a channel; if the message has a credential, after verifying it."""
         if channel.startswith(("private-", "presence-")):
             self._finish_subscription(text, channel, refusals.private_channel())
             return
@@ -250,7 +250,7 @@ class PusherConnection:
         self._answer(_SUBSCRIBE, text, answer, error)
 
     def _subscribe(self, channel: str, bearer: Subscription) -> None:
-        """Subscribe, in place of an earlier subscription to the channel. Raises `ServiceError`."""
+        """Subscribe to a channel, replacing an earlier subscription to it. Raises `ServiceError`."""
         if self._access.has_expired(bearer):
             raise refusals.token_expired()
         topic = topic_of(channel)
@@ -277,7 +277,7 @@ class PusherConnection:
 
 
 async def _identified(access: PageAccess, credential: str, address: str) -> Subscription | ServiceError:
-    """Return the bearer of a credential, or the error if it is invalid."""
+    """Return the caller that a page's credential identifies, or the error if the credential is invalid."""
     try:
         return Subscription((), await access.verify(credential, address), credential)
     except EngineError:
@@ -324,5 +324,8 @@ def _frame(event: str, channel: str, data: object) -> bytes:
 
 
 def _error(code: int, message: str) -> bytes:
-    """An error message. Its `data` is an object, because clients do not decode it a second time."""
+    """Return an error message of the Pusher protocol.
+
+    Its `data` is an object, because clients do not decode it a second time.
+    """
     return msgspec.json.encode(_Frame("pusher:error", data={"code": code, "message": message}))

@@ -36,7 +36,7 @@ class RequestHandler(Protocol):
         """Return the reply to one request, empty for none; never raises."""
 
     def remove(self, session: Session) -> None:
-        """Forget a closed session."""
+        """Remove a closed session from the count of connections."""
 
     def authenticated(self, session: Session, client_id: str) -> None:
         """Count the session toward a client id's connections; raises `TooManyRequests`."""
@@ -91,7 +91,7 @@ class Session:
 
     @property
     def label(self) -> str:
-        """Its number and its caller, for people."""
+        """The session's number and caller, as logs and the dashboard show them."""
         caller = self.caller
         who = "not authenticated" if caller is None else f"{caller.role} {caller.channel_id or ''}".rstrip()
         return f"socket {self.number} (game, {who})"
@@ -114,14 +114,14 @@ class Session:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     def going_away(self) -> None:
-        """Close (1001) after the current request; drop the queue."""
+        """Close with code 1001 after the current request; drop queued requests."""
         self._closing = True
         self._queue.clear()
         if self._task is None:
             self.connection.close(closes.stopped())
 
     def expel(self, error: ServiceError) -> None:
-        """Close because of a limit, an ended secret or a call to close it; drop the queue."""
+        """Close because of a limit, an ended secret or a call of the control API. Queued requests are dropped."""
         self._queue.clear()
         self._closing = True
         self.connection.close(error)

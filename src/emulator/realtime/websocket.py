@@ -57,7 +57,7 @@ class Handshake:
         self.id = request_id(dict(self.headers))
 
     async def open_peer(self, connection: Connection) -> Peer:
-        """Return the peer of the connection. Raises `ServiceError`."""
+        """Return the peer that handles the messages of the new connection. Raises `ServiceError`."""
         try:
             return await self._factory.open_peer(self._path, self._query, connection)
         except EngineError as error:
@@ -169,7 +169,7 @@ class WebSocket(asyncio.Protocol):
         self._flush()
 
     def pause_writing(self) -> None:
-        """Close (1013): the client has left more than the outbox limit unread."""
+        """Close with code 1013, because the client has left more bytes unread than the outbox may hold."""
         self.close(closes.unread(limit=self._max_outbox))
         self._overflowed = True
 
@@ -238,13 +238,19 @@ class WebSocket(asyncio.Protocol):
         return self._held is not None
 
     def stall(self) -> None:
-        """Neither read nor write until `release` or `close`, as on a dead network. No effect unless open."""
+        """Stop reading and writing until `release` or `close`, as on a dead network.
+
+        Has no effect on a closed connection.
+        """
         if self._protocol.state is State.OPEN and self._held is None:
             self._held, self._is_open = bytearray(), False
             self._transport.pause_reading()
 
     def release(self) -> None:
-        """Write the frames held back, and read again. No effect unless stalled."""
+        """End a stall: write the frames that were held back, and read again.
+
+        Has no effect on a connection that is not stalled.
+        """
         held, self._held = self._held, None
         if held is None or self._transport.is_closing():
             return
@@ -259,7 +265,7 @@ class WebSocket(asyncio.Protocol):
         self._transport.reset()
 
     def allow_large_messages(self) -> None:
-        """Accept messages up to the frame limit; before, 4 KiB (ruling X3)."""
+        """Accept messages up to the frame limit. Before this call the limit is 4 KiB (ruling X3)."""
         self._protocol.max_message_size = self._factory.limits.frame
 
     def ping(self) -> None:
@@ -285,7 +291,7 @@ class WebSocket(asyncio.Protocol):
             self._protocol.send_response(response)
 
     async def _open(self, handshake: Handshake, response: Response) -> None:
-        """Find the peer, then complete the handshake with `response`, unless it is refused."""
+        """Open the peer, then complete the handshake with `response`, unless the peer refuses it."""
         current.set(context := RequestContext(self.request_id))
         refusal: ServiceError | None = None
         try:
@@ -312,7 +318,7 @@ class WebSocket(asyncio.Protocol):
             self._peer.opened()
 
     async def _stay_silent(self, hit: Hit) -> None:
-        """End the connection without a response; for a stall, when the client leaves or the fault ends."""
+        """End the connection without a response. A stall lasts until the client leaves or the fault is removed."""
         if hit.effect == RESET:
             self._transport.reset()
             return
@@ -361,7 +367,7 @@ class WebSocket(asyncio.Protocol):
             self._abort_timer = asyncio.get_running_loop().call_later(CLOSE_TIMEOUT, self._transport.abort)
 
     def _refused(self, error: ServiceError) -> None:
-        """Report a close by the service, unless it is a usual one."""
+        """Report to the peer that the service closed the connection, unless the close is a usual one."""
         if error.close_code in _LIMIT_CLOSES:
             self._factory.refused(error)
         if error.close_code not in _USUAL_CLOSES and self._peer:

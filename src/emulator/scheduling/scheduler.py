@@ -45,13 +45,13 @@ class Scheduler:
         self._arm(key, timer)
 
     def cancel(self, key: Hashable) -> None:
-        """Cancel the callback; a running one finishes."""
+        """Cancel the callback of `key`. A running callback finishes."""
         timer = self._timers.pop(key, None)
         if timer and timer.handle:
             timer.handle.cancel()
 
     async def clock_moved(self) -> None:
-        """Run all due jobs, earliest first; return when they are done."""
+        """Run all callbacks that are due, earliest first; return when they are done."""
         now = self._clock.now()
         due = [(key, timer) for key, timer in self._timers.items() if timer.at <= now]
         for key, timer in sorted(due, key=lambda item: item[1].at):

@@ -63,7 +63,7 @@ def flush_batch_of(loop: asyncio.AbstractEventLoop) -> FlushBatch:
 
 
 def _wrapped(name: str) -> Any:
-    """Return a property that is this method of the wrapped transport."""
+    """Return a property that forwards to this method of the wrapped transport."""
     return property(attrgetter(f"_transport.{name}"))
 
 
@@ -125,7 +125,7 @@ class CoalescingTransport(asyncio.Transport):
                 self.resume_reading()
 
     def pause_reading(self) -> None:
-        """Hand over no more until `resume_reading`."""
+        """Stop handing over received bytes until `resume_reading`."""
         self._is_paused = True
         self._transport.pause_reading()
 
@@ -184,5 +184,5 @@ class CoalescingTransport(asyncio.Transport):
     set_write_buffer_limits = _wrapped("set_write_buffer_limits")
 
     def get_write_buffer_size(self) -> int:
-        """Unsent bytes, including those not yet flushed."""
+        """Return the number of unsent bytes, including bytes that are not flushed yet."""
         return self._transport.get_write_buffer_size() + self._size

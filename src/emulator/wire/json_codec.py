@@ -32,7 +32,10 @@ def error_body(error: ServiceError) -> bytes:
 
 
 async def stream_array(start: bytes, pages: AsyncIterator[list[bytes]], end: bytes) -> AsyncIterator[bytes]:
-    """`start`, the items of all pages with commas between them, and `end`. Sends nothing before the first page."""
+    """Yield `start`, the items of all pages with commas between them, and `end`.
+
+    Yields nothing before the first page is read.
+    """
     before = start
     async for page in pages:
         if page:
@@ -125,13 +128,13 @@ _MISSING: Final = re.compile(r"Object missing required field `([^`]*)`")
 
 
 def error_text(error: Exception) -> str:
-    """The decoder's message in words of JSON, starting with the field's name."""
+    """Return the decoder's message with JSON's terms instead of Python's, starting with the field's name."""
     field, problem = _problem(error)
     return f"{field}: {problem}" if field else problem
 
 
 def misshapen(error: msgspec.ValidationError, inside: str = "") -> ServiceError:
-    """Return the refusal of a value of another type. `inside` names its member, if it is not the body."""
+    """Return the error for a value of the wrong type. `inside` names the member, if the value is not the whole body."""
     found, problem = _problem(error)
     field = ".".join(filter(None, (inside, found)))
     if problem == _IS_MISSING:
@@ -143,14 +146,14 @@ def misshapen(error: msgspec.ValidationError, inside: str = "") -> ServiceError:
 
 
 def _unreadable(error: Exception, what: str = "the body") -> ServiceError:
-    """Return the refusal of a text that is not JSON, or that has too many levels."""
+    """Return the error for a text that is not JSON, or that is nested too deeply."""
     if isinstance(error, RecursionError):
         return too_deep(reason="Malformed json body", what=what)
     return malformed_json(what=what, problem=error_text(error).removeprefix("JSON is malformed: "))
 
 
 def _problem(error: Exception) -> tuple[str, str]:
-    """Return the field that a decoder's error names, empty for none, and its problem."""
+    """Return the field (empty if none) and the problem that a decoder's error states."""
     if isinstance(error, RecursionError):
         return "", "nested too deeply"
     text, _, place = str(error).partition(_PLACE)

@@ -52,7 +52,10 @@ def wrong_shape(field: str = "", *, problem: str = "", held: str = "", needed: s
 
 @refusal(BadRequest, _BODY, OF_INPUT, "A member of the body is invalid", "Change {field}: it must be {needed}.")
 def invalid_member(field: str, value: object, needed: str, problem: str = "") -> Facts:
-    """`field` may be a path such as `options[2]`; `problem` replaces the default text about the needed value."""
+    """A member of the body is invalid.
+
+    `field` may be a path such as `options[2]`; `problem` replaces the default text.
+    """
     return _not_allowed(field, value, needed, problem)
 
 
@@ -88,7 +91,7 @@ def invalid_text(*, reason: str, field: str, size: int, longest: int) -> Facts:
 
 @refusal(BadRequest, _BODY, OF_INPUT, "A value is too long", "Send at most {limit} {unit} in {field}.")
 def too_long(field: str, *, size: int = 0, unit: str, limit: int) -> Facts:
-    """`size` is 0 if only the limit is known to be exceeded."""
+    """A value is too long. `size` is 0 if it is unknown."""
     held = f"{size} {unit}" if size else f"more than {limit} {unit}"
     rest = f"; the limit is {limit}" if size else ""
     return Facts(f"{field}: has {held}{rest}", f"{field} of {held}", f"at most {limit} {unit}")

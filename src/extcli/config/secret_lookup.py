@@ -108,7 +108,7 @@ def check_file(key: str, file: Path, where: str) -> None:
 
 
 def permission_warning(file: Path) -> str:
-    """Return a warning if other users may read this file of a secret or token, otherwise an empty text."""
+    """Return a warning if other users can read this file, which holds a secret or token; otherwise an empty string."""
     try:
         mode = file.stat().st_mode
     except OSError:

@@ -111,7 +111,7 @@ class Watcher:
 
 @contextmanager
 def watching(output: Output) -> Iterator[None]:
-    """Show the results of the block by a `Watcher`."""
+    """Show the results that the block prints in a `Watcher`, which redraws them in place on a terminal."""
     if output.format is Format.TABLE and sys.stdout.isatty():
         from rich.console import Console
         from rich.live import Live

@@ -121,7 +121,10 @@ class About:
 
 
 def conclude(session: Session, found: dict[str, Any], comparison: Comparison, report: Path | None) -> None:
-    """Print the document of a run and write its report. Raises an error if it is not as planned or expected."""
+    """Print the result of a simulation and write its HTML report.
+
+    Raises an error if the result differs from the plan or `--expect`.
+    """
     session.output.show_value(found, RUN)
     if report is not None:
         write(report, found)

@@ -234,7 +234,7 @@ _LONGEST_NAME = 40
 
 
 class Factory:
-    """Call it for a further namespace: `extcli_factory()`."""
+    """The fixture `extcli_factory`: a test calls it to create another namespace."""
 
     def __init__(self, server: Server, node: pytest.Item) -> None:
         self._server = server

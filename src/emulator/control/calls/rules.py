@@ -57,7 +57,7 @@ def target_of(path: str) -> tuple[str, bytes]:
 
 
 def sent(body: Any) -> bytes:
-    """Return the bytes of a call's body."""
+    """Return the body to send, as bytes."""
     if body is None:
         return b""
     return body.encode() if isinstance(body, str) else json_codec.encode(body)

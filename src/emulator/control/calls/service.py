@@ -39,7 +39,7 @@ class Reply(Protocol):
 
     @property
     def body(self) -> bytes:
-        """The whole body, or more than `max_size` bytes of a longer one."""
+        """The body; of a body over `max_size` bytes, a beginning that is also over `max_size`."""
 
     @property
     def is_json(self) -> bool: ...
@@ -60,7 +60,10 @@ class Answering(Protocol):
     async def __call__(
         self, method: str, path: str, query: bytes, authorization: str, body: bytes, *, peer: str, max_size: int
     ) -> Reply:
-        """Return the response, or its beginning of at least `max_size` bytes. Raises `NotFound` for an unknown path."""
+        """Return the response to a request; of a body over `max_size` bytes, only the beginning.
+
+        Raises `NotFound` for an unknown path.
+        """
 
 
 @dataclass(eq=False, repr=False)

@@ -54,7 +54,9 @@ class Content(Struct, kw_only=True):
 
 
 class ContentPage(Struct):
-    """A page of stored records: by client id, then channel and id or id and channel."""
+    """A page of stored records, sorted by client id, then by channel and id, or by id and channel, depending on the
+    kind.
+    """
 
     rows: list[Content]
     next: str
@@ -102,7 +104,7 @@ def cursor_of(last: Key) -> str:
 
 
 def cursor_after_owner(kind: str, owner: str) -> str:
-    """Return the cursor of the page after everything of an owner."""
+    """Return the cursor of a page that begins after all records of an owner."""
     return cursor_of(Key(kind, owner, "", _PAST_ALL))
 
 

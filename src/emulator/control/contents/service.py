@@ -107,7 +107,7 @@ class Contents:
     async def _of_owners(
         self, listing: Callable[..., Awaitable[list[T]]], kind: str, only: Filter, limit: int, start: Key | None
     ) -> tuple[list[T], str]:
-        """Return ballots or logs of all owners, or of one, and the cursor after the last owner that was looked at."""
+        """Return ballots or logs of all owners, or of one owner, and the cursor after the last owner that was read."""
         now, channel = self._clock.now(), only.channel_id or None
         found: list[T] = []
         owner = start.owner if start else ""
@@ -178,7 +178,7 @@ class Contents:
 
 
 def _where(key: Key) -> dict[str, Any]:
-    """Return the members of a row that its key gives. Stores of one kind have no names."""
+    """Return the client id, channel, user and name of a listed record, from its key."""
     return {"id": key.name or key.kind, "client_id": key.owner, "channel_id": key.channel or ""}
 
 

@@ -66,7 +66,7 @@ class Explanations:
         self._journal = journal
 
     def explain(self, entry: Entry) -> Explanation | None:
-        """Return why an entry was refused or got no response; `None` if it succeeded, or is of an unknown kind."""
+        """Return why a journal entry was refused or got no response; `None` if it succeeded or cannot be explained."""
         if entry.status < 400 and not entry.reason:
             return None
         if entry.refused and entry.refused.rule not in (OF_INPUT, OF_ROLES):
@@ -101,7 +101,7 @@ class Explanations:
         raise no_entry(place=place, id=id[:64], hint=_hint(id))
 
     def explain_latest(self) -> Explained:
-        """Explain the latest refusal that is not of a probe; the result is empty if the journal has none."""
+        """Explain the latest refusal, except of requests that extcli made for itself. Empty if the journal has none."""
         refused = (
             entry for entry in self._journal.newest() if (entry.status >= 400 or entry.reason) and not entry.is_probe
         )
@@ -161,7 +161,10 @@ def _names_of(entry: Entry) -> tuple[str, ...]:
 
 
 def _explained_detail(detail: str) -> Explanation | None:
-    """Explain the refusal that says this in every case, though the journal may not have it; `None` if there is none."""
+    """Explain the refusal whose constant text is this one, even if the journal has no such entry.
+
+    Returns `None` if there is no such refusal.
+    """
     for each in REFUSALS.values():
         code = each.facts.__code__
         if not code.co_argcount + code.co_kwonlyargcount and (found := each.facts()).detail == detail:

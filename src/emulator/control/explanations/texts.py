@@ -43,7 +43,7 @@ class Explanation(Struct, frozen=True):
 
 
 def shortened(text: str) -> str:
-    """Return the beginning of a text that is too long to be shown."""
+    """Return a text, cut if it is too long to be shown."""
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 

@@ -17,8 +17,8 @@ async def add_fault(faults: FaultPlan, call: Call) -> Fault:
     """Add a fault, or replace the one with the same id.
 
     `match` is a method and a path, `SOCKET` with the action and target of a game's message, `SOCKET connect`, or
-    `BROADCAST` with an event. Only one fault acts on a request: the oldest that matches and is due. Answers that a
-    fault touches have the header `X-Emulator-Fault`. A reset removes all faults.
+    `BROADCAST` with an event. Only one fault acts on a request: the oldest that matches and is due. A response that a
+    fault changed or delayed has the header `X-Emulator-Fault`. A reset removes all faults.
     """
     return faults.add(call.body(Fault))
 

@@ -136,12 +136,15 @@ class FaultPlan:
     # For the control API
 
     def read(self) -> FaultList:
-        """Return all faults, also those that are over. Raises `Conflict` with several processes."""
+        """Return all faults, including ended ones. Raises `Conflict` if the service has several processes."""
         self._check_alone()
         return FaultList([each.record() for each in self._armed.values()])
 
     def add(self, fault: Fault) -> Fault:
-        """Add a fault, or replace the one with its id in its place; return it. Raises `BadRequest` and `Conflict`."""
+        """Add a fault, or replace the fault that has its id, which keeps its place in the order.
+
+        Raises `BadRequest` and `Conflict`.
+        """
         self._check_alone()
         pattern = rules.checked(fault, self._known())
         if fault.id not in self._armed and len(self._armed) >= MAX_FAULTS:
@@ -184,14 +187,17 @@ class FaultPlan:
     # For the rest of the service
 
     def needs_caller(self, subject: Subject) -> bool:
-        """Whether a fault may match that has conditions on the caller."""
+        """Whether a fault that could match has conditions on the caller."""
         return any(
             not each.is_over and rules.needs_caller(each.fault) and each.pattern.matches(subject)
             for each in self._armed.values()
         )
 
     def choose(self, subject: Subject, without: str = "") -> Hit | None:
-        """Return the oldest fault that matches and is due, and count the hit; leave out the effect `without`."""
+        """Return the oldest fault that matches and acts now, and count the hit.
+
+        Faults with the effect `without` are skipped.
+        """
         self._end_due()
         for each in self._armed.values():
             fault = each.fault
@@ -224,7 +230,7 @@ class FaultPlan:
     """Also when the service stops."""
 
     def close(self) -> None:
-        """Forget all faults, and let go of the watches, which refer to this plan."""
+        """Remove all faults and all watchers, which would keep this object alive."""
         self.end()
         self._watches.clear()
 

@@ -69,7 +69,10 @@ class ControlGate:
             raise refusals.foreign_page()
 
     def page(self, scope: HTTPScope) -> None:
-        """Raise `Forbidden` for a request that may not see a page. Any page may link to one, but none may frame it."""
+        """Raise `Forbidden` for a request that may not see the dashboard.
+
+        Any web page may link to it, but none may frame it.
+        """
         headers = dict(scope["headers"])
         is_read = scope["method"] == "GET"
         if is_read and scope["path"] == ENTER and self._is_token(_query_token(scope)):
@@ -85,7 +88,7 @@ class ControlGate:
         return self._is_token(headers.get(_TOKEN_HEADER, b"")) or self._is_token(_cookie_token(headers))
 
     def _is_token(self, given: bytes) -> bool:
-        """Compare in constant time."""
+        """Whether a text is the control token; compared in constant time."""
         return bool(self._token) and hmac.compare_digest(given, self._token)
 
     def _check_host(self, headers: Iterable[tuple[bytes, bytes]], address: str) -> None:
@@ -100,7 +103,7 @@ class ControlGate:
 
 
 def _cookie_token(headers: Mapping[bytes, bytes]) -> bytes:
-    """Return the cookie with the token; empty without one."""
+    """Return the control token from the request's cookie; empty if there is none."""
     start = f"{TOKEN_COOKIE}=".encode()
     cookies = (each.strip() for each in headers.get(b"cookie", b"").split(b";"))
     return next((each.removeprefix(start) for each in cookies if each.startswith(start)), b"")

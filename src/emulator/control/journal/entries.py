@@ -34,7 +34,7 @@ class JournalCaller(Struct):
 
 
 class RecordedBody(Struct):
-    """The beginning of a body."""
+    """The recorded beginning of a request or response body."""
 
     text: str
     """Tokens, PINs, codes and secrets are replaced by `[hidden]`."""
@@ -137,7 +137,10 @@ def _caller(caller: Caller) -> JournalCaller:
 
 
 def is_cut(body: bytes, size: int) -> bool:
-    """Whether a kept body is a part of one of `size` bytes. One with a hidden secret is shorter and complete."""
+    """Whether the journal has only the beginning of a body of `size` bytes.
+
+    A body in which a secret was hidden counts as complete.
+    """
     return size > len(body) and (len(body) >= MAX_BODY or not body)
 
 

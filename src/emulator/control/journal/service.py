@@ -33,7 +33,7 @@ _STEP: Final = 500
 
 
 class Listing(Struct):
-    """A part of the journal."""
+    """The response with a page of the journal."""
 
     entries: list[JournalEntry]
     mark: int
@@ -119,8 +119,9 @@ class Journals:
         return snippet_of(self.find(query.get("id", "")), query.get("as", ""), query.get("url", ""))
 
     def stream(self, query: Mapping[str, str]) -> AsyncIterator[bytes]:
-        """Return JSON lines: a mark, then each entry after `since`; by default, new ones only. Raises as `page` does.
+        """Return JSON lines: the current position, then each entry after `since`; by default, only new entries.
 
+        Raises `BadRequest`, and `Forbidden` if there is no journal.
         A slow reader uses no memory: the stream continues after its last entry, and reports how many were lost.
         """
         self._check()

@@ -154,7 +154,7 @@ def _json(body: bytes) -> Any:
 
 
 def _needs_token(caller: Caller) -> bool:
-    """Whether `--as` cannot name the caller: the token has an opaque id of its own."""
+    """Whether `--as` cannot name the caller, because the token's opaque id does not follow from its user id."""
     if caller.role is Role.BROADCASTER or (caller.spans_channels and not caller.user_id):
         return False
     return not caller.user_id or caller.opaque_id != opaque_id_of(caller.user_id)
@@ -172,7 +172,7 @@ def _identity(caller: Caller | None, url: str) -> list[str]:
 
 
 def _token_command(caller: Caller, url: str) -> str:
-    """Return the command that prints such a token."""
+    """Return the `extcli` command that prints a token for the caller."""
     words = ["extcli token sandbox --output plain", *_identity(caller, url)]
     if _needs_token(caller):
         words += ["--opaque", quote(caller.opaque_id)]
@@ -190,7 +190,10 @@ def _identifier(entry: Entry) -> str:
 
 
 def _frame_words(entry: Entry) -> list[str]:
-    """Return the command that sends such a frame. Raises `BadRequest` for one that is no request."""
+    """Return the `extcli` command that sends a recorded socket frame.
+
+    Raises `BadRequest` if the frame is not a request.
+    """
     frame = _json(entry.request)
     if not isinstance(frame, dict) or not isinstance(frame.get("action"), str):
         raise invalid_parameter("as", "extcli", "a form of this frame, which is no request")

@@ -102,7 +102,7 @@ class Metrics:
         self.actions[action].add(status, seconds)
 
     def refused(self, error: ServiceError) -> None:
-        """Count an error response, if a limit caused it."""
+        """Count an error response that a limit caused; other errors are ignored."""
         if isinstance(error, _LIMITS):
             self.limited[error.reason] = self.limited.get(error.reason, 0) + 1
 

@@ -64,23 +64,25 @@ class Control:
         """Whether the service is still loading the data that it starts with."""
 
     def on_reset(self, forget: Callable[[], None]) -> None:
-        """Call `forget` at every reset, to drop state kept outside the data."""
+        """Register `forget`, which is called at every reset, to drop state kept outside storage."""
         self._on_reset.append(forget)
 
     def on_wipe(self, clear: Callable[[], None]) -> None:
-        """Call `clear` when all data is deleted or replaced, but not when data is added."""
+        """Register `clear`, which is called when all data is deleted or replaced, but not when data is added."""
         self._on_wipe.append(clear)
 
     def on_load(self, loaded: Callable[[], None]) -> None:
-        """Call `loaded` when data has been loaded and the clock set, after the callbacks of `on_reset`."""
+        """Register `loaded`, which is called after data was loaded and the clock set, after the callbacks of
+        `on_reset`.
+        """
         self._on_load.append(loaded)
 
     def on_expiry(self, note: Callable[[Sequence[Expired]], None]) -> None:
-        """Call `note` with the expired records whenever they are removed."""
+        """Register `note`, which is called with expired records when they are removed."""
         self._on_expiry.append(note)
 
     def on_move(self, moved: Callable[[], Awaitable[None]]) -> None:
-        """Await `moved` after every move of the clock, before the response."""
+        """Register `moved`, which is awaited after every move of the clock, before the response."""
         self._on_move.append(moved)
 
     async def check(self) -> None:
@@ -155,9 +157,9 @@ class Control:
     ) -> None:
         """Write records as `Engine.load` does, then set the clock; send the notice `RESET` as `reset` does.
 
-        The clock freezes at `frozen_at` (Unix ms), or runs `offset` ms ahead of the system time; with neither, it
-        stays as it is. Without a signing key among the records, the service keeps its own. Raises `Forbidden` if the
-        clock would move but cannot, `ValueError` for records that cannot be, and `EngineError`; then nothing changed.
+        The clock freezes at `frozen_at` (Unix ms), or runs `offset` ms ahead of the system time; with neither, it stays
+        as it is. Without a signing key among the records, the service keeps its own. If the clock would move but
+        cannot, raises `Forbidden`; for impossible records, `ValueError`; and `EngineError`. Then nothing has changed.
         """
         is_moved = frozen_at is not None or (
             offset is not None and (offset != self._clock.offset or self._clock.frozen)
@@ -202,7 +204,7 @@ class Control:
         await self._notify_peers()
 
     def _forget(self) -> None:
-        """Drop state kept outside the data, after a load."""
+        """Drop state kept outside storage, because other data was loaded."""
         for forget in self._on_reset:
             forget()
         for loaded in self._on_load:

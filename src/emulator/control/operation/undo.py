@@ -1,4 +1,4 @@
-"""Undo of a reset: the data and the clock as they were are kept for a while, set aside in storage."""
+"""Undo of a reset: storage keeps the earlier data and clock for a limited time."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _OF: Final = Parameter(
 
 
 class Verdicts(Struct):
-    """How often production would have done something else, in the order in which production checks its rules."""
+    """How often production would have acted differently, by rule, in the order in which production checks them."""
 
     rules: list[Seen]
 

@@ -29,7 +29,7 @@ async def read_platform_helper(_: object, call: Call) -> Text:
 
 @cache
 def _read(name: str) -> bytes:
-    """Return a script after the parts that both need."""
+    """Return the content of a script, after the parts that both scripts share."""
     folder = Path(__file__).parent
     return b"".join((folder / part).read_bytes() for part in ("network.js", "identity.js", name))
 

@@ -21,11 +21,11 @@ StoreName = Literal[
 
 
 class _Strict(Struct, forbid_unknown_fields=True, kw_only=True):
-    """A table without other fields."""
+    """A table of a seed. Unknown fields are refused."""
 
 
 class Placed(_Strict, kw_only=True):
-    """An entry with a client id and a channel: its own, or by default those at the top of the seed."""
+    """An entry with a client id and a channel. By default it has the client id and channel at the top of the seed."""
 
     client_id: str = ""
     channel: str = ""

@@ -60,7 +60,7 @@ class SeedCall(NamedTuple):
     """The fields of the document, by the fields of the call that they became."""
 
     def located(self, detail: str) -> str:
-        """Return the detail of an error response, which begins with the field of the document."""
+        """Return the detail of an error response, with the field of the seed in front."""
         field, colon, problem = detail.partition(": ")
         known = re.compile("|".join(map(re.escape, sorted(self.fields, key=len, reverse=True))) or r"(?!)")
         if colon and known.match(field):
@@ -109,14 +109,14 @@ def plan_of(document: bytes) -> Plan:
 
 
 def _invalid_names(seed: Seed) -> Iterator[str]:
-    """Yield problems of client ids, channels and users, which a token would have."""
+    """Yield the problems of client ids, channels and users that could not be in a token."""
     for place, name, text in _names_in(seed):
         if not 1 <= len(text) <= _LONGEST[name] or not text.isprintable():
             yield f"{place}: must be 1 to {_LONGEST[name]} printable characters"
 
 
 def _names_in(seed: Seed) -> Iterator[tuple[str, str, str]]:
-    """Yield the place of each name, its kind, and the name."""
+    """Yield each client id, channel and user of a seed, with its path in the document and its kind."""
     yield "client_id", "client_id", seed.client_id
     yield "channel", "channel", seed.channel
     for kind in ("polls", "rankings", "buffers", "stores", "json_stores", "codes", "links"):
@@ -137,7 +137,7 @@ def _names_in(seed: Seed) -> Iterator[tuple[str, str, str]]:
 
 
 class _Thing(NamedTuple):
-    """One entry of the document, and its place in it."""
+    """One entry of a seed, and its path in the document."""
 
     place: str
     client_id: str
@@ -154,7 +154,10 @@ class _Thing(NamedTuple):
         id: str = "",
         fields: Mapping[str, str] | None = None,
     ) -> SeedCall:
-        """Return a call of a viewer, if there is a `user`, or of the backend. `at` is the field inside the entry."""
+        """Return a call that acts as the viewer `user`, or as the backend without one.
+
+        `at` is the field of the entry that errors name.
+        """
         opaque_id = opaque_id_of(user) if user else f"A-{Role.BACKEND}"
         role = Role.VIEWER if user else Role.BACKEND
         caller = Caller(self.client_id, role, self.channel, user or None, opaque_id)

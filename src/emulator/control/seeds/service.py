@@ -1,8 +1,8 @@
 """Applies a seed: all of it, or nothing.
 
-The calls of a seed run on a scratch service, which is empty and has the settings and the key of the real one. So every
-rule of every feature applies, and a refused call has changed nothing. Then the scratch data replace all data that the
-service has under the same keys, in one step.
+The calls of a seed run on an empty scratch service with the settings and the key of the real one. So every rule of
+every feature applies, and a refused call has changed nothing. Then, in one step, the scratch data is written to the
+real service, where it replaces data under equal keys.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Seeds:
         return Seeded(self._clock.now(), plan.counts, links)
 
     def _clock_after(self, plan: Plan) -> tuple[int | None, int | None]:
-        """Return the offset of the clock, or the instant at which it freezes; `None` for the other of the two."""
+        """Return the clock's offset in ms and the instant at which it is frozen, one of which is `None`."""
         if plan.frozen is None:
             return None, None
         now = self._clock.now()
@@ -153,6 +153,9 @@ async def _linked(scratch: Scratch, plan: Plan) -> list[SeededLink]:
 
 
 async def _without_quotas(pages: AsyncIterator[Sequence[Record]]) -> AsyncIterator[Sequence[Record]]:
-    """Leave out the counts of ids: the service has its own, and counts an id of the seed when it is next used."""
+    """Leave out the records that count ids per extension.
+
+    The service keeps its own counts, and counts an id when it is next used.
+    """
     async for page in pages:
         yield [each for each in page if not (isinstance(each, DocumentRecord) and is_quota_record(each.key))]

@@ -126,7 +126,7 @@ def decode_record(line: bytes) -> Record:
 
 
 def _trimmed(key: Key | None) -> list[str | None] | None:
-    """Return the parts of a key without empty ones at the end."""
+    """Return the parts of a key without the empty parts at its end."""
     if key is None:
         return None
     parts = list(key)
@@ -136,7 +136,7 @@ def _trimmed(key: Key | None) -> list[str | None] | None:
 
 
 def _embedded(value: bytes) -> tuple[str, Raw | str]:
-    """Return how a line holds these bytes: the ending of the field's name, and its value."""
+    """Return bytes as a line holds them: the suffix of the field's name (`_text`, `_base64` or none), and the value."""
     try:
         text = value.decode()
     except UnicodeDecodeError:
@@ -150,7 +150,7 @@ def _embedded(value: bytes) -> tuple[str, Raw | str]:
 
 
 def _extracted(field: _Field, raw: Raw, text: str | UnsetType, encoded: str | UnsetType) -> bytes | None:
-    """Return the bytes that a line holds. Raises `BadRequest`."""
+    """Return the bytes of a field, from plain JSON, `<name>_text` or `<name>_base64`. Raises `BadRequest`."""
     if raw is not _NO_RAW and text is UNSET and encoded is UNSET:
         return bytes(raw)
     if (raw is not _NO_RAW) + (text is not UNSET) + (encoded is not UNSET) > 1:

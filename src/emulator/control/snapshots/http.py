@@ -39,7 +39,7 @@ async def save_snapshot(snapshots: Snapshots, call: Call) -> Streamed:
     secrets=frozenset({"*"}),
 )
 async def load_snapshot(snapshots: Snapshots, call: Call) -> Loaded:
-    """Replace all data and the clock with a snapshot, in one step. The body is streamed, and checked before.
+    """Replace all data and the clock with a snapshot, in one step. The body is streamed, and checked completely first.
 
     The response counts the records that the service then holds. A snapshot without keys leaves the service its own
     signing key, and ends all links, PINs and refresh tokens.

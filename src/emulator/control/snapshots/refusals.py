@@ -9,6 +9,6 @@ from emulator.refusals import Facts, refusal
 @refusal(BadRequest, "Invalid snapshot", "docs: Snapshots", "The snapshot is invalid",
          "Save it again: `extcli snapshot save FILE`.")  # fmt: skip
 def invalid(line: int, problem: str) -> Facts:
-    """`line` counts from 1; 0 in a record by itself."""
+    """A line of a snapshot is invalid. `line` counts from 1; 0 means that the record is not part of a file."""
     detail = f"line {line}: {problem}" if line else problem
     return Facts(detail, detail, "a snapshot as it was saved")

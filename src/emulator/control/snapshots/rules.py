@@ -25,7 +25,7 @@ _RECORDS = b',"records":['
 
 
 class ClockState(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
-    """A clock. A snapshot of a running clock has its offset, and one of a frozen clock its instant."""
+    """The state of the clock in a snapshot: the offset of a running clock, or the instant of a frozen one."""
 
     offset: int = 0
     """In ms, ahead of the system time; ignored if frozen."""
@@ -49,7 +49,7 @@ class Header(msgspec.Struct):
 
 
 class _Format(msgspec.Struct):
-    """The part of the header that every format has."""
+    """The fields of a snapshot's header that every version of the format has."""
 
     extcli_snapshot: int
 
@@ -60,7 +60,7 @@ def encode_header(header: Header) -> bytes:
 
 
 def decode_header(line: bytes) -> Header:
-    """Return the header in the first line, without spaces around it. Raises `BadRequest`."""
+    """Return the header from a snapshot's first line, which is passed without spaces around it. Raises `BadRequest`."""
     if line.startswith(b"\x1f\x8b"):
         raise invalid(1, "the snapshot is compressed; its file name must end in .gz")
     if not line.endswith(_RECORDS):
@@ -89,7 +89,10 @@ def check_header(header: Header, environment: str, now: int) -> None:
 
 
 def check_counts(header: Header, counts: Mapping[str, int], line: int) -> None:
-    """Raise `BadRequest` unless the header counts these records. `line` is the last one."""
+    """Raise `BadRequest` unless the numbers of records equal the header's.
+
+    `line` is the number of the last line, for the error.
+    """
     for name in sorted({*header.counts, *counts}):
         declared, found = header.counts.get(name, 0), counts.get(name, 0)
         if declared != found:

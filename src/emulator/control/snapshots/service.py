@@ -129,7 +129,7 @@ class Snapshots:
 
     @asynccontextmanager
     async def _checked(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[tuple[IO[bytes], Header]]:
-        """Keep a snapshot in a temporary file, and check every line on the way."""
+        """Write a snapshot to a temporary file, checking every line."""
         from emulator.control.snapshots.codec import type_name
         from emulator.control.snapshots.reader import SnapshotReader
         from emulator.engines.records import RecordChecks

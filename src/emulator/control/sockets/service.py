@@ -129,7 +129,7 @@ class Selected(Struct):
 
 
 class _Entry(NamedTuple):
-    """A connection in the list. No two have the same number, so entries sort by it."""
+    """A connection in the list. Its number is unique, and entries sort by it."""
 
     number: int
     where: Callable[[], tuple[str, str]]
@@ -176,7 +176,7 @@ class Sockets:
         return Selected([each.number for each in selected])
 
     def stall(self, stalling: Stalling) -> Selected:
-        """Stop reading and writing connections, or resume. Notes a change."""
+        """Stop reading and writing connections, or resume; a wait for sockets sees the change."""
         selected = self._select(stalling)
         for each in selected:
             each.connection.stall() if stalling.stalled else each.connection.release()
@@ -208,7 +208,10 @@ def _where_game(game: Game) -> tuple[str, str]:
 
 
 def _where_page(page: WebPage) -> tuple[str, str]:
-    """Return the client id and the channel that a page subscribed to, each empty unless there is one only."""
+    """Return the client id and the channel of a page's subscriptions.
+
+    Each is empty unless all subscriptions agree on it.
+    """
     topics = [topic for topic in page.channels.values() if topic]
     client_ids = {topic.owner for topic in topics}
     channels = {topic.channel for topic in topics if topic.channel}
@@ -242,7 +245,7 @@ def _record(peer: Peer, kind: str, where: tuple[str, str], role: str, user_id: s
 
 
 def _number_of(cursor: str) -> int:
-    """Return the number of the last connection of the page before. Raises `BadRequest`."""
+    """Return the number of the connection after which the page starts, from a cursor. Raises `BadRequest`."""
     if not cursor.isascii() or not (cursor or FIRST).isdecimal() or len(cursor) > 18:
         raise invalid_cursor(cursor)
     return int(cursor or FIRST)

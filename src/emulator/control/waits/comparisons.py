@@ -21,14 +21,14 @@ class Comparison(Protocol):
 
     @property
     def text(self) -> str:
-        """What is wanted, in words."""
+        """The condition in words, such as `at least 3`."""
 
     def accepts(self, found: Any) -> bool: ...
 
 
 @dataclass(frozen=True)
 class AtLeast:
-    """A number or more."""
+    """Holds for this number or more."""
 
     number: int
 
@@ -42,7 +42,7 @@ class AtLeast:
 
 @dataclass(frozen=True)
 class Exactly:
-    """This number."""
+    """Holds for exactly this number."""
 
     number: int
 
@@ -56,7 +56,7 @@ class Exactly:
 
 @dataclass(frozen=True)
 class Equal:
-    """This JSON value. Numbers are equal by value, objects whatever the order of their members."""
+    """Holds for an equal JSON value. Numbers are equal by value, objects whatever the order of their members."""
 
     value: Any
 
@@ -70,7 +70,7 @@ class Equal:
 
 @dataclass(frozen=True)
 class Present:
-    """Any value."""
+    """Holds for any value that exists."""
 
     text: str = "any value"
 

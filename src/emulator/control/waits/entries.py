@@ -23,7 +23,10 @@ class EntryCount:
     """Counts entries after a mark that have an endpoint and meet the filters of a query."""
 
     def __init__(self, journal: Journal, select: Select, query: Mapping[str, str], id: str, since: int | None) -> None:
-        """`id` is `POST /v1/e/vote`, its path alone, an action, a topic or `*`. Raises as the service's `wait` does."""
+        """`id` is `POST /v1/e/vote`, its path alone, an action, a topic or `*`.
+
+        Raises `BadRequest` for an unknown one.
+        """
         if not journal.is_on:
             raise no_journal()
         if since is not None and since > journal.mark:
@@ -37,7 +40,10 @@ class EntryCount:
         self._count = 0
 
     async def count(self) -> int:
-        """Return how many were counted so far. Entries that the journal dropped before a count are missing."""
+        """Count new entries, and return the total so far.
+
+        Entries that the journal dropped before they were counted are missing.
+        """
         while entries := self._journal.since(self._seen, _CHUNK):
             self._seen = entries[-1].number
             self._count += sum(1 for entry in entries if self._is_about(entry) and self._meets(entry))

@@ -42,7 +42,7 @@ def subjects_of(kinds: Iterable[Kind]) -> Mapping[str, Subject]:
 
 
 class Check(NamedTuple):
-    """One comparison of a condition. All have to hold."""
+    """One comparison of a condition. A condition is met when all its comparisons hold."""
 
     name: str
     """The name in an answer."""
@@ -69,11 +69,11 @@ class Condition:
 
     @property
     def kind(self) -> str:
-        """The kind of the changes that may meet it."""
+        """The kind of changes that may meet the condition."""
         return self.subject.kind or self.id
 
     def concerns(self, key: Key) -> bool:
-        """Whether a change of this key counts."""
+        """Whether a change of this key may meet the condition."""
         named = not self.subject.is_named or key.name == self.id
         shared = self.subject.shared
         is_shared = not key.channel and shared is not None and self.id.startswith(shared)
@@ -81,7 +81,7 @@ class Condition:
         return named and here and key.owner in ("", self.client_id)
 
     def wanted(self) -> dict[str, str]:
-        """What is wanted, in words, by the name of each check."""
+        """The wanted values in words, by the name of each check."""
         return {check.name: check.wanted.text for check in self.checks}
 
     def is_met(self, found: Mapping[str, Any]) -> bool:
@@ -176,7 +176,7 @@ def _values(text: str) -> Iterator[Check]:
 
 
 def timeout_of(text: str) -> int:
-    """Return the ms that a query allows. Raises `BadRequest`."""
+    """Return the timeout of a wait in ms, from its query. Raises `BadRequest`."""
     if not text:
         return DEFAULT_TIMEOUT
     if not re.fullmatch("[0-9]{1,9}", text) or int(text) > MAX_TIMEOUT:
@@ -185,7 +185,7 @@ def timeout_of(text: str) -> int:
 
 
 def count_facts(checks: Collection[Check], counts: Mapping[str, int]) -> dict[str, int]:
-    """Return the actual values of the checks, from votes by value or answers by key."""
+    """Return the counts that the checks compare, from the votes for each value or the answers for each key."""
     found = {}
     for check in checks:
         if check.measure == "count":
@@ -198,7 +198,7 @@ def count_facts(checks: Collection[Check], counts: Mapping[str, int]) -> dict[st
 
 
 def document_facts(checks: Collection[Check], text: bytes | None) -> dict[str, Any]:
-    """Return the actual values of the checks in a store; nothing for an absent path."""
+    """Return the actual values of a store at the paths that the checks name; an absent path has no value."""
     if text is None:
         return {}
     document = msgspec.json.decode(text)

@@ -1,4 +1,4 @@
-"""Decides conditions at once, and again at each change that may meet them."""
+"""Evaluates a condition at once, and again after each change that may meet it."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class Waits:
         return count_facts(checks, noted) | document_facts(checks, document) | writes | latest
 
     def _noted(self, condition: Condition) -> dict[str, int]:
-        """Count the additions after the mark, by value."""
+        """Count the votes or entries added after the change numbered by the condition's mark, by value."""
         counts: dict[str, int] = {}
         for change in self._changes.since(condition.since or 0, condition.kind, condition.concerns):
             if change.did == condition.id if condition.subject.events else change.did not in _NOT_COUNTED:

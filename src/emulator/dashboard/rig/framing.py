@@ -36,7 +36,7 @@ class _NotLocal(Exception):
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of the check of one page."""
+    """Whether a page may be shown in a frame, or why not."""
 
     url: str
     kind: str
@@ -195,7 +195,7 @@ def _origin(base: str) -> str:
 
 
 def _same_host(base: str) -> str:
-    """Return a base URL in which all names of this machine are one."""
+    """Return a base URL with any loopback host name replaced with one spelling, for comparisons."""
     try:
         parts = urlsplit(base)
         return f"{parts.port} {parts.path}" if is_loopback(parts.hostname or "") else base
@@ -204,7 +204,10 @@ def _same_host(base: str) -> str:
 
 
 def _any_certificate() -> ssl.SSLContext:
-    """Servers for development have certificates of their own, and only their headers are read."""
+    """Return a TLS context that accepts any certificate.
+
+    Development servers sign their own, and only headers are read.
+    """
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -35,7 +35,7 @@ class _Update(msgspec.Struct):
 
 
 class Delivery(NamedTuple):
-    """One broadcast: its delivery to games, and those to pages."""
+    """One broadcast, with its delivery to games and its deliveries to pages."""
 
     entry: Entry
     event: str
@@ -60,7 +60,7 @@ class Delivery(NamedTuple):
 
     @property
     def recipients(self) -> list[str]:
-        """The first recipients."""
+        """The first recipients of the broadcast."""
         return [line for each in (self.entry, *self.pages) for line in each.recipients.split("\n") if line]
 
     @property
@@ -69,12 +69,12 @@ class Delivery(NamedTuple):
 
     @property
     def argument(self) -> str:
-        """The payload as an argument of a command."""
+        """The broadcast's payload as an argument of a command."""
         return self.payload if len(self.payload) <= _LONGEST_ARGUMENT else "@message.json"
 
     @property
     def role(self) -> str:
-        """The role that sends it again."""
+        """The role to act as when the broadcast is sent again."""
         caller = self.entry.caller
         if self.scope == "extension":
             return caller.role if caller and caller.role in EXTENSION_WRITERS else "admin"
@@ -82,7 +82,7 @@ class Delivery(NamedTuple):
 
 
 async def read(service: Service, query: Query) -> dict[str, Any]:
-    """Return the latest broadcasts, newest first, and the one that the query names."""
+    """Return the latest broadcasts, newest first, and the broadcast that the query names."""
     wanted, number = query.get("event", ""), query.get("entry", "")
     chosen: Delivery | None = None
     rows: list[Delivery] = []
@@ -107,7 +107,7 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
 
 
 def _entries(service: Service) -> Iterator[tuple[Entry, list[Entry]]]:
-    """Yield the delivery of each broadcast to games with those to pages, newest first."""
+    """Yield each broadcast as its delivery to games and its deliveries to pages, newest first."""
     pages: dict[str, list[Entry]] = {}
     for entry in islice(service.journal.newest(), _LOOKED_AT):
         if entry.kind != DELIVERY:

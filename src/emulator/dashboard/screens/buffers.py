@@ -18,7 +18,7 @@ _MAX_DIGITS: Final = 15
 
 
 class Line(NamedTuple):
-    """One entry."""
+    """One entry of a buffer, as a line of the page."""
 
     at: int
     opaque_id: str

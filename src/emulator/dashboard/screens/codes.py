@@ -81,7 +81,7 @@ def _redemptions(service: Service, client_id: str) -> Iterator[Redemption]:
 
 
 def _member(text: bytes, name: str) -> Any:
-    """Return a member of a JSON object that the journal has; `None` if there is none."""
+    """Return a member of a JSON object that the journal recorded; `None` if it is absent."""
     try:
         value = msgspec.json.decode(text)
     except msgspec.DecodeError:

@@ -72,7 +72,7 @@ _OPTIONS: Final = (
 
 
 async def read(service: Service, query: Query) -> dict[str, Any]:
-    """Return the faults, oldest first, or why there cannot be any."""
+    """Return the faults, oldest first, or why this service accepts none."""
     roles = [str(role) for role in Role]
     common = {"templates": _TEMPLATES, "effects": ALL_EFFECTS, "roles": roles, "options": _OPTIONS, "why_not": ""}
     try:

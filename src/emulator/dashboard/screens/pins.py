@@ -11,7 +11,7 @@ ROWS: Final = 200
 
 
 async def read(service: Service, query: Query) -> dict[str, Any]:
-    """Return the live PINs, as digests."""
+    """Return the digests of the live PINs."""
     client_id, channel_id = query.get("client_id", ""), query.get("channel_id", "")
     found = await service.contents.page(
         "pins", Filter(client_id, channel_id), limit=ROWS, cursor=query.get("cursor", FIRST)

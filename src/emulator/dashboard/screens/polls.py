@@ -31,7 +31,7 @@ _OUTSIDE: Final = 20
 
 
 class Voter(NamedTuple):
-    """One line of the voters."""
+    """One voter, as a line of the page."""
 
     opaque_id: str
     user_id: str
@@ -98,7 +98,9 @@ async def _poll(service: Service, key: Key, query: Query) -> dict[str, Any]:
 
 
 def _edited(definition: Definition | None) -> dict[str, str]:
-    """Return a definition for the editor, and as `vote_config` expects it to be still, both as JSON."""
+    """Return a poll's definition as JSON for the editor, and as the `expected` definition that `vote_config` compares
+    before it writes.
+    """
     found = {} if definition is None else msgspec.to_builtins(definition)
     config = {name: value for name, value in (found or _NEW).items() if name not in _STATED and value != []}
     return {"expected": json_codec.encode(found).decode(), "config": pretty(config)}
@@ -126,7 +128,7 @@ def _commands(key: Key) -> dict[str, Any]:
 
 
 def _bars(votes: dict[int, int], options: Sequence[str], *, show_all: bool) -> list[tuple[int, str, int]]:
-    """Return value, option and votes of the values 0 to 63: of those with votes or an option, or of all."""
+    """Return value, option and votes of the values 0 to 63; without `all`, only of values with votes or an option."""
     shown = range(SPECIFIC_VALUES) if show_all else sorted({*filter(_is_specific, votes), *range(len(options))})
     return [(value, options[value] if value < len(options) else "", votes.get(value, 0)) for value in shown]
 
@@ -143,7 +145,7 @@ def _voter(entry: Entry) -> Voter:
 
 
 async def _found(service: Service, key: Key, user: str) -> tuple[str, str | None] | None:
-    """Return the opaque id of a user and their vote, if any; `None` if the page looks for no one."""
+    """Return the opaque id of the user that the query searches for, and their vote; `None` if it names no user."""
     if not user:
         return None
     for opaque_id in dict.fromkeys((user, opaque_id_of(user))):

@@ -66,7 +66,7 @@ class Opened:
 
     @property
     def digest(self) -> str:
-        """Changes with the content."""
+        """A hash of the store's content."""
         return digest_of(self.text)
 
     @property
@@ -83,25 +83,25 @@ class Opened:
 
     @property
     def limit(self) -> int:
-        """The bytes that the store may have."""
+        """The largest size of the store, in bytes."""
         return MAX_JSON_STORE_BYTES if self.store == JSON_STORE else MAX_STORE_BYTES
 
     @property
     def address(self) -> dict[str, str]:
-        """The parameters that name the store."""
+        """The query parameters that name the store."""
         names = ("store", "client_id", "channel_id", "user", "id")
         return {name: getattr(self, name) for name in names if getattr(self, name)}
 
     @property
     def role(self) -> Role:
-        """The role that writes it."""
+        """The role that may write the store."""
         if self.store == JSON_STORE:
             return Role.ADMIN if self.id.startswith(GLOBAL) else Role.BROADCASTER
         kind = _KINDS[self.store]
         return Role.VIEWER if kind.per_viewer else Role.BROADCASTER if kind.per_channel else Role.ADMIN
 
     def command(self, verb: str) -> list[str]:
-        """Return the words of the command that does the same."""
+        """Return the words of the `extcli` command that reads the store."""
         words = ["json-store", verb, self.id] if self.store == JSON_STORE else [*_words(self.store, verb)]
         role = f"{self.role}:{self.user}" if self.user else str(self.role)
         content = ["@store.json"] if verb == "set" else []

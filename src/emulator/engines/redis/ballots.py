@@ -48,14 +48,14 @@ class CastBatch:
         return self.call.is_sent or len(self._requests) >= MAX_CASTS
 
     def add(self, args: Sequence[bytes], choice: str, tally: bool) -> asyncio.Future[Cast]:
-        """Add a cast and return its result, of its own, so that cancelling one cast leaves the others alone."""
+        """Add a cast to the batch and return the future of its result. Cancelling it does not affect other casts."""
         self.call.command += args
         result: asyncio.Future[Cast] = self.call.reply.get_loop().create_future()
         self._requests.append((choice, tally, result))
         return result
 
     def end(self) -> None:
-        """Pass a failure of the call on to its casts."""
+        """End the batch; a failed script call fails each of its casts."""
         reply = self.call.reply
         error = None if reply.cancelled() else reply.exception()
         for *_, result in self._requests:
@@ -71,7 +71,7 @@ class CastBatch:
         return any(tally for _, tally, _ in self._requests)
 
     def _prepare(self) -> None:
-        """Name the turn whose counts this process knows, if a cast wants a tally."""
+        """Add the state whose counts this process knows to the script's arguments, if a cast wants a tally."""
         if self._wants_tally:
             counts = self._known.get(self._name)
             if counts is not None and asyncio.get_running_loop().time() < counts.read_at + MAX_AGE:
@@ -100,7 +100,7 @@ class CastBatch:
             self._known.pop(self._name)
 
     def _synced(self, news: Sequence[Reply]) -> KnownCounts:
-        """Return the counts before the casts."""
+        """Return the counts of the ballot as they were before these casts."""
         if news and news[0] == b"counts":
             return KnownCounts(news[1], asyncio.get_running_loop().time())
         counts = self._counts or KnownCounts((), asyncio.get_running_loop().time())
@@ -112,7 +112,7 @@ class CastBatch:
 
 
 class KnownCounts:
-    """The counts of a ballot after a turn, sorted as a tally returns them."""
+    """The counts of a ballot as of one script call, in the order of a tally."""
 
     def __init__(self, flat: Sequence[bytes], read_at: float) -> None:
         self.turn = ""
@@ -133,7 +133,7 @@ class KnownCounts:
         self._pairs, self._order, self._ranks = [], [], {}
 
     def change(self, changes: Sequence[str | int]) -> None:
-        """Apply choice, new count, and the number of the cast since when it has casts, of each changed choice."""
+        """Apply the changed choices: for each its new count, and the number of the cast since which it has casts."""
         for at in range(0, len(changes), 3):
             self._set(*changes[at : at + 3])  # type: ignore[arg-type]
 

@@ -80,7 +80,7 @@ class RedisCatalog:
             yield page
 
     async def _up_to(self, until: int, now: int) -> list[Expired]:
-        """Return the coming expiries among those before a rank, in any order."""
+        """Return the coming expiries that rank before `rank` in the index, in any order."""
         rank, found = 0, list[Expired]()
         while rank < until:
             count, _, *rows = await self._pipeline.run(CATALOG, b"upcoming", *_from(rank, now))
@@ -89,7 +89,7 @@ class RedisCatalog:
         return found
 
     async def _walk(self, kinds: Sequence[str], now: int) -> dict[bytes, bytes]:
-        """Return everything of these kinds that is alive and will expire: letter and key, with the expiry."""
+        """Yield the live records of these kinds that will expire: type letter, key and expiry."""
         found: dict[bytes, bytes] = {}
         rank, is_last = 0, False
         names = [_written(kind) for kind in kinds]
@@ -101,7 +101,7 @@ class RedisCatalog:
 
 
 def _written(kind: str) -> bytes:
-    """Return a kind as keys have it."""
+    """Return a kind in the escaped form that keys contain."""
     return kind.replace("%", "%25").replace("|", "%7C").encode()
 
 

@@ -84,7 +84,7 @@ def listed_group(group: Key) -> bytes:
 
 
 def listed_range(group: Key, after: Key | None) -> tuple[bytes, bytes]:
-    """Return the ends of a range of the index (`lua/common.lua`): of one channel or of all, and after a key."""
+    """Return the two ends of a range in the index of `lua/common.lua`: for one channel or all, starting after a key."""
     first, last = b"-", b"+"
     if group.channel is not None:
         channel = _place(group.channel)

@@ -136,7 +136,10 @@ class _Writing:
 
 
 async def resolve_spent(pipeline: Pipeline, source: bytes, family: bytes, *, generation: bytes = _PRESENT) -> None:
-    """Note the items of a list as spent of which the family has only the digest, because the digest was loaded."""
+    """Mark items of a list as spent whose digest a load has recorded.
+
+    The loaded data has only digests of spent items.
+    """
     start = 0
     while await pipeline.run(LOAD, b"has_digests", generation, family):
         ends = (b"%d" % start, b"%d" % (start + _LIST_PAGE - 1))

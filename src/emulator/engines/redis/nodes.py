@@ -129,7 +129,10 @@ Address = tuple[str, int]
 
 
 class Nodes:
-    """The nodes that one namespace knows. Its connections share this object, so each learns from the others."""
+    """The known nodes of the cluster.
+
+    All connections of a namespace share this object, so each learns from the others.
+    """
 
     def __init__(self, pool: ConnectionPool, namespace: bytes) -> None:
         self._pool = pool

@@ -28,7 +28,7 @@ _MAX_NOTES: Final = 1_024
 
 
 class RedisPools:
-    """A list that is popped from, the items of each user, and for each family the items that are spent."""
+    """Pools on Redis: a list to pop from, the items of each user, and the spent items of each family of pools."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
@@ -112,7 +112,7 @@ class RedisPools:
 
 
 class RedisRosters:
-    """A set of members for each roster, and an index of the rosters whose keys differ only in the name."""
+    """Rosters on Redis: a set of members each, and an index of the rosters whose keys differ only in the name."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline

@@ -60,7 +60,7 @@ async def merged_pages(fetches: Sequence[Fetch[Row]], limit: int | None) -> Asyn
 
 
 def _take(sources: Sequence[_Source[Row]], most: int) -> list[Row]:
-    """Return rows in order, up to where a source has to be fetched again."""
+    """Return merged rows in order, until one source needs its next page."""
     heap = [(source.rows[0][0], index) for index, source in enumerate(sources)]
     heapq.heapify(heap)
     taken: list[Row] = []

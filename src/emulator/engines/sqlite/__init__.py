@@ -86,7 +86,7 @@ class SqliteEngine:
         await self._stack.aclose()
 
     def _leave(self) -> None:
-        """Complete the operations that are pending; later ones fail."""
+        """Complete pending operations, and close the namespace. Later operations fail."""
         self._relay.close()
         self._group_commit.remove_caches(self._caches)
         self._namespace.caches = ()  # they refer to it: a circle would stay in memory until garbage is collected

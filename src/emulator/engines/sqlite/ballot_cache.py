@@ -89,7 +89,7 @@ class Marks(Tables):
         return rows
 
     def rows_before_cast(self, ballot: int, voter: str, generation: int) -> tuple[Row, ...]:
-        """Do the same for a voter who is about to cast. `generation` is the ballot's, or 0."""
+        """Return the rows of a voter who is about to cast, by `number`. `generation` is the ballot's, or 0."""
         rows = self._held.get((ballot, voter))
         if rows is None:
             # A voter that joins the filter only now has no rows, if it has all voters of the ballot.
@@ -222,7 +222,7 @@ class BallotCache(Tables):
         ballot.definition, ballot.terms = definition, terms
 
     def extend(self, ballot: CachedBallot, expires_at: int) -> None:
-        """Keep the ballot alive until at least then."""
+        """Keep the ballot alive until at least `expires_at`."""
         if expires_at > ballot.expires_at:
             ballot.expires_at = expires_at
         self._note_change(ballot)
@@ -241,7 +241,7 @@ class BallotCache(Tables):
             ballot.counts = None
 
     def drop(self, key: Key, now: int) -> None:
-        """Remove the ballot, alive or expired. Absent is fine."""
+        """Remove the ballot, alive or expired. An absent ballot is no error."""
         ballot = self._ballots.get(key) or self._load(key)
         if ballot is None:
             return

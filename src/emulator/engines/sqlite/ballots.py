@@ -191,7 +191,7 @@ _Change = tuple[int, int, tuple[Row, ...], tuple[Row, ...]]
 
 
 def _adding(rows: tuple[Row, ...], choice: str, times: int) -> _Change:
-    """Return the change by `times` casts that are added to the earlier ones."""
+    """Return the change to the counts when `times` casts are added to a voter's earlier casts."""
     replaced = tuple([row for row in rows if row[2] == choice])
     others = tuple([row for row in rows if row[2] != choice])
     slot = replaced[0][1] if replaced else 1 + max((row[1] for row in rows), default=-1)

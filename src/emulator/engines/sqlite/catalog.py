@@ -154,7 +154,9 @@ class SqliteCatalog(Tables):
         return ends, rows[-1][:2] if len(rows) == PAGE else None
 
     def _coming_entries(self, logs: set[Key], start: _Position) -> _Coming:
-        """Return the first expiry of each log that is not in `logs` yet, and add these logs."""
+        """Return the next expiry of each log on the page from `start` that `logs` does not have yet, and add it to
+        `logs`.
+        """
         connection, space = self._group_commit.connection, self._namespace.id
         last = connection.execute(_LAST_ENTRY, (space, *start)).fetchone()
         end = last or (NEVER - 1, NEVER)

@@ -27,7 +27,7 @@ _log = logging.getLogger("emulator.engines")
 
 
 class Checkpoints:
-    """Uses a connection of its own; SQLite releases the GIL while it waits for the disk."""
+    """Copies the write-ahead log into the database file, in a thread with its own connection."""
 
     def __init__(self, group_commit: GroupCommit) -> None:
         self._group_commit = group_commit
@@ -36,7 +36,7 @@ class Checkpoints:
         self._copying = asyncio.Lock()
 
     async def open(self) -> None:
-        """Start copying, if the data is in a file."""
+        """Start copying the log in the background, if the data is in a file."""
         if self._group_commit.path is None:
             return
         self._group_commit.connection.execute(f"PRAGMA wal_autocheckpoint = {AUTOCHECKPOINT}")
@@ -44,7 +44,7 @@ class Checkpoints:
         self._task = asyncio.create_task(self._run(self._connection))
 
     async def close(self) -> None:
-        """Stop copying. SQLite copies the rest when the last connection closes."""
+        """Stop copying the log. SQLite copies the rest when the last connection closes."""
         if self._task is None or self._connection is None:
             return
         self._task.cancel()
@@ -87,13 +87,13 @@ class Checkpoints:
             await finished_in_thread(partial(self._group_commit.corruption.rescue_with, connection))
 
     async def _copy(self, connection: sqlite3.Connection) -> sqlite3.Error | None:
-        """Copy the log in a thread; return the error, if there was one."""
+        """Copy the log into the file in a thread; return the error, or `None`."""
         async with self._copying:
             return await finished_in_thread(partial(_copy_log, connection))
 
 
 def _copy_log(connection: sqlite3.Connection) -> sqlite3.Error | None:
-    """Return the error, if there was one."""
+    """Copy the log into the file; return the error, or `None`."""
     try:
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
     except sqlite3.Error as error:
@@ -135,7 +135,10 @@ class Database:
 
     @asynccontextmanager
     async def namespace(self, name: str) -> AsyncIterator[None]:
-        """Use a namespace during the block. Raises `EngineError` if another engine uses it, for each has its caches."""
+        """Use a namespace during the block.
+
+        Raises `EngineError` if another engine uses it, because each engine has its own caches.
+        """
         if name in self._in_use:
             raise EngineError(f"the namespace {name!r} is open already")
         self._in_use.add(name)

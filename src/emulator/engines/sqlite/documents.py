@@ -80,7 +80,7 @@ class SqliteDocuments(Tables):
         return await self._group_commit.write(self._drop, keys, now)
 
     def purged(self, key: Key) -> None:
-        """Forget a document that a purge has removed: it stays removed if the clock is set back."""
+        """Remove a purged document from the cache, so that setting the clock back does not revive it."""
         self._peeked.pop(key)
 
     def _peek(self, key: Key) -> tuple[bytes, int]:

@@ -83,7 +83,10 @@ class Reading:
         return rows
 
     def join_notes(self, size: int, separator: bytes) -> tuple[int, bytes] | None:
-        """Return the number of the next entries, 0 at the end, and their notes joined; `None` if that is impossible."""
+        """Return how many entries the next page has, 0 at the end, and their joined notes.
+
+        Returns `None` if they cannot be joined.
+        """
         if self._kept:
             return None
         if self._is_scanned:
@@ -111,7 +114,10 @@ class Reading:
         return (count, text) if count or not end else self.join_notes(size, separator)
 
     def _join_notes_by_number(self, size: int, separator: bytes) -> tuple[int, bytes] | None:
-        """Do the same if later casts have higher numbers: scan a range of numbers, of all ballots."""
+        """Join the notes of the next entries by scanning a range of numbers of all ballots.
+
+        Requires that later casts have higher numbers.
+        """
         at, number = self._position
         params: dict[str, Any] = {"ballot": self.ballot, "bound": self._bound, "at": at, "number": number, "size": 1}
         first = self._connection.execute(_END_OF_SAME, params).fetchone()

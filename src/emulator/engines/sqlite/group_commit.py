@@ -37,7 +37,7 @@ class WriteCache(Protocol):
 
 
 class _Closed:
-    """Stands in for the connection before `open` and after `close`."""
+    """Takes the place of the connection while the database is closed; every use raises an error."""
 
     def __getattr__(self, name: str) -> NoReturn:
         raise EngineError("the engine is closed")
@@ -61,8 +61,10 @@ class GroupCommit:
         self.corruption = Corruption(path)
         self._files = FileWatch(path)
         self.unwritten: dict[WriteCache, None] = {}
-        """The caches that may hold what is not written yet: each adds itself. A dict keeps the order of the first
-        writes; a set would order them by address."""
+        """The caches that may hold what is not written yet: each adds itself.
+
+        A dict keeps the order of the first writes; a set would order them by address.
+        """
         self._caches: dict[int, WriteCache] = {}
         """All caches, by `id`."""
         self.connection: sqlite3.Connection = _CLOSED
@@ -169,7 +171,7 @@ class GroupCommit:
         return loss is not None
 
     def version(self) -> int:
-        """Return a number that changes whenever another connection has written."""
+        """Return SQLite's data version, which changes whenever another connection has written."""
         with self.corruption:
             (version,) = self.connection.execute("PRAGMA data_version").fetchone()
         return int(version)
@@ -194,7 +196,7 @@ class GroupCommit:
         self._changes_of_others += self.connection.total_changes - before
 
     def save(self, statement: str, rows: Iterable[tuple[object, ...]]) -> None:
-        """Write rows of a cache: now, or, which costs less, together with the other caches in one commit.
+        """Write rows of a cache, now or together with other caches in one commit, which costs less.
 
         Rows of different statements must not depend on each other.
         """
@@ -211,7 +213,7 @@ class GroupCommit:
             cache.forget_read()
 
     async def wait_for_commit(self) -> None:
-        """Return when nothing is uncommitted."""
+        """Wait until every write is committed."""
         if self._group is not None:
             with suppress(EngineError):
                 await self._wait(self._group)

@@ -70,7 +70,7 @@ _WRITERS: Final[dict[type[Record], tuple[str, _RowsOf]]] = {}
 
 
 def _writes(record_type: type[Record], statement: str) -> Callable[[_RowsOf], _RowsOf]:
-    """Enter a method into `_WRITERS`."""
+    """Register a method in `_WRITERS` as the writer of one type of records."""
 
     def enter(rows_of: _RowsOf) -> _RowsOf:
         _WRITERS[record_type] = statement, rows_of
@@ -113,7 +113,7 @@ class RecordRows:
             self._write_counts(MAX_COUNTED)
 
     def finish(self, most: int) -> bool:
-        """Write some of the sums; return whether there were any."""
+        """Write some of the counts that records add up to; return whether any were left to write."""
         if self._counts:
             self._write_counts(most)
             return True
@@ -127,7 +127,7 @@ class RecordRows:
         self._connection.executemany(statement, rows)
 
     def _write_counts(self, most: int) -> None:
-        """Write counts. A choice without a `ChoiceRecord` comes after all others."""
+        """Write the counts of a ballot's choices. A choice without a `ChoiceRecord` comes last."""
         chosen = list(islice(self._counts, most))
         self._execute_all(ADD_COUNT, [(*each, self._counts.pop(each), self._next_number()) for each in chosen])
 

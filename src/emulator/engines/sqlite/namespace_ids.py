@@ -280,7 +280,7 @@ class NamespaceIds:
         self._group_commit.connection.execute(statement, (new, name))
 
     def _remove(self, name: str) -> None:
-        """Remove a namespace. Absent is fine."""
+        """Remove a namespace. An absent namespace is no error."""
         execute = self._group_commit.connection.execute
         execute("INSERT INTO dead_spaces SELECT space FROM spaces WHERE namespace = ?", (name,))
         execute("DELETE FROM spaces WHERE namespace = ?", (name,))

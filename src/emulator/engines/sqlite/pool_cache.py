@@ -39,12 +39,12 @@ class ListRow(NamedTuple):
 
 class Lists(Tables):
     def find(self, source: Key) -> ListRow | None:
-        """Return the list, alive or expired."""
+        """Return the list with this key, alive or expired; `None` if there is none."""
         row = self._group_commit.connection.execute(_FIND, self._namespace.params(source)).fetchone()
         return None if row is None else ListRow(*row)
 
     def create(self, source: Key, expires_at: int) -> ListRow:
-        """Create an empty list where there is none."""
+        """Create an empty list under a key that has none."""
         id = self._namespace.next_number()
         self._group_commit.connection.execute(LISTS.insert, (id, *self._namespace.params(source), expires_at))
         return ListRow(id, None, 0, expires_at)
@@ -155,7 +155,7 @@ class PoolCache(Tables):
         return pool if pool is not None and now < pool.expires_at else None
 
     def create(self, key: Key, list_id: int, note: bytes, expires_at: int) -> CachedPool:
-        """Create a pool where there is none. It shares the history of dropped pools of the same key."""
+        """Create a pool under a key that has none. The new pool shares the history of dropped pools with that key."""
         family = self._spent.family(key)
         params = self._namespace.params(key)
         id = self._namespace.next_number()
@@ -182,7 +182,7 @@ class PoolCache(Tables):
         return pool.chunk[at] if at < len(pool.chunk) else None
 
     def next_items(self, pool: CachedPool) -> Sequence[str]:
-        """Return the rest of the chunk that `next_item` read."""
+        """Return the remaining items of the chunk from which the pool's next item comes."""
         return pool.chunk[pool.position - pool.chunk_start :]
 
     def advance(self, pool: CachedPool, count: int, *, handed: int) -> None:

@@ -192,7 +192,7 @@ ADDED = {
 
 
 class UnusableDatabase(Exception):
-    """The file is a database, but not one that this version can use."""
+    """Raised for a database that this version of extcli cannot use."""
 
 
 def _names(version: int) -> list[str]:
@@ -268,14 +268,18 @@ def writer_of(connection: sqlite3.Connection) -> str | None:
 
 
 def statements_of(version: int, *, after: int = 0) -> list[str]:
-    """Return the statements that make format `version` of format `after`; of an empty file by default."""
+    """Return the SQL statements that upgrade format `after` to format `version`.
+
+    By default they start from an empty file.
+    """
     added = [each for number, some in ADDED.items() if after < number <= version for each in some]
     return added if after else [*TABLES, *added]
 
 
 def create_or_raise(connection: sqlite3.Connection, version: int, writer: str) -> None:
-    """Bring a database of format `version`, 0 if empty, to the current one, inside the open transaction.
+    """Upgrade a database of format `version` to the current format, inside the open transaction.
 
+    `version` is 0 for an empty database.
     `writer` is the version of extcli.
     """
     connection.create_function("digest_of", 1, digest_of, deterministic=True)
@@ -291,7 +295,7 @@ _log = logging.getLogger("emulator.engines")
 
 
 class BeingRaised(Exception):
-    """Another process holds the lock on a file of an older format; usually it raises the format."""
+    """Raised if another process holds the lock on a file of an older format, usually because it upgrades the file."""
 
 
 def create_or_upgrade(connection: sqlite3.Connection, path: str | None, upgrades: Upgrades) -> None:

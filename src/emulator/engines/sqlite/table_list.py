@@ -19,7 +19,7 @@ TERMS: Final = ", ".join(Terms._fields)
 
 
 def terms_of(columns: Sequence[int]) -> Terms:
-    """Return the terms that `TERMS` hold."""
+    """Return a ballot's `Terms` from the columns `TERMS`."""
     opens_at, closes_at, disabled, known_voters_only, *limits = columns
     return Terms(opens_at, closes_at, bool(disabled), bool(known_voters_only), *limits)
 

@@ -48,7 +48,7 @@ async def broadcast(broadcasts: Broadcasts, call: Call, body: MessageBody) -> No
 
 
 async def extension_broadcast(broadcasts: Broadcasts, call: Call, body: MessageBody) -> None:
-    """Send an event to all channels of the extension."""
+    """Send an event to the listeners in all channels of the extension."""
     await broadcasts.send_extension_wide(call.caller, body.event, _required(body), target=body.target)
 
 
@@ -104,7 +104,10 @@ def _required(body: MessageBody) -> Any:
 
 
 def _channel(caller: Caller, channel: str | None, body: MessageBody) -> str | None:
-    """Return the body's channel, otherwise the caller's. Raises `Forbidden` if the caller may not choose a channel."""
+    """Return the channel in the body, or by default the caller's.
+
+    Raises `Forbidden` if the caller may not choose a channel.
+    """
     channel_id = str(body.user_id or body.channel_id)
     if not channel_id or channel_id == channel:
         return channel

@@ -26,9 +26,10 @@ _log = logging.getLogger("emulator")
 class PageEvents:
     """Sends events to the pages of an extension in a channel, or in all channels.
 
-    `of` is the key of the changed record. Its channel is the pages' channel; empty means the topic of all channels. Its
-    owner is the extension; empty means every extension with pages in the channel, because they share the store. `text`
-    is the event's data as JSON. Data over the size limit of a broadcast is not sent; the log says so once.
+    `of` is the key of the record that has changed. Its channel is the pages' channel; empty means the topic of all
+    channels. Its owner is the extension; empty means every extension with pages in the channel, because they share the
+    store. `text` is the event's data as JSON. Data over the size limit of a broadcast is not sent; the log says so
+    once.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class PageEvents:
         publisher.on_message(_MESSAGE, lambda key, text: self.deliver(key, key.name, text))
 
     def are_listening(self, of: Key) -> bool:
-        """Whether this node has such pages."""
+        """Whether pages that receive these events are connected to this node."""
         return self._enabled and self._hub.has_topics(PAGE, of.channel) and bool(self._topics(of))
 
     async def publish(self, of: Key, event: str, text: bytes) -> None:

@@ -46,16 +46,19 @@ class Users(Protocol):
     """The directory of users."""
 
     async def aliases(self, client_id: str, users: Sequence[str]) -> Sequence[tuple[str, ...]]:
-        """Return all ids of each distinct user, the given spelling first."""
+        """Return all ids (shared and opaque) of each distinct user, the spelling from `users` first."""
 
 
 class Disturb(Protocol):
-    """Sends broadcasts, unless a fault prevents it."""
+    """Sends a broadcast, or applies a fault that loses, delays or repeats it."""
 
     async def __call__(
         self, caller: Caller, of: Key, send: Callable[[], Awaitable[None]], lose: Callable[[], None]
     ) -> None:
-        """Call `send` once, twice, later or not at all; `lose` records that nothing was sent. `of` is the event."""
+        """Call `send` once, twice, later or not at all, as faults decide.
+
+        `lose` records that the event `of` was not sent.
+        """
 
 
 class Broadcasts:
@@ -123,13 +126,13 @@ class Broadcasts:
         return subscribed_topics(caller, channel or "", checked_event(event))
 
     def _sent(self, client_id: str, channel: str | None) -> Iterator[str]:
-        """Yield the events that were sent lately in a channel, or in all channels; none of an event yields none."""
+        """Yield the names of events that were recently sent in a channel, or in all channels."""
         for change in reversed(self._changes.latest("event", _LATELY)):
             if change.key.owner == client_id and change.key.channel in ("", channel):
                 yield change.key.name
 
     def _heard(self, client_id: str, channel_id: str) -> Iterator[str]:
-        """Yield the events that sockets listen to in a channel, or, without one, in all channels."""
+        """Yield the names of events to which sockets listen in a channel, or without `channel` in all channels."""
         for topic in self._publisher.hub.topics("event", channel_id):
             if topic.owner == client_id:
                 yield topic.name

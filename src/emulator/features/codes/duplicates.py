@@ -32,7 +32,7 @@ Place = tuple[int, int]
 
 
 class _Batch(NamedTuple):
-    """Consecutive codes, and where their text is."""
+    """Consecutive codes, and the position of their text in the temporary file."""
 
     place: Place
     start: int
@@ -40,7 +40,7 @@ class _Batch(NamedTuple):
 
 
 class Duplicates:
-    """Takes codes batch by batch, then finds those that occur twice. Every method but `close` may raise `EngineError`.
+    """Takes codes in batches, then finds codes that occur twice. Every method but `close` may raise `EngineError`.
 
     No code may contain NUL.
     """

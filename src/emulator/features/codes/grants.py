@@ -101,13 +101,13 @@ class PendingGrant:
             self.users[()] += added
 
     def restart(self) -> None:
-        """Forget the users read so far: the body repeats the member `users`, or is refused."""
+        """Discard the users read so far, because the body repeats the member `users` or is refused."""
         self._abandoned.append(roster_key(self.client_id, self.roster))
         self.roster = self._new_id()
         self.users.clear()
 
     async def close(self) -> None:
-        """Delete the rosters of before a restart."""
+        """Delete the rosters that were filled before a restart of the call."""
         if self._abandoned:
             await self._rosters.drop(self._abandoned, now=self._clock.now())
 
@@ -155,7 +155,7 @@ class Grants:
         return Marked(pending.users.total(), gained)
 
     async def of(self, caller: Caller) -> list[CodeGrant]:
-        """Return the grants to the caller, oldest first."""
+        """Return the grants that apply to the caller, oldest first."""
         key, shared_id = grants_key(caller.client_id), self._users.shared_id_key(caller)
         found = await self._documents.read([key, shared_id], now=self._clock.now())
         grants = _decoded(found.get(key))
@@ -175,12 +175,12 @@ class Grants:
             await self._rosters.add_members(roster_key(client_id, grant.roster), [], now=now, expires_at=until)
 
     async def known(self, client_id: str) -> list[CodeGrant]:
-        """Return all grants, also those whose sets are gone."""
+        """Return all grants, including grants for sets that no longer exist."""
         key = grants_key(client_id)
         return _decoded((await self._documents.read([key], now=self._clock.now())).get(key))
 
     async def clear(self, client_id: str, known: list[CodeGrant]) -> None:
-        """Delete these grants. One that was added meanwhile is of a newer set, and stays."""
+        """Delete these grants. A grant that was added since belongs to a newer set, and stays."""
         key, ended = grants_key(client_id), _rosters_of(known)
 
         def remove(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:

@@ -99,7 +99,7 @@ async def define_codes(code_sets: CodeSets, call: Call) -> Nothing:
 
     The call is atomic and the body is streamed. Sets at other indices are unchanged. A set at an index in use gets the
     new name and list; codes already handed out stay handed out. Codes that were handed out before, from any set, are
-    left out. A code that stands twice in the body is an error. An error lists the first 20 problems.
+    left out. A code that occurs twice in the body is an error. An error lists the first 20 problems.
     """
     reader = StreamReader("codes", levels=2, longest=MAX_CODE_LENGTH)
     async with code_sets.new_upload(call.caller) as upload:
@@ -200,7 +200,10 @@ def _answer(marked: Marked) -> WithHeaders:
 
 
 def _checked_users(users: list[object], at: int) -> list[str]:
-    """Return the user ids, of which the first is `users[at]`; raises `BadRequest` naming an invalid one."""
+    """Return consecutive user ids of the body, the first of which is `users[at]`.
+
+    Raises `BadRequest` naming an invalid one.
+    """
     for position, user in enumerate(users, at):
         if not isinstance(user, str) or not 1 <= len(user) <= _MAX_USER_LENGTH or not user.isprintable():
             raise wrong_shape(f"users[{position}]", needed=_USER_RULE)

@@ -169,7 +169,10 @@ def grants_key(client_id: str) -> Key:
 
 
 def prizes_by_set(body: GrantBody, sets: Mapping[int, CodeSet]) -> dict[str, tuple[int, int]]:
-    """Return the codes granted and the limit by set id. Raises `BadRequest` for a wrong limit or prize."""
+    """Return the number of granted codes and the limit per user, by set id.
+
+    Raises `BadRequest` for a wrong limit or prize.
+    """
     if not body.prizes or len(body.prizes) > _MAX_PRIZES:
         raise invalid_member("prizes", len(body.prizes), f"1 to {_MAX_PRIZES} set indices")
     for position, limit in enumerate(body.prize_limits):
@@ -182,19 +185,19 @@ def prizes_by_set(body: GrantBody, sets: Mapping[int, CodeSet]) -> dict[str, tup
 
 
 def live_grants(grants: Iterable[CodeGrant], sets: Mapping[int, CodeSet]) -> list[CodeGrant]:
-    """Return the grants of at least one of these sets."""
+    """Return the grants that cover at least one of these sets."""
     alive = {each.set_id for each in sets.values()}
     return [grant for grant in grants if not alive.isdisjoint(grant.granted)]
 
 
 def allowances(grants: Sequence[CodeGrant]) -> Allowances:
-    """The allowance of a user with these grants."""
+    """Return how many codes of each set a user with these grants may have."""
     set_ids = dict.fromkeys(set_id for grant in grants for set_id in grant.granted)
     return tuple((set_id, max_codes(set_id, grants)) for set_id in set_ids)
 
 
 def gains(before: Allowances, grant: CodeGrant) -> bool:
-    """Whether one more grant raises a user's allowance of any set."""
+    """Whether another grant raises how many codes a user may have, in any set."""
     most = dict(before)
     return any(limit > most.get(set_id, 0) for set_id, (_, limit) in grant.granted.items())
 
@@ -209,12 +212,15 @@ def max_codes(set_id: str, grants: Iterable[CodeGrant]) -> int:
 
 
 def is_in_time(cast_at: int, cutoff: int) -> bool:
-    """Whether a vote cast at `cast_at` (ms) counts, compared in the cutoff's own unit (ruling C4)."""
+    """Whether a vote cast at `cast_at` (ms) is not after the cutoff.
+
+    Compared in the cutoff's unit, seconds or ms (ruling C4).
+    """
     return (cast_at if cutoff >= FIRST_CUTOFF_IN_MS else cast_at // 1000) <= cutoff
 
 
 def _limit(body: GrantBody, prize: int) -> int:
-    """Return the limit for a set: its own entry, otherwise the entry parallel to it in `prizes`, otherwise 1."""
+    """Return how many codes of a set a user may have: the entry at its index, or at its position in `prizes`, or 1."""
     limits = body.prize_limits
     if prize < len(limits):
         return limits[prize]

@@ -38,7 +38,7 @@ _NOTHING: Final = Holding((), 0)
 
 
 class Voters(Protocol):
-    """The part of the poll service that grants need."""
+    """The part of the poll service that grants use: the voters of a poll."""
 
     def voters(
         self, caller: Caller, channel: str | None, poll_id: str, value: int
@@ -67,7 +67,7 @@ class CodeSets:
 
     @asynccontextmanager
     async def new_upload(self, caller: Caller) -> AsyncIterator[Upload]:
-        """Begin a PUT. If the block raises, its codes are deleted."""
+        """Begin an upload of codes by PUT. If the block raises, the uploaded codes are deleted."""
         upload = Upload(caller, self._pools, self._clock, self._new_id)
         try:
             yield upload
@@ -128,7 +128,7 @@ class CodeSets:
 
     @asynccontextmanager
     async def new_grant(self, caller: Caller) -> AsyncIterator[PendingGrant]:
-        """Begin a `mark_*` call. If the block raises, its users are deleted."""
+        """Begin a `mark_*` call. If the block raises, the users that it has recorded are deleted."""
         known = await self._grants.known(caller.client_id)
         async with self._grants.begin(caller.client_id, known, await self._sets(caller.client_id)) as grant:
             yield grant
@@ -159,10 +159,10 @@ class CodeSets:
         return [list(held.get(index, _NOTHING).items) for index in range(max([*sets, *held], default=-1) + 1)]
 
     async def redeem(self, caller: Caller, index: int) -> Drawn:
-        """Redeem one code of the set at `index`, and return all that the caller holds of it.
+        """Redeem one code of the set at `index`; return it, and all codes that the caller has redeemed from the set.
 
-        There is no code if the caller is not eligible or the set has none left. Raises `BadRequest` if `index` is not
-        within 0 to 9.
+        The result has no new code if the caller is not eligible or the set has none left. Raises `BadRequest` if
+        `index` is not within 0 to 9.
         """
         if not 0 <= index < MAX_SETS:
             raise no_such_prize(index=index, highest=MAX_SETS - 1)
@@ -183,7 +183,7 @@ class CodeSets:
 
 
 def _sets_of(stocks: Mapping[Key, Stock]) -> dict[int, CodeSet]:
-    """Return the sets by index, in index order."""
+    """Return the stored sets by their index, in ascending order."""
     sets = {int(key.name): msgspec.json.decode(stock.note, type=CodeSet) for key, stock in stocks.items()}
     return dict(sorted(sets.items()))
 

@@ -39,7 +39,10 @@ class Upload:
         self._abandoned: list[Key] = []
 
     async def add(self, array: int, at: int, codes: list[Any]) -> None:
-        """Add `codes[array][at:]` of the body. Errors are raised by `checked`, or at the 20th."""
+        """Add the next codes of an array of the body: `codes[array][at:]`.
+
+        Errors are collected for `list_by_index`; the 20th is raised at once.
+        """
         check_codes(self._errors, array, at, codes)
         if not self._errors and array < MAX_SETS:
             self._duplicates.add((array, at), codes)
@@ -48,14 +51,17 @@ class Upload:
             await self._pools.fill(self._list_of(array), codes, now=now, expires_at=now + LIFETIME)
 
     def restart(self) -> None:
-        """Forget the codes read so far: the body repeats the member `codes`, or is refused."""
+        """Discard the codes read so far, because the body repeats the member `codes` or is refused."""
         self._duplicates.close()
         self._errors, self._duplicates, self.size = ValidationErrors(), Duplicates(), 0
         self._abandoned += self._lists.values()
         self._lists.clear()
 
     async def checked(self, body: NamesBody, arrays: int) -> dict[int, Key]:
-        """Return the list of each set by its index. Raises `BadRequest` with the first 20 errors of the whole body."""
+        """Return the key of the uploaded list of each set, by its index.
+
+        Raises `BadRequest` with the first 20 errors of the whole body.
+        """
         indices = checked_indices(self._errors, body, arrays)
         self._errors.check()
         for pair in self._duplicates.find(MAX_ERRORS):
@@ -68,7 +74,7 @@ class Upload:
         return {index: self._list_of(array) for array, index in enumerate(indices)}
 
     async def close(self) -> None:
-        """Delete the temporary files, and the lists of before a restart."""
+        """Delete the temporary files, and the lists that were filled before a restart of the upload."""
         self._duplicates.close()
         if self._abandoned:
             await self._pools.discard(self._abandoned, now=self._clock.now())

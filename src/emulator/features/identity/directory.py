@@ -25,7 +25,10 @@ _AT_ONCE: Final = 250
 
 
 class Directory:
-    """Identifies callers, and users in all their spellings: the shared id, `U` and the shared id, the opaque id."""
+    """Finds the ids of callers and users.
+
+    A user may be given as shared id, as `U` and the shared id, or as opaque id.
+    """
 
     def __init__(self, documents: Documents, clock: Clock) -> None:
         self._documents = documents
@@ -78,12 +81,15 @@ class Directory:
         return _opaque_key(caller.client_id, caller.opaque_id)
 
     def names_with(self, caller: Caller, shared_id: bytes | None) -> set[str]:
-        """Return what `names` does. `shared_id` is the document at `shared_id_key`, if there is one."""
+        """Return all ids under which a list of users may contain the caller, without reading storage.
+
+        `shared_id` is the document under `shared_id_key`, if it exists.
+        """
         shared = caller.user_id if caller.user_id is not None else (shared_id or b"").decode()
         return {name for each in (caller.opaque_id, shared) if each for name in (each, opaque_id_of(each))}
 
     async def aliases(self, client_id: str, users: Sequence[str]) -> list[tuple[str, ...]]:
-        """Return all ids of each distinct user, the given spelling first."""
+        """Return all ids (shared and opaque) of each distinct user, the spelling from `users` first."""
         opaque_ids = await self.opaque_ids(client_id, users)
         shared_ids = await self.shared_ids(client_id, list(opaque_ids.values()))
         aliases: dict[str, tuple[str, ...]] = {}
@@ -99,7 +105,7 @@ class Directory:
         return await self._documents.users(key, after=after, limit=limit, now=self._clock.now())
 
     def _recording(self, client_id: str, shared_id: str, opaque_id: str) -> Started[None] | None:
-        """Start to record a user's ids; `None` if this process did recently."""
+        """Start to record a user's ids; return `None` if this process has recorded them recently."""
         now = self._clock.now()
         recorded = self._recorded.get((client_id, shared_id))
         if recorded is not None and recorded[0] == opaque_id and recorded[1] <= now < recorded[1] + _RECHECK_AFTER:

@@ -47,7 +47,7 @@ class SharedId(Struct):
 
 
 class UserIds(Struct):
-    """One page; `next` is `0` on the last page."""
+    """One page of shared user ids; `next` is `0` on the last page."""
 
     next: str
     results: list[SharedId]
@@ -74,7 +74,7 @@ class Identities:
     async def issue(self, body: AuthtokenBody, *, for_helper: bool) -> list[str]:
         """Return a sandbox token for each user that the body names. The extension is optional. Raises `BadRequest`.
 
-        `for_helper`: in place of tokens that the platform would issue. The request then gets no verdict.
+        With `for_helper`, the tokens replace ones that the platform would issue, so the request gets no verdict.
         """
         if for_helper:
             excuse()
@@ -112,7 +112,10 @@ class Identities:
         )
 
     async def list_user_ids(self, caller: Caller, cursor: str) -> UserIds:
-        """Return up to 1,000 ids of users who shared them and wrote, in code point order. Raises `BadRequest`."""
+        """Return up to 1,000 ids of users who shared their id and sent a write, in code point order.
+
+        Raises `BadRequest`.
+        """
         ids = await self._directory.page(caller.client_id, after=_after(cursor), limit=PAGE + 1)
         page = ids[:PAGE]
         next_cursor = page[-1].encode().hex() if len(ids) > PAGE else FIRST

@@ -31,7 +31,10 @@ ATTEMPTS_UNDER_ATTACK: Final = 5
 
 
 class AttemptLimit:
-    """Counts requested PINs per address, and wrong PINs per address, client id and channel. A limit of 0 is none."""
+    """Counts requested PINs per address, and wrong PINs per address, client id and channel.
+
+    A limit of 0 means no limit.
+    """
 
     def __init__(self, clock: Clock, limits: AnonymousLimits) -> None:
         self._clock = clock
@@ -48,7 +51,10 @@ class AttemptLimit:
 
     @contextmanager
     def attempt(self, client_id: str, address: str) -> Iterator[None]:
-        """Count a PIN of an unauthenticated caller as `_attempt` does."""
+        """Count an attempt with a PIN by an unauthenticated caller, by address.
+
+        Raises `TooManyRequests` at the limit.
+        """
         network, client = network_of(address), (client_id, "")
         limit, key = self._clients, client
         if limit is not None and limit.delay(client, self._clock.now(), count=False):
@@ -60,7 +66,10 @@ class AttemptLimit:
             yield
 
     def attempt_of_caller(self, caller: Caller) -> AbstractContextManager[None]:
-        """Count a PIN of a broadcaster as `_attempt` does, by channel and user: others of the channel keep theirs."""
+        """Count an attempt with a PIN by a broadcaster.
+
+        It counts by channel and user, so that others of the channel keep their attempts.
+        """
         key = (caller.client_id, f"{caller.channel_id}\0{caller.opaque_id}")
         return self._attempt(self._channels, key, "wrong PINs of this user for this channel")
 
@@ -89,12 +98,12 @@ class AttemptLimit:
                 limit.clear()
 
     def _count(self, limit: RateLimit | None, key: tuple[str, str]) -> int:
-        """Count one, or return the seconds to wait."""
+        """Count one attempt and return 0, or return the seconds to wait."""
         return 0 if limit is None else seconds_of(limit.delay(key, self._clock.now()))
 
 
 class ComparedAttempts(AttemptLimit):
-    """Limits as `AttemptLimit` does, and counts for production in another."""
+    """Limits attempts as `AttemptLimit` does, and counts separately what production would have limited."""
 
     def __init__(self, clock: Clock, limits: AnonymousLimits, production: AnonymousLimits) -> None:
         super().__init__(clock, limits)
@@ -123,12 +132,15 @@ class ComparedAttempts(AttemptLimit):
 
 
 class _WrongThere(BadRequest):
-    """The PIN is right here and wrong in production."""
+    """Raised in production's count for a PIN that is right here but would be wrong in production."""
 
 
 @contextmanager
 def _compared(attempt: AbstractContextManager[None]) -> Iterator[None]:
-    """Count an attempt as production would, if it came to this check; note it if that would refuse the attempt."""
+    """Count an attempt against production's limits, if production would reach this check.
+
+    A refusal becomes the verdict.
+    """
     if not is_reached():
         yield
         return

@@ -19,7 +19,7 @@ _SECRETS: Final = frozenset({"pin", "token", "jwt"})
 
 
 class ClientBody(Struct):
-    """The caller, if no header names it."""
+    """The body of a request for a PIN: the client id, if no header names it."""
 
     identifier: str = ""
     """The client id."""
@@ -38,7 +38,7 @@ class TokenBody(ClientBody):
 
 
 class Expiry(Struct):
-    """The PIN that expires: itself, or its digest."""
+    """The body that makes a PIN expire: the PIN, or its digest."""
 
     client_id: str
     pin: str = ""
@@ -135,7 +135,7 @@ async def revoke_pins(pins: Pins, call: Call) -> Nothing:
 
 @endpoint("POST", "/_emulator/pins/expire", audience=Audience.CONTROL, body=Expiry, secrets=frozenset({"pin"}))
 async def expire_pin(pins: Pins, call: Call) -> Nothing:
-    """Make one PIN expire now, without moving the clock. Links that were made with it stay."""
+    """Make one PIN expire now, without moving the clock. Links made with the PIN stay."""
     body = call.body(Expiry)
     if bool(body.pin) == bool(body.digest):
         raise wrong_shape("pin, digest", needed="one of the two")
@@ -144,7 +144,7 @@ async def expire_pin(pins: Pins, call: Call) -> Nothing:
 
 
 def _client_id(call: Call) -> str:
-    """Return the client id of the header, otherwise the body's."""
+    """Return the client id in the Authorization header, or by default in the body."""
     if call.client_id:
         return call.client_id
     client_id = checked_client_id(call.body(ClientBody).identifier if call.raw.strip() else "", "identifier")

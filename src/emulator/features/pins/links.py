@@ -48,8 +48,9 @@ class Links:
     async def renew(
         self, client_id: str, channel_id: str, grant: Grant, error: Callable[[], ServiceError], *, use: bool = True
     ) -> Link:
-        """Restart the lifetime of the link that `grant` names, otherwise of its secret's link, created if missing.
+        """Restart the lifetime of the link that `grant` names.
 
+        If it names none, use the link of its secret, created if missing.
         Raises `error` if the named link has ended. `use` records that a token was issued for it.
         """
         key, now = link_key(client_id, channel_id), self._clock.now()

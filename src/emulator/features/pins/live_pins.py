@@ -90,12 +90,15 @@ class LivePins:
         return await self._read(pin_token_key(client_id, token_id), PinTokenRecord)
 
     async def expire(self, client_id: str, *, pin: str, digest: str) -> int:
-        """Make a PIN expire now, given itself or at least 16 characters of its digest; return how many did: 1 or 0."""
+        """Make a PIN expire now, given the PIN or at least 16 characters of its digest.
+
+        Return 1, or 0 if no live PIN matches.
+        """
         keys = [self._key_of(client_id, pin)] if pin else await self._keys_with(client_id, digest)
         return await self._documents.drop(keys, now=self._clock.now()) if keys else 0
 
     async def _keys_with(self, client_id: str, digest: str) -> list[Key]:
-        """Return the keys of live PINs whose digest begins so, at most two."""
+        """Return the keys of at most two live PINs whose digest begins with this text."""
         if len(digest) < MIN_DIGEST:
             return []
         things = await self._catalog.things([PIN], now=self._clock.now(), limit=2, owner=client_id, matching=digest)

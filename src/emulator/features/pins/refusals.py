@@ -30,7 +30,7 @@ def not_a_pin_token() -> Facts:
 @refusal(BadRequest, "Invalid PIN", "T3", "The PIN is wrong or has expired",
          "Request a new PIN, `extcli pin request`, and type it within five minutes.")  # fmt: skip
 def wrong_pin() -> Facts:
-    """Refuse a PIN that is wrong, expired, revoked or another client id's. It hides which."""
+    """Refuse a PIN that is wrong, expired, revoked or another client id's. The text does not reveal which."""
     held = "a PIN that is not valid for this client id and channel"
     return Facts("the PIN is wrong or has expired", held, "a PIN of the last five minutes, not revoked")
 
@@ -45,7 +45,7 @@ def no_live_pin(*, digest: str) -> Facts:
 @refusal(BadRequest, "Invalid refresh token", "T3", "The refresh token is not valid",
          "Link the game again: `extcli pin request -o plain | extcli pin login`.")  # fmt: skip
 def wrong_refresh_token() -> Facts:
-    """Refuse a refresh token that is expired, revoked, unverifiable or another client id's."""
+    """Refuse a refresh token that is expired, revoked, unverifiable or issued for another client id."""
     held = "a refresh token that is malformed, over a year old, or revoked"
     return Facts("the refresh token is invalid, has expired or was revoked", held, "a valid one of this client id")
 

@@ -51,12 +51,15 @@ class PinRecord(Struct):
     """When that token expires, in Unix ms."""
 
     def may_be_bound_to(self, channel_id: str) -> bool:
-        """Whether the PIN is unbound, or bound to this channel already."""
+        """Whether the PIN is not bound to a channel, or is bound to this one."""
         return self.channel_id in ("", channel_id)
 
 
 class Link(Struct):
-    """Permits games to act for a channel. Each token names its link, so deleting the link revokes all its tokens."""
+    """A link, which permits games to act for a channel.
+
+    Each token names its link, so deleting a link revokes its tokens.
+    """
 
     id: str
     secret: str
@@ -74,7 +77,7 @@ class Link(Struct):
 
 
 class LinksRecord(Struct):
-    """The links of one channel, one for each secret that admitted one."""
+    """The links of one channel: at most one for each secret that admitted games."""
 
     links: list[Link] = []
 
@@ -133,7 +136,10 @@ def pin_token_key(client_id: str, token_id: str) -> Key:
 
 
 def authentication_topic(client_id: str, channel_id: str = "") -> Key:
-    """Return the topic of a channel's `authentication` updates; without one, the unauthenticated clients'."""
+    """Return the topic of a channel's `authentication` updates.
+
+    Without a channel, it is the topic of unauthenticated clients.
+    """
     return Key("authentication", client_id, "", channel_id)
 
 
@@ -144,7 +150,7 @@ def broadcaster_of(client_id: str, channel_id: str, link: Link, expires_at: int 
 
 
 def cap_of(caller: Caller) -> int | None:
-    """Return the instant in Unix ms that nothing made with an issued token outlives; `None` for other tokens."""
+    """Return the latest expiry, in Unix ms, of anything made with an issued token. `None` for other tokens."""
     return caller.expires_at if caller.grant.link else None
 
 

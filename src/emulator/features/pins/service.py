@@ -155,7 +155,7 @@ class Pins:
         await self.linked_caller(credential.caller, credential.pin_token_id)
 
     def close(self) -> None:
-        """Refuse logins from now on, and release their verifier, which refers to this object."""
+        """Refuse logins from now on, and release the verifier of logins, which would keep this object alive."""
         self._authenticate = _refuse_login
 
     async def exists(self, caller: Caller) -> bool:
@@ -182,7 +182,7 @@ class Pins:
     async def expire(self, client_id: str, *, pin: str = "", digest: str = "") -> None:
         """Make a live PIN expire now. If it is not live, raises `BadRequest` for a PIN and `NotFound` for a digest.
 
-        Of the digest, the first 16 characters are enough.
+        The first 16 characters of a digest are enough.
         """
         count = await self._live.expire(client_id, pin=pin, digest=digest)
         if not count:
@@ -229,7 +229,7 @@ class Pins:
     async def authenticate_by_jwt(self, client_id: str, token: str) -> AuthResult:
         """Accept an access token, and issue new tokens if it is a broadcaster's. Raises `Unauthorized`.
 
-        For an issued token, the new ones belong to the same link and do not outlive it.
+        New tokens for an issued token belong to that token's link, and do not outlive it.
         """
         caller = await self._authenticate(f"{client_id} {token}")
         channel_id = caller.channel_id
@@ -242,12 +242,12 @@ class Pins:
         return AuthResult(caller, reply, "authenticated")
 
     def check_admitted(self, caller: Caller) -> None:
-        """Raise `Unauthorized` if the secret or link behind these rights ended while the request waited."""
+        """Raise `Unauthorized` if the secret or link behind the caller's rights ended while the request waited."""
         if not self._tokens.is_admitted(caller.client_id, caller.grant):
             raise ended_link()
 
     async def publish_authentication(self, result: AuthResult) -> None:
-        """Publish the event, once the connection itself has subscribed to its channel."""
+        """Publish the event of a login. Call this after the new connection has subscribed to its channel."""
         if result.caller.channel_id:
             await self._publish(result.caller.client_id, result.caller.channel_id, result.event)
 
@@ -284,7 +284,9 @@ class Pins:
     async def _publish(
         self, client_id: str, channel_id: str, event: str, *, also_unauthenticated: bool = False
     ) -> None:
-        """Publish an event to the channel, and on request to the client id's unauthenticated connections."""
+        """Publish an authentication event to the channel and, if asked for, to the client id's unauthenticated
+        connections.
+        """
         data = AuthenticationEvent(event, channel_id)
         await self._publisher.try_publish(authentication_topic(client_id, channel_id), "authentication", data)
         if also_unauthenticated:

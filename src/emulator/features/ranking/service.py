@@ -80,7 +80,7 @@ class Rankings:
         return Accepted(True, UNSET if cast.previous is None else cast.previous)
 
     async def counts(self, caller: Caller, channel: str | None, ranking_id: str) -> Mapping[str, int]:
-        """Return the users by answer, of all answers."""
+        """Return the number of users for each answer."""
         return dict((await self._ballots.tally(_key(caller, channel, ranking_id), now=self._clock.now())).counts)
 
     async def measured(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
@@ -95,7 +95,7 @@ class Rankings:
         return [Score(answer, users) for answer, users in tally.counts]
 
     async def clear(self, caller: Caller, channel: str | None, ranking_id: str) -> None:
-        """Delete the ranking. Raises `Forbidden` if it is global and the caller only a broadcaster."""
+        """Delete the ranking. Raises `Forbidden` if all channels share it and the caller is only a broadcaster."""
         if is_global(ranking_id):
             check_extension_wide(caller, ranking_id)
         key = _key(caller, channel, ranking_id)

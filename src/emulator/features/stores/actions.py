@@ -106,7 +106,7 @@ async def read_config(stores: Stores, message: Message) -> ConfigReply:
 
 @action("set", "config")
 async def replace_config(stores: Stores, message: Message) -> ConfigReply:
-    """Replace a config store; without `config_id` that is the channel's, as published clients expect."""
+    """Replace a config store. Without `config_id` it is the channel's config, as published clients expect."""
     body = message.body(ConfigBody)
     store = _writable(_store(_CONFIGS, body.config_id or "channel", "config_id"), message.caller)
     text = await stores.replace(store, message.caller, message.channel, _required(body.config, "config"))
@@ -115,7 +115,7 @@ async def replace_config(stores: Stores, message: Message) -> ConfigReply:
 
 @action("patch", "config", aliases=(("update", "config"),))
 async def patch_config(stores: Stores, message: Message) -> ConfigReply:
-    """Apply a JSON Patch or a merge patch to a config store; without `config_id` that is the channel's."""
+    """Apply a JSON Patch or a merge patch to a config store. Without `config_id` it is the channel's config."""
     body = message.body(ConfigBody)
     store = _writable(_store(_CONFIGS, body.config_id or "channel", "config_id"), message.caller)
     text = await stores.patch_record(store, message.caller, message.channel, _required(body.config, "config"))

@@ -63,7 +63,7 @@ async def _patch(store: Store, stores: Stores, call: Call) -> object:
 def _of(
     store: Store, handle: Callable[[Store, Stores, Call], Awaitable[object]], description: str
 ) -> Callable[[Stores, Call], Awaitable[object]]:
-    """Return the handler of one store. The OpenAPI document has its name and description."""
+    """Return the handler of one store, with the name and description for the OpenAPI document."""
 
     def handler(stores: Stores, call: Call) -> Awaitable[object]:  # not async: a second coroutine per call
         return handle(store, stores, call)
@@ -74,7 +74,7 @@ def _of(
 
 
 def _endpoints_of(store: Store) -> tuple[Endpoint[Stores], ...]:
-    """Return GET, POST and PATCH of a store."""
+    """Return the endpoints of a store: GET, POST and PATCH."""
     path = SERVICE + store.name
     users = (_USERS, _USER) if store.per_viewer else ()
     read = endpoint("GET", path, roles=store.readers, answer=JsonObject, query=(CHANNEL, *users))

@@ -32,7 +32,7 @@ Document = dict[str, Any]
 
 
 class _Failed(Exception):
-    """Why an operation failed."""
+    """Raised with the reason why an operation of a patch failed."""
 
 
 def apply_patch(document: Document, patch: Document | list[Any]) -> Document:
@@ -143,7 +143,7 @@ class _Patching:
         return value
 
     def _put(self, parent: Any, path: list[str], value: Any) -> None:
-        """Add a value to its parent; an index inserts."""
+        """Set a member of an object, or insert an item into an array."""
         if not path:
             self._root = value
         elif isinstance(parent, dict):
@@ -154,7 +154,7 @@ class _Patching:
             raise _Failed(f"{_shown(path[-1])}: its parent is neither an object nor an array")
 
     def _take(self, path: list[str]) -> Any:
-        """Remove a value, and return it."""
+        """Remove the value at `path`, and return it."""
         if not path:
             raise _Failed("the whole store cannot be removed")
         parent = self._find(path[:-1])
@@ -214,13 +214,13 @@ def _index(segment: str, end: int) -> int:
 
 
 def _check_names_a_member(segment: str) -> None:
-    """Fail for a segment that means an array, which `add` does not create."""
+    """Fail for a path segment that needs an array as parent, because `add` creates only objects."""
     if segment == "-" or _NUMBER.fullmatch(segment):
         raise _Failed(f"{_shown(segment)}: means an array, and add creates missing objects only; add the array first")
 
 
 def _copied(value: Any) -> Any:
-    """Return a copy, as later operations may change it."""
+    """Return a copy of a value, because later operations may change it."""
     return msgspec.json.decode(json_codec.encode(value)) if isinstance(value, dict | list) else value
 
 

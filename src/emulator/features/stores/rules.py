@@ -50,7 +50,7 @@ class Store:
 
     @property
     def accepts_map(self) -> bool:
-        """Whether an admin may patch many records at once: viewer stores and channel config."""
+        """Whether an admin may patch many records in one call: true for viewer stores and channel config."""
         return self.per_viewer or (self.per_channel and self.is_config)
 
 
@@ -131,12 +131,12 @@ def json_store_key(caller: Caller, channel: str | None, store_id: str) -> Key:
 
 
 def digest_of(text: bytes | None) -> str:
-    """Return the SHA-256 of a store's text in hex; of no text, if nothing is stored."""
+    """Return the SHA-256 of a store's text in hex. If nothing is stored, use the empty text."""
     return sha256(text or b"").hexdigest()
 
 
 def check_unchanged(text: bytes | None, expected: str) -> None:
-    """Raise `Conflict` unless a store has the digest that a writer has read; an empty one matches any."""
+    """Raise `Conflict` unless a store still has the digest `expected`; an empty `expected` matches any store."""
     if expected and (digest := digest_of(text)) != expected:
         raise store_changed(digest=digest, expected=expected[:64])
 
@@ -165,8 +165,9 @@ def unique_ids(ids: list[str]) -> list[str]:
 
 
 def is_map_of_patches(store: Store, caller: Caller, body: dict[str, Any]) -> bool:
-    """Return whether a PATCH body maps ids to patches: an admin's, with keys like ids and values like patches.
+    """Return whether a PATCH body maps ids to patches.
 
+    The caller must be an admin, and keys and values must look like ids and patches.
     A user id may be any name that ends in a digit, or has a digit after an initial `U` or `A` as opaque ids do, because
     admins rarely patch their own viewer record. A channel id must be digits only, because channel config may have a
     member such as `level1`.

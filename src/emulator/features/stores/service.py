@@ -95,7 +95,10 @@ class Stores:
         self._max_map = settings.limits.user_map
 
     async def read(self, store: Store, caller: Caller, channel: str | None, *, user_id: str = "") -> bytes:
-        """Return the caller's record, or `user_id`'s: a shared id, `U` plus a shared id, or an opaque id."""
+        """Return the store of the caller, or of `user_id`.
+
+        It may be a shared id, `U` plus a shared id, or an opaque id.
+        """
         if user_id:
             found = await self._records(store, caller, channel, [user_id])
             return found.get(user_id, _EMPTY)
@@ -131,7 +134,7 @@ class Stores:
     async def read_all(
         self, stores: Mapping[str, Store], caller: Caller, channel: str | None
     ) -> dict[str, msgspec.Raw]:
-        """Return several stores at one instant by name. Without a channel, stores that need one are `{}`."""
+        """Return several stores by name, all read at one instant. Without a channel, stores that need one are `{}`."""
         keys = {
             name: self._key(store, caller, channel)
             for name, store in stores.items()
@@ -221,7 +224,7 @@ class Stores:
         return self._key(store, caller, channel)
 
     async def _patch_of(self, store: Store, caller: Caller, raw: bytes) -> Any:
-        """Decode the body of a PATCH. One over the usual limit must be a map of ids; its patches stay undecoded."""
+        """Decode the body of a PATCH. A body over the usual limit must map ids to patches, which stay undecoded."""
         if len(raw) <= self._max_body:
             return json_codec.decode_any(raw)
         members = await members_of(raw, most=MAX_USERS)
@@ -266,7 +269,10 @@ class Stores:
     async def _records(
         self, store: Store, caller: Caller, channel: str | None, user_ids: list[str]
     ) -> dict[str, bytes]:
-        """Return the records of users by the spelling given, without users who have none."""
+        """Return the stored records of users, by the spelling in which each user was given.
+
+        Users without a record are left out.
+        """
         opaque_ids = await self._users.opaque_ids(caller.client_id, user_ids)
         keys = {user_id: self._key(store, caller, channel, opaque_ids[user_id]) for user_id in user_ids}
         now = self._clock.now()
@@ -277,7 +283,7 @@ class Stores:
     async def _write(
         self, store: Store, keys: Sequence[Key], change: Callable[[Mapping[Key, bytes]], Mapping[Key, bytes]]
     ) -> dict[Key, bytes]:
-        """Change all keys in one atomic step, and tell of each written key (rulings X5, B5)."""
+        """Change all keys in one atomic step, and report each written key to subscribers and pages (rulings X5, B5)."""
         now = self._clock.now()
         self._lapses.changed(keys, now)
         lifetime = self._environment.config_lifetime if store.is_config else self._environment.state_lifetime
@@ -300,7 +306,7 @@ class StoreUpdates:
         self._pages = pages
 
     async def committed(self, change: Change) -> None:
-        """Publish a written store; the change's content is its text."""
+        """Publish a written store to its subscribers. The content of `change` is the store's text."""
         key, text = change.key, cast("bytes", change.content)
         store = _FOLLOWED.get(key.kind)
         if store is None:

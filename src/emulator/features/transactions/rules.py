@@ -139,7 +139,10 @@ def transaction_of(receipt: Receipt, body: TransactionBody, *, own_id: str, now:
 
 
 def claimed(found: bytes | None, claim: Claim) -> bool:
-    """Return whether the purchase was posted before in the same way; raise `BadRequest` if in another way."""
+    """Return whether the same user has posted the purchase in the same channel before.
+
+    Raises `BadRequest` if another user or channel has.
+    """
     if found is None:
         return False
     if msgspec.json.decode(found, type=Claim) != claim:
@@ -148,7 +151,10 @@ def claimed(found: bytes | None, claim: Claim) -> bool:
 
 
 def is_other_poster(found: bytes, claim: Claim) -> bool:
-    """Return whether only the poster differs from the first post's. Production does not compare posters."""
+    """Return whether a second post of a purchase differs from the first only in the user.
+
+    Production does not compare users.
+    """
     first = msgspec.json.decode(found, type=Claim)
     return first.poster != claim.poster and (first.channel_id, first.user_id) == (claim.channel_id, claim.user_id)
 
@@ -166,7 +172,10 @@ def transaction_key(client_id: str, transaction_id: str) -> Key:
 
 
 def outstanding_key(client_id: str, channel_id: str, at: int = 0, transaction_id: str = "") -> Key:
-    """Return the key of an outstanding purchase, or of all if there is no id. The keys sort by time (`at`, in ms)."""
+    """Return the key of an outstanding purchase; without an id, the key prefix of all.
+
+    Keys sort by time (`at`, in ms).
+    """
     return Key("outstanding", client_id, "", channel_id, f"{at:016d}/{transaction_id}" if transaction_id else "")
 
 

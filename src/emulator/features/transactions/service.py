@@ -122,7 +122,7 @@ class Transactions:
         return receipt, transaction_of(receipt, body, own_id=own_id, now=now)
 
     async def _check_buyer(self, receipt: Receipt, caller: Caller) -> None:
-        """Raise `BadRequest` unless the caller is the buyer. The sandbox only notes it."""
+        """Raise `BadRequest` unless the caller is the buyer. The sandbox only records it as production's verdict."""
         with Enforced(RECEIPT, in_production=self._environment.verifies_tokens):
             check_buyer(receipt, await self._users.names(caller))
 
@@ -147,9 +147,10 @@ class Transactions:
     async def settle(
         self, caller: Caller, channel: str | None, *, transaction_id: str = "", sku: str = "", user_id: str = ""
     ) -> None:
-        """Remove the outstanding purchase with this id, or the user's oldest of this product. Raises `NotFound`.
+        """Remove the outstanding purchase with this id, or the user's oldest outstanding purchase of this product.
 
-        The id is the platform's or this service's.
+        Raises `NotFound`.
+        The id may be the platform's transaction id or the id that this service assigned.
         """
         if not (transaction_id or (sku and user_id)):
             raise wrong_shape("data", needed="an object with transaction_id or muxy_id, or with sku and user_id")

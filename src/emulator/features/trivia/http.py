@@ -24,7 +24,7 @@ class QuestionIdBody(Struct):
 
 
 class OptionBody(Struct):
-    """An option to add or replace; `id` is the question's."""
+    """An option to add or replace; `id` is the id of its question."""
 
     id: str
     option: Option

@@ -89,12 +89,12 @@ def contest_key(client_id: str) -> Key:
 
 
 def decoded_contest(text: bytes | None) -> Contest:
-    """Decode a record; no record means no questions."""
+    """Decode an extension's stored questions; `None` means no questions."""
     return {} if text is None else msgspec.json.decode(text, type=Contest)
 
 
 def encoded_contest(contest: Contest) -> bytes:
-    """Encode a record; raises `BadRequest` if it is over 512 KiB."""
+    """Encode an extension's questions; raises `BadRequest` if they are over 512 KiB."""
     text = json_codec.encode(contest)
     if len(text) > MAX_BYTES:
         raise contest_too_large(size=len(text), limit=MAX_BYTES)

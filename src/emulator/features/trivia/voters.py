@@ -38,17 +38,20 @@ def voter_key(caller: Caller) -> Key:
 
 
 def voters_key(client_id: str) -> Key:
-    """Return the key of an extension's voters; each voter's key adds `user`."""
+    """Return the key of an extension's voters, without the part `user`, which identifies one voter."""
     return Key(VOTER, client_id, "")
 
 
 def decoded_voter(text: bytes | None) -> Voter:
-    """Decode a record; no record means a voter without a team and votes."""
+    """Decode a voter's record; `None` means a voter without a team and votes."""
     return Voter() if text is None else msgspec.json.decode(text, type=Voter)
 
 
 def with_team(voter: Voter, caller: Caller, channel: str | None) -> Voter:
-    """Return the voter with a team: its own, or `channel`, which broadcasters always have. Raises `BadRequest`."""
+    """Return the voter with a team: the earlier team, or `channel` for a voter without one and for any broadcaster.
+
+    Raises `BadRequest`.
+    """
     if caller.role is Role.BROADCASTER and channel:
         return msgspec.structs.replace(voter, team=channel, is_broadcaster=True)
     if voter.team:

@@ -128,7 +128,7 @@ def next_status_change(definition: Definition, *, now: int) -> int | None:
 
 
 def reconfigured(definition: Definition, config: dict[str, Any], *, now: int) -> Definition:
-    """Return the definition with these members replaced. `endsAt: -1` ends it, unless it has ended.
+    """Return the definition with these members replaced. `endsAt: -1` ends the poll now, unless it has already ended.
 
     Raises `BadRequest`.
     """
@@ -149,7 +149,10 @@ def reconfigured(definition: Definition, config: dict[str, Any], *, now: int) ->
 
 
 def check_unchanged(poll_id: str, found: Definition | None, expected: Mapping[str, object]) -> None:
-    """Raise `Conflict` unless a definition is the one that a caller has read, empty for none. Neither status counts."""
+    """Raise `Conflict` if a poll's definition has changed since the caller read it as `expected`, empty for none.
+
+    The status is not compared.
+    """
     current = {} if found is None else msgspec.to_builtins(found)
     names = [name for name in dict.fromkeys((*current, *expected)) if name != "status"]
     changed = [

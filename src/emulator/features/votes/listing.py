@@ -35,7 +35,7 @@ class PollList(Struct):
 
 
 def listed_poll(ballot: ListedBallot, *, now: int) -> ListedPoll:
-    """Return the poll of a ballot. Its expiry gives the time of its latest vote, because it is a week later."""
+    """Return a ballot as a poll of a listing. The latest vote was a week before the ballot's expiry."""
     status, disabled = "active", False
     if ballot.definition is not None:
         definition = msgspec.json.decode(ballot.definition, type=Definition)

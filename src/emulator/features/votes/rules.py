@@ -66,21 +66,21 @@ class Poll(Struct):
 
 @lru_cache(maxsize=1024)
 def checked_poll_id(poll_id: str) -> str:
-    """Return the id, if it is one (ruling W8); raises `BadRequest` otherwise."""
+    """Return a valid poll id (ruling W8); raises `BadRequest` for an invalid one."""
     if not _POLL_ID.fullmatch(poll_id):
         raise invalid_poll_id(id=poll_id[:64])
     return poll_id
 
 
 def checked_value(value: int) -> int:
-    """Return the value, if it is within -99 to 99 (ruling P2); raises `BadRequest` otherwise."""
+    """Return a vote's value within -99 to 99 (ruling P2); raises `BadRequest` for any other."""
     if not LOWEST <= value <= HIGHEST:
         raise value_out_of_bounds(value=value, lowest=LOWEST, highest=HIGHEST)
     return value
 
 
 def checked_count(count: int) -> int:
-    """Return the number of votes in one request, if it is within 1 to 30 (ruling P4); raises `BadRequest` otherwise."""
+    """Return the number of votes in one request, 1 to 30 (ruling P4); raises `BadRequest` for any other."""
     if not 1 <= count <= MAX_COUNT:
         raise count_out_of_range(count=count, highest=MAX_COUNT)
     return count

@@ -48,7 +48,7 @@ _ANNOUNCED: Final = ("prompt", "options", "user_data")
 
 
 class ChannelState(Protocol):
-    """The channel state store, which announces polls created over the WebSocket (ruling X6)."""
+    """The channel state store, in which polls created over the WebSocket are announced (ruling X6)."""
 
     async def set_member(self, caller: Caller, channel: str, name: str, value: object) -> None: ...
 
@@ -95,7 +95,7 @@ class Polls:
         return poll_of(counts, choice)
 
     async def counts(self, caller: Caller, channel: str | None, poll_id: str) -> Mapping[str, int]:
-        """Return the votes by value."""
+        """Return the number of votes for each value."""
         return dict((await self._ballots.tally(_key(caller, channel, poll_id), now=self._clock.now())).counts)
 
     async def measured(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
@@ -129,8 +129,8 @@ class Polls:
     async def clear(self, caller: Caller, channel: str | None, poll_id: str) -> None:
         """Delete the poll with its votes, log and definition. Does nothing if there is none.
 
-        This method, `define`, `create` and `reconfigure` raise `Forbidden` if the poll is global and the caller only a
-        broadcaster.
+        Raises `Forbidden` if all channels share the poll and the caller is only a broadcaster; so do `define`, `create`
+        and `reconfigure`.
         """
         key = _managed_key(caller, channel, poll_id)
         if self._hints.is_on and key.channel is not None and await self._reader.results(key) is None:
@@ -196,8 +196,8 @@ class Polls:
     ) -> None:
         """Create the poll, or replace the definition of an existing one and keep its votes (ruling P4).
 
-        With `expected`, a definition that the caller has read, empty for none, this raises `Conflict` if the poll has
-        another one by now.
+        `expected` is the definition that the caller has read (empty for none): raises `Conflict` if the poll's
+        definition has changed since.
         """
         key = _managed_key(caller, channel or "", poll_id)
         definition = checked_definition(poll_id, config, now=self._clock.now())
@@ -264,7 +264,10 @@ class Polls:
     async def _define(
         self, caller: Caller, key: Key, definition: Definition, *, only_if: bytes | UnsetType | None = UNSET
     ) -> bool:
-        """Write a definition; with `only_if`, only in place of that one. Return whether it was written."""
+        """Write a definition.
+
+        With `only_if`, write only if that is the current definition. Return whether it was written.
+        """
         now = self._clock.now()
         await self._id_quota.claim(key, LIFETIME, now=now)
         text, terms, until = json_codec.encode(definition), terms_of(definition), now + LIFETIME
@@ -289,7 +292,7 @@ def _key(caller: Caller, channel: str | None, poll_id: str) -> Key:
 
 
 def _managed_key(caller: Caller, channel: str | None, poll_id: str) -> Key:
-    """Return the key of a poll that the caller wants to define or delete."""
+    """Return the key of a poll that the caller wants to define or delete. Raises `Forbidden` if the caller may not."""
     key = _key(caller, channel, poll_id)
     if is_global(poll_id):
         check_extension_wide(caller, poll_id)

@@ -16,8 +16,10 @@ from emulator.stored import Stored, decoded, wrong
 
 
 class Vote(Struct):
-    """One entry of the vote log. As JSON it is the note of the vote of a user who shares their id, so that reading the
-    log only joins bytes."""
+    """One entry of the vote log.
+
+    The engine stores this JSON with the vote of a user who shares their id, so that reading the log only joins bytes.
+    """
 
     identifier: str
     opaque: str

@@ -69,7 +69,7 @@ class PollUpdates:
             self._notifying.trigger(poll)
 
     async def committed(self, change: Change) -> None:
-        """Handle a vote, a definition, which is the change's content, or the deletion of a poll."""
+        """Handle a change of a poll: a vote, its deletion, or a definition, which is the content of `change`."""
         if change.did == "vote":
             self.changed(change.key)
         elif isinstance(change.content, Definition):
@@ -85,13 +85,13 @@ class PollUpdates:
             await self._publisher.try_notify(poll._replace(kind=_DEFINED))
 
     async def watch(self, poll: Key) -> None:
-        """Schedule updates at the poll's opening and closing, if it has a definition."""
+        """Schedule the updates at a poll's opening and closing, if it has a definition."""
         definition = await self._reader.definition(poll)
         if definition is not None:
             self._schedule(poll, definition)
 
     def _cleared(self, poll: Key) -> None:
-        """Handle the deletion of a poll: its pages read zeros. Sockets receive nothing."""
+        """Handle the deletion of a poll: send zeros to its pages, and nothing to sockets."""
         self._scheduler.cancel(poll)
         if self._is_single_node:
             self._request_page_update(poll)
@@ -99,7 +99,7 @@ class PollUpdates:
             self._notifying.trigger(poll)
 
     async def clock_moved(self) -> None:
-        """Send all waiting updates now."""
+        """Send all delayed updates now, because the clock was moved."""
         await self._updating.flush()
         await self._updating_pages.flush()
 
@@ -108,7 +108,7 @@ class PollUpdates:
             throttle.clear()
 
     def reloaded(self) -> None:
-        """Handle a load of other data: send the results of subscribed polls, and reschedule their updates."""
+        """Handle a replacement of all data: send the results of subscribed polls, and reschedule their updates."""
         for poll in self._publisher.hub.all_topics("poll"):
             self._request_updates(poll)
             self._scheduling.trigger(poll)

@@ -323,7 +323,10 @@ def _has_votes(service: Service, poll: str) -> bool:
 
 
 def _changed(definition: dict[str, Any], members: dict[str, Any]) -> dict[str, Any]:
-    """Return the definition with other members. A relative time replaces the absolute one, which would prevail."""
+    """Return a poll's definition with these members replaced.
+
+    `startsIn` or `endsIn` removes the absolute time, which would take precedence.
+    """
     kept = {name: value for name, value in definition.items() if name not in _STATED}
     for name in ("starts", "ends"):
         if f"{name}In" in members:

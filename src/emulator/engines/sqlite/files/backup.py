@@ -100,7 +100,7 @@ def latest_backup(path: str) -> dict[str, Any] | None:
 
 
 def _note(path: str, target: Path, now: int) -> None:
-    """Record the backup next to the data, where that is possible. Only people read this record."""
+    """Write the name of the backup into a file next to the data, for people to read. A failure is ignored."""
     with suppress(OSError), open(note_path(path), "w", encoding="utf-8") as file:
         json.dump({"at": now, "file": os.path.abspath(target)}, file)
 
@@ -204,7 +204,7 @@ def _replace(copy: Path, target: Path, now: int) -> Path | None:
 
 @contextmanager
 def _exclusive(target: Path) -> Iterator[bool]:
-    """Keep other programs off the file, and complete it from its log; yield whether that is possible.
+    """Lock the database file against other programs, and copy its log into it; yield whether that was possible.
 
     Raises `EngineError` if another program uses the file.
     """
@@ -228,7 +228,10 @@ def _remove_logs(target: Path) -> None:
 
 
 def _keep_owner(copy: Path, owned_like: Path) -> None:
-    """Give the copy the owner of another file, if this is root: the service's user must be able to open it."""
+    """Give the copy the owner of another file, if this process is root.
+
+    The service's user must be able to open the copy.
+    """
     if sys.platform != "win32" and os.geteuid() == 0:
         found = owned_like.stat()
         os.chown(copy, found.st_uid, found.st_gid)

@@ -26,7 +26,7 @@ class Check(NamedTuple):
 
     @property
     def since(self) -> int:
-        """The first format that has all the tables and columns of the query."""
+        """The first format of the file that has all tables and columns of the query."""
         return first_format_with(self.statement)
 
 
@@ -141,7 +141,7 @@ _FAMILY: Final = """
 
 
 def _roots(table: str, key: str) -> dict[str, str]:
-    """Return the checks that rows of one key, and no others, have one root."""
+    """Return the checks that rows share a root exactly if they share a key."""
     return {
         "its root is not that of the others of its key": f"""
             NULL FROM {table} GROUP BY {key} HAVING count(DISTINCT root) > 1

@@ -19,8 +19,10 @@ from emulator.errors import EngineError
 STEP = 256
 """Pages that are copied between two waits for the processor: a quarter of a MiB."""
 LOGS = ("-wal", "-journal")
-"""How the names of the files end that a database has beside it until it is closed. They belong to its content, unlike
-`-shm`, which is only an index of `-wal`."""
+"""How the names of the files end that a database has beside it until it is closed.
+
+They belong to its content, unlike `-shm`, which is only an index of `-wal`.
+"""
 _PART = ".part"
 """How the name of an unfinished copy ends."""
 _LOCK = "-lock"
@@ -101,7 +103,10 @@ def _part(beside: Path) -> Iterator[str]:
 
 
 def _try_lock(descriptor: int) -> bool:
-    """Lock a file until it is closed. Return False if another process has, or the system or the disk has no locks."""
+    """Lock a file until it is closed.
+
+    Return False if another process has locked it, or if the system or disk does not support locks.
+    """
     try:
         return lock(descriptor)
     except OSError:

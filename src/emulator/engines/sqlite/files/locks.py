@@ -15,7 +15,7 @@ from emulator.errors import EngineError
 
 
 def lock(descriptor: int) -> bool:
-    """Lock an open file, and return whether no other process has. Raises `OSError` where there are no locks.
+    """Lock an open file; return False if another process has locked it. Raises `OSError` where locks are not supported.
 
     On Windows, no other process can read the first byte then.
     """

@@ -175,7 +175,7 @@ def verify_file(path: str) -> Verified:
 
 
 def verify(path: str) -> Verified:
-    """Do the same, but raise `UnusableDatabase` or `sqlite3.Error`."""
+    """Verify the database of a connection. Raises `UnusableDatabase` or `sqlite3.Error`."""
     try:
         connection = open_read_only(path)
     except FAILURES as error:
