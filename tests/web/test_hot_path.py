@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from litestar.types import Receive, Scope, Send
 
 from emulator.clock import Clock
+from emulator.http import hot_path
 from emulator.http.front import HOT
 from emulator.http.front import Answer as HotAnswer
 from emulator.http.middleware import Middleware
@@ -235,8 +236,28 @@ def _without_own_id(received: bytes) -> bytes:
 
 @pytest.mark.hypothesis
 def test_both_ways_answer_byte_for_byte_the_same(addresses: tuple[str, str], clock: Clock):
-    hot, ordinary = addresses
+    compare_generated_connections(*addresses, clock)
 
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("_lines", lambda headers: b"".join(b"%b: %b\r\n" % header for header in headers[::-1])),
+        ("STATUS_LINE", hot_path.STATUS_LINE | {401: hot_path.STATUS_LINE[403]}),
+    ],
+    ids=["another order of headers", "another status"],
+)
+def test_a_difference_that_is_planted_in_the_hot_path_is_found(
+    addresses: tuple[str, str], clock: Clock, monkeypatch: pytest.MonkeyPatch, name: str, value: object
+):
+    monkeypatch.setattr(hot_path, name, value)
+
+    with pytest.raises((AssertionError, ExceptionGroup)):
+        compare_generated_connections(*addresses, clock)
+
+
+def compare_generated_connections(hot: str, ordinary: str, clock: Clock) -> None:
     @settings(
         max_examples=int(os.environ.get("HOT_PATH_EXAMPLES") or examples(150)),
         deadline=None,
