@@ -36,28 +36,6 @@ def three_channels(live, viewer) -> None:
         client.post("accumulate", json=int(user))
 
 
-def test_a_poll_belongs_to_one_channel(viewer):
-    cast(viewer("U1"))
-
-    assert 0 == count(viewer("U1", channel="888"))
-
-
-def test_a_user_has_one_vote_per_channel(viewer):
-    cast(viewer("U1"), 3)
-
-    poll = cast(viewer("U1", channel="888"), 4)
-
-    assert (1, 4) == (poll["count"], poll["vote"])
-    assert 3 == viewer("U1").get("vote").json()["vote"]
-
-
-def test_a_global_poll_is_shared_by_all_channels_of_the_extension(viewer, backend):
-    for user, channel in (("U1", "777"), ("U2", "888"), ("U3", None), ("U1", "888")):
-        cast(viewer(user, channel=channel), 3, "?id=global-x")
-
-    assert [3] * 3 == [count(client, "?id=global-x") for client in (viewer(), viewer(channel=None), backend)]
-
-
 @pytest.mark.parametrize("poll", ["globalx", "global_x", "Global-x", "GLOBAL-x", "x-global-"])
 def test_only_the_exact_prefix_makes_a_poll_global(viewer, poll):
     cast(viewer(), 3, f"?id={poll}")
@@ -69,14 +47,6 @@ def test_polls_of_different_extensions_are_separate(live):
     for client_id in ("one", "two", "ONE"):
         client = live.client("viewer", user="U1", channel="777", client_id=client_id)
         assert 1 == cast(client)["count"] == cast(client, 1, "?id=global-x")["count"]
-
-
-@pytest.mark.parametrize("role", ["viewer", "broadcaster"])
-def test_viewers_and_broadcasters_cannot_leave_the_channel_of_their_token(live, role, three_channels):
-    client = live.client(role, user="777", channel="777")
-
-    assert 1 == count(client, "?channel_id=888")
-    assert 2 == cast(client, 1, "?channel_id=888")["count"]
 
 
 @pytest.mark.parametrize("role", ["admin", "backend"])

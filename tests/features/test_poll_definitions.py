@@ -43,20 +43,6 @@ def noon(live) -> int:
     return second
 
 
-def test_a_definition_is_returned_with_defaults_and_status(viewer, broadcaster):
-    answer = define(
-        broadcaster, "round-7", prompt="Which boss?", options=["Dragon", "Golem"], userData={"hard": [1, None]}
-    )
-
-    expected = {
-        "id": "round-7", "prompt": "Which boss?", "options": ["Dragon", "Golem"], "userData": {"hard": [1, None]},
-        "startsAt": 0, "endsAt": 0, "userIDVoting": False, "distinctOptionsPerUser": 1, "totalVotesPerUser": 1,
-        "votesPerOption": 1, "disabled": False, "global": False, "status": "active",
-    }  # fmt: skip
-    assert (200, {}) == (answer.status_code, answer.json())
-    assert expected == definition(viewer(), "round-7")
-
-
 def test_a_poll_with_votes_has_no_definition_unless_it_is_defined(viewer):
     vote(viewer())
 
@@ -70,10 +56,6 @@ def test_a_definition_without_an_id_uses_the_id_of_the_query(viewer, broadcaster
 
     assert ["default", "x", "z"] == [definition(viewer(), poll)["prompt"] for poll in ("default", "x", "z")]
     assert 404 == viewer().get("vote_config?id=y").status_code
-
-
-def test_a_viewer_may_not_define_a_poll(viewer):
-    assert 403 == define(viewer()).status_code
 
 
 def test_a_definition_belongs_to_its_channel_or_if_global_to_the_extension(live, viewer, broadcaster, admin):
@@ -187,33 +169,6 @@ def test_ends_at_minus_one_ends_the_poll_now(live, viewer, broadcaster, noon):
     assert ("expired", noon) == (definition(viewer())["status"], definition(viewer())["endsAt"])
     assert "poll is closed" == refused(vote(viewer(), 2))
     assert (1, 1) == (lambda poll: (poll["count"], poll["vote"]))(viewer().get("vote").json())
-
-
-def test_a_disabled_poll_refuses_votes_until_it_is_enabled(viewer, broadcaster):
-    define(broadcaster, disabled=True)
-    while_disabled = refused(vote(viewer()))
-    define(broadcaster, disabled=False)
-
-    assert ("poll is closed", None) == (while_disabled, refused(vote(viewer())))
-
-
-def test_user_id_voting_requires_a_shared_user_id(viewer, broadcaster):
-    define(broadcaster, userIDVoting=True)
-
-    assert [None, "unacceptable vote"] == [refused(vote(viewer("5551"))), refused(vote(viewer(None, opaque="Aabc")))]
-
-
-def test_a_new_definition_keeps_the_votes(viewer, broadcaster):
-    vote(viewer("U1"), 3)
-    define(broadcaster, prompt="one")
-    vote(viewer("U2"), 4)
-    define(broadcaster, prompt="two")
-
-    assert (2, 7, "two") == (
-        viewer().get("vote").json()["count"],
-        viewer().get("vote").json()["sum"],
-        definition(viewer())["prompt"],
-    )
 
 
 def test_clearing_a_poll_removes_its_definition(viewer, broadcaster):

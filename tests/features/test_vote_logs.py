@@ -44,10 +44,6 @@ def _voter(number: int) -> Caller:
     return Caller(CLIENT_ID, Role.VIEWER, "777", str(number), f"U{number}")
 
 
-def test_the_log_of_an_absent_poll_is_empty(admin):
-    assert {"result": []} == admin.get("vote_logs?id=never").json()
-
-
 @pytest.mark.ruling("A3")
 def test_an_entry_has_identifier_opaque_id_value_and_timestamp(live, viewer, admin):
     now = live.freeze()
@@ -60,15 +56,6 @@ def test_an_entry_has_identifier_opaque_id_value_and_timestamp(live, viewer, adm
         {"identifier": identifier, "opaque": opaque, "value": value, "timestamp": now}
         for identifier, opaque, value in expected
     ] == log(admin)
-
-
-def test_the_log_has_the_latest_vote_of_each_user(live, viewer, admin):
-    now = live.freeze()
-    cast(viewer("U1"), 3)
-    live.advance(1)
-    cast(viewer("U1"), 5)
-
-    assert [(5, now + 1)] == [(vote["value"], vote["timestamp"]) for vote in log(admin)]
 
 
 def test_votes_stored_by_earlier_versions_look_like_new_ones(live, viewer, admin):
@@ -96,17 +83,6 @@ def test_a_log_of_shared_ids_is_the_same_bytes_as_one_with_an_unshared_id(live, 
     cast(viewer(None, opaque="Aabc"), 5)
 
     assert admin.get("vote_logs").content.startswith(joined[: -len(b"]}")] + b',{"identifier":"Aabc"')
-
-
-@pytest.mark.ruling("P3")
-def test_the_log_is_oldest_first(live, viewer, admin):
-    live.freeze()
-    for user in ("U1", "U2", "U3"):
-        cast(viewer(user), int(user[1]))
-        live.advance(1)
-    cast(viewer("U2"), 22)
-
-    assert [1, 3, 22] == values(admin)
 
 
 @pytest.mark.ruling("P3")
@@ -162,26 +138,6 @@ def test_a_malformed_since_or_limit_is_refused(admin, query):
 
     name = query.partition("=")[0]
     assert (400, f"Malformed {name} parameter") == (answer.status_code, answer.json()["reason"])
-
-
-@pytest.mark.parametrize(("role", "status"), [("viewer", 403), ("broadcaster", 403), ("admin", 200), ("backend", 200)])
-def test_only_admin_and_backend_may_read_the_log(live, role, status):
-    assert status == live.client(role, user="777", channel="777").get("vote_logs").status_code
-
-
-def test_clearing_a_poll_removes_its_log(viewer, broadcaster, admin):
-    cast(viewer(), 3)
-    broadcaster.delete("vote")
-    cast(viewer("U2"), 4)
-
-    assert [4] == values(admin)
-
-
-@pytest.mark.ruling("W1")
-def test_the_log_has_an_alias_path(viewer, admin):
-    cast(viewer(), 3)
-
-    assert admin.get("vote_logs").json() == admin.get("vote/vote_logs").json()
 
 
 @pytest.mark.slow

@@ -27,6 +27,7 @@ TESTS: Final = (
     "tests/cli/test_bulk*.py",
     "tests/production",
     "tests/realtime/test_socket_poll*.py",
+    "tests/surface/test_specification.py",
 )
 """Tests that run the code in their own process, most of them in well under a second."""
 

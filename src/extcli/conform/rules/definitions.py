@@ -43,6 +43,7 @@ def definition(at: Deployment) -> None:
         "totalVotesPerUser": 1,
         "votesPerOption": 1,
         "disabled": False,
+        "global": False,
         "status": "active",
     }
     expect("the definition", wanted, {name: read.get(name) for name in wanted})
@@ -104,10 +105,12 @@ def open_polls(at: Deployment) -> None:
 
 @rule("P4", "viewer", "broadcaster", writes=True)
 def disabled_poll(at: Deployment) -> None:
-    """A disabled poll refuses votes with 400."""
+    """A disabled poll refuses votes with 400, until it is enabled."""
     poll = define(at, disabled=True)
     expect("the status of a vote", 400, status_of_vote(at, poll))
     expect("the number of votes", 0, at.viewer.get("vote", id=poll).data["stats"]["count"])
+    at.broadcaster.post("vote_config", {"id": poll, "config": {"disabled": False}}).check()
+    expect("the status of a vote once it is enabled", 200, status_of_vote(at, poll))
 
 
 @rule("P4", "viewer", "broadcaster", writes=True)
@@ -123,34 +126,38 @@ def votes_with_shared_ids(at: Deployment) -> None:
 def additive_votes(at: Deployment) -> None:
     """With `totalVotesPerUser`, votes add up, `count` at a time."""
     poll = define(at, totalVotesPerUser=40, votesPerOption=40, distinctOptionsPerUser=2)
-    for value, times in ((2, 1), (2, 30), (5, 3)):
+    answer = at.viewer.post("vote", {"value": 2}, id=poll).data
+    for value, times in ((2, 30), (-5, 3)):
         answer = at.viewer.post("vote", {"value": value, "count": times}, id=poll).data
     stats = answer["stats"]
-    expect("count and sum", [34, 77], [stats["count"], stats["sum"]])
-    for times in (0, 31):
+    seen = [stats["count"], stats["sum"], stats["specific"][2], answer["vote"]]
+    expect("count, sum, votes for 2 and the latest vote", [34, 47, 31, -5], seen)
+    for times in (-1, 0, 31, 10**30):
         expect(f"the status of a vote with count {times}", 400, status_of_vote(at, poll, 2, count=times))
 
 
 @rule("P4", "viewer", "broadcaster", writes=True)
 def votes_over_a_limit(at: Deployment) -> None:
     """A vote over a limit of its poll is refused with 400 completely."""
-    for limits, first, second in (
-        ((5, 5, 5), (1, 3), (2, 3)),
-        ((9, 3, 5), (1, 2), (1, 2)),
-        ((9, 9, 1), (1, 1), (2, 1)),
+    for limits, within, over in (
+        ((5, 5, 5), [(1, 3)], (2, 3)),
+        ((9, 3, 5), [(1, 2)], (1, 2)),
+        ((9, 9, 2), [(1, 1), (2, 1)], (3, 1)),
+        ((2, 9, 9), [], (1, 3)),
     ):
         names = ("totalVotesPerUser", "votesPerOption", "distinctOptionsPerUser")
         poll = define(at, **dict(zip(names, limits, strict=True)))
-        expect("the status of a vote within the limits", 200, status_of_vote(at, poll, first[0], count=first[1]))
-        expect("the status of a vote over a limit", 400, status_of_vote(at, poll, second[0], count=second[1]))
-        count = at.viewer.get("vote", id=poll).data["stats"]["count"]
-        expect("the number of votes afterwards", first[1], count)
+        for value, times in within:
+            expect("the status of a vote within the limits", 200, status_of_vote(at, poll, value, count=times))
+        before = at.viewer.get("vote", id=poll).data
+        expect("the status of a vote over a limit", 400, status_of_vote(at, poll, over[0], count=over[1]))
+        expect("the poll afterwards", before, at.viewer.get("vote", id=poll).data)
 
 
 @rule("P4", "viewer", writes=True)
 def count_of_a_single_vote(at: Deployment) -> None:
     """`count` is ignored where a user has one vote."""
     poll = at.fresh("poll")
-    for times in (0, 2, 31):
+    for times in (-1, 0, 2, 31, 10**30):
         expect(f"the status with count {times}", 200, status_of_vote(at, poll, 3, count=times))
     expect("the number of votes", 1, at.viewer.get("vote", id=poll).data["stats"]["count"])

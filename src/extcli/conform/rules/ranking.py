@@ -65,7 +65,7 @@ def order_of_ties(at: Deployment) -> None:
 @rule("spec: Ranking", "viewer", "broadcaster", writes=True)
 def unaltered_answers(at: Deployment) -> None:
     """Answers are not altered: spaces, case and Unicode forms make different answers."""
-    texts = ["red", "Red", " red", "red ", "caf\u00e9", "cafe\u0301", "", "01", "1", "\U0001f600"]
+    texts = ["red", "Red", " red", "red ", "caf\u00e9", "cafe\u0301", "", "01", "1", "i", "I", "\u0131", "\U0001f600"]
     expect("the ranking", [[text, 1] for text in texts], scores(at, answers(at, *texts)))
 
 
@@ -78,24 +78,28 @@ def top_100(at: Deployment) -> None:
     expect("the ranking", wanted, scores(at, ranking))
 
 
-@rule("spec: Ranking", "viewer", writes=True)
+@rule("spec: Ranking", "viewer", "broadcaster", writes=True)
 def answer_without_a_text(at: Deployment) -> None:
     """An answer whose `key` is missing or not a string is refused with 400."""
     ranking = at.fresh("ranking")
-    for body in ({}, {"key": 5}, {"key": None}, {"key": ["red"]}):
+    bodies: list[Any] = [{}, [], None, {"key": 5}, {"key": None}, {"key": ["red"]}, {"Key": "red"}]
+    for body in bodies:
         expect(f"the status of {shown(body)}", 400, at.viewer.post("rank", body, id=ranking).status)
+    expect("the ranking afterwards", [], scores(at, ranking))
 
 
 @rule("spec: Ranking", "viewer", "broadcaster", writes=True)
 def deletion_of_a_ranking(at: Deployment) -> None:
     """DELETE removes a ranking, also an absent one; a viewer is refused with 403."""
-    ranking = answers(at, "red")
+    ranking, user = at.fresh("ranking"), at.fresh("user")
+    answer(at, ranking, user, "red")
     expect("the status for a viewer", 403, at.viewer.delete("rank", id=ranking).status)
     expect("the ranking afterwards", [["red", 1]], scores(at, ranking))
     for _ in range(2):
         reply = at.broadcaster.delete("rank", id=ranking)
         expect("status and body for a broadcaster", [200, {}], [reply.status, reply.json])
         expect("the ranking afterwards", [], scores(at, ranking))
+    expect("the reply to a new answer of the same user", {"accepted": True}, answer(at, ranking, user, "blue"))
 
 
 @rule("R1", "viewer", "broadcaster", writes=True)

@@ -108,8 +108,8 @@ def answer_to_a_vote(at: Deployment) -> None:
     """The answer to a vote is the poll, including that vote."""
     poll, other = at.fresh("poll"), at.fresh("user")
     answer = vote(at, poll, (other, 1), (at.user, 4))
-    stats = answer["stats"]
-    expect("count, sum and mean", [2, 5, 2.5], [stats[name] for name in ("count", "sum", "mean")])
+    wanted = {"stddev": 1.5, "mean": 2.5, "sum": 5, "count": 2, "specific": specific(v1=1, v4=1)}
+    expect("`stats`", wanted, answer["stats"])
     expect("the voter's vote", 4, answer.get("vote"))
     expect("the poll read by the voter", answer, at.viewer.get("vote", id=poll).data)
 
@@ -192,7 +192,8 @@ def deletion(at: Deployment) -> None:
     expect("count and vote after DELETE", [0, None], [read["stats"]["count"], read.get("vote")])
     expect("the log after DELETE", {"result": []}, at.admin.get("vote_logs", id=poll).data)
     again = vote(at, poll, (at.user, 1))["stats"]
-    expect("count and sum of the poll made again", [1, 1], [again["count"], again["sum"]])
+    seen = [again[name] for name in ("count", "sum", "specific")]
+    expect("count, sum and `specific` of the poll made again", [1, 1, specific(v1=1)], seen)
 
 
 @rule("spec: Voting", "broadcaster", writes=True)
@@ -239,7 +240,7 @@ def votes_by_opaque_id(at: Deployment) -> None:
 def poll_ids(at: Deployment) -> None:
     """A poll id has 1 to 64 letters, digits, `$`, `-` and `_`; others are refused with 400."""
     start = at.fresh("poll")
-    for name in (start + "$_-Z", start + "a" * (64 - len(start))):
+    for name in (start + "$_-Z", start.ljust(64, "a"), f"global-{start}".ljust(64, "a")):
         expect(f"the status of poll {name}", 200, at.viewer.get("vote", id=name).status)
     for name in (start + "a" * (65 - len(start)), start + ".", start + " ", start + "é"):
         expect(f"the status of poll {name}", 400, at.viewer.get("vote", id=name).status)
@@ -269,9 +270,12 @@ def poll_of_a_channel(at: Deployment) -> None:
 def global_poll(at: Deployment) -> None:
     """All channels share a poll whose id begins with `global-`."""
     poll = at.fresh("poll", prefix="global-")
-    for channel in (at.channel, at.fresh("channel")):
-        voter = at.caller("viewer", at.fresh("user"), channel=channel)
-        voter.post("vote", {"value": 3}, id=poll).check()
+    for user, channel in (
+        (at.user, at.channel),
+        (at.fresh("user"), at.fresh("channel")),
+        (at.user, at.fresh("channel")),
+    ):
+        at.caller("viewer", user, channel=channel).post("vote", {"value": 3}, id=poll).check()
     read = at.caller("viewer", channel=at.fresh("channel")).get("vote", id=poll).data
     expect("the votes read in a third channel", 2, read["stats"]["count"])
 
@@ -308,6 +312,7 @@ def foreign_channel(at: Deployment) -> None:
     for caller in (at.viewer, at.broadcaster):
         read = caller.get("vote", id=poll, channel_id=second).data
         expect(f"the votes that a {caller.role} of another channel reads", 0, read["stats"]["count"])
+    at.viewer.post("vote", {"value": 3}, id=poll, channel_id=second).check()
     at.broadcaster.delete("vote", id=poll, channel_id=second).check()
     read = at.caller("viewer", channel=second).get("vote", id=poll).data
     expect("the votes after DELETE by another channel's broadcaster", 1, read["stats"]["count"])

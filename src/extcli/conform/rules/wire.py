@@ -280,7 +280,7 @@ def printable_ids(at: Deployment) -> None:
 def empty_id(at: Deployment) -> None:
     """A missing or empty `id` is `default`."""
     at.viewer.post("vote?id=", {"value": 3}).check()
-    for path in ("vote", "vote?id=", "vote?id=default"):
+    for path in ("vote", "vote?id=", "vote?id", "vote?id=default", "vote?other=1", "vote?&&"):
         expect(f"the number of votes in GET {path}", 1, at.viewer.get(path).data["stats"]["count"])
 
 
