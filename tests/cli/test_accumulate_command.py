@@ -62,11 +62,6 @@ def test_pairs_of_key_and_value_make_an_object(extcli, words, buffer, data):
     assert [data] == [entry["data"] for entry in extcli("accumulate", "get", buffer, "-o", "jsonl").jsonl]
 
 
-@pytest.mark.parametrize("args", [(), ("a", "b", "c"), ("a", "b", "--from", "-"), ("a", "1", "x=1"), ("x=1", "a")])
-def test_a_missing_or_extra_argument_is_a_usage_error(extcli, args):
-    assert 2 == extcli("accumulate", "add", *args).exit_code
-
-
 def test_since_uses_the_clock_of_the_service(extcli, live):
     extcli("accumulate", "add", '{"n":1}')
     live.advance(3_600_000)

@@ -62,18 +62,6 @@ def test_settling_an_unknown_purchase_exits_4(extcli):
     assert [4, 4] == [extcli("bits", verb, "absent").exit_code for verb in ("validate", "refund")]
 
 
-@pytest.mark.parametrize("args", [(), ("t1", "--sku", "hat"), ("--sku", "hat"), ("--user", "7")])
-def test_a_purchase_is_named_by_id_or_by_product_and_buyer(extcli, args):
-    assert 2 == extcli("bits", "validate", *args).exit_code
-
-
-@pytest.mark.parametrize("args", [("",), ("--sku", "", "--user", "7"), ("--sku", "hat", "--user", "")])
-def test_an_empty_id_or_product_or_user_is_named(extcli, args):
-    result = extcli("bits", "validate", *args)
-
-    assert (2, True) == (result.exit_code, "is empty" in result.stderr)
-
-
 def test_a_receipt_comes_from_a_file_or_a_pipe_never_from_an_argument(extcli, file, live):
     import jwt
 
@@ -83,11 +71,6 @@ def test_a_receipt_comes_from_a_file_or_a_pipe_never_from_an_argument(extcli, fi
     assert 0 == extcli("bits", "purchase", "--receipt", file(f"{token}\n")).exit_code
     assert 0 == extcli("bits", "purchase", "--receipt", "-", input=token).exit_code
     assert ["t9"] == [row[0] for row in extcli("bits", "list").rows]
-
-
-@pytest.mark.parametrize("args", [(), ("hat", "--receipt", "-")])
-def test_a_purchase_is_a_product_or_a_receipt(extcli, args):
-    assert 2 == extcli("bits", "purchase", *args).exit_code
 
 
 def test_production_accepts_a_receipt_signed_with_the_secret(extcli, production):

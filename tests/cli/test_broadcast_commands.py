@@ -281,9 +281,3 @@ def test_an_event_can_come_from_standard_input(extcli, live):
         extcli("datastream", "send", "-", input=json.dumps("hello"))
 
         assert "hello" == game.update()["data"]["events"][0]["event"]
-
-
-def test_an_event_that_is_not_json_is_a_usage_error(extcli):
-    result = extcli("datastream", "send", "click", exits=2)
-
-    assert "the event is not JSON" in result.stderr

@@ -56,10 +56,6 @@ def test_json_output_contains_the_client_and_the_lines(extcli):
     assert document["lines"] == extcli("connect", "unity").stdout.splitlines()
 
 
-def test_an_unknown_client_is_a_usage_error(extcli):
-    assert 2 == extcli("connect", "fortran").exit_code
-
-
 @pytest.mark.skipif(not shutil.which("curl"), reason="needs curl")
 def test_the_curl_line_runs(extcli):
     extcli("vote", "cast", "--value", "3")
@@ -202,13 +198,3 @@ def test_the_page_has_the_code_that_the_command_prints(extcli) -> None:
 
     assert page() == text, "run make docs"
     assert [] == [each for each in INFOS if extcli("connect", each, "--sign").stdout not in text]
-
-
-@pytest.mark.parametrize(("args", "error"), [
-    (("cpp", "--sign"), "there is no code that signs a token for cpp"),
-    (("python",), "`connect python` needs --sign"),
-])  # fmt: skip
-def test_code_that_does_not_exist_is_a_usage_error(extcli, args, error) -> None:
-    result = extcli("connect", *args)
-
-    assert (2, f"extcli: {error}") == (result.exit_code, result.stderr.splitlines()[0])

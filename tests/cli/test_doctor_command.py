@@ -271,10 +271,6 @@ def test_a_name_that_is_ipv6_only_fails_for_a_service_on_ipv4(live: LiveServer):
     assert Status.OK is localhost("127.0.0.1", port, in_url=True).status
 
 
-def test_a_wrong_url_is_a_usage_error(extcli):
-    assert 2 == extcli("doctor", "--url", "ftp://127.0.0.1").exit_code
-
-
 def test_each_check_is_one_line_of_json(extcli):
     result = extcli("doctor", "-o", "jsonl")
 

@@ -234,12 +234,6 @@ def test_an_error_of_a_file_names_line_and_field_and_changes_nothing(extcli, fil
     assert ["former"] == [each["id"] for each in faults(extcli)]
 
 
-def test_a_missing_file_is_a_usage_error(extcli, folder):
-    result = extcli("fault", "load", "faults.toml")
-
-    assert (2, "extcli: cannot read faults.toml\n  No such file or directory\n") == (result.exit_code, result.stderr)
-
-
 # Output
 
 LONG_EVENT = "e" * 120

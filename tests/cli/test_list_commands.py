@@ -135,10 +135,6 @@ def test_a_table_shows_the_columns_of_its_kind(extcli):
     assert "no json stores\n" == extcli("contents", "json-stores", "-o", "table").stdout
 
 
-def test_an_unknown_kind_is_a_usage_error(extcli):
-    assert 2 == extcli("contents", "cats").exit_code
-
-
 def test_the_coming_expiries_are_listed(extcli, live):
     now = live.freeze()
     vote(extcli, "lunch")

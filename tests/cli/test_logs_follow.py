@@ -79,10 +79,6 @@ def test_follow_resumes_after_a_lost_connection_and_says_the_gap(shell, tmp_path
     assert "connected again after" in stderr
 
 
-def test_count_is_for_following(extcli):
-    assert 2 == extcli("logs", "--count", "1").exit_code
-
-
 # `extcli logs replay`: repeats a request of the journal as its caller
 
 
@@ -214,11 +210,6 @@ def test_an_empty_journal_is_a_valid_archive(extcli, live: LiveServer):
 
     assert [] == har_errors(archive)
     assert [] == archive["log"]["entries"]
-
-
-@pytest.mark.parametrize("files", [[], ["--har", "x", "--jsonl", "x"]])
-def test_an_export_names_different_files(extcli, files: list[str]):
-    assert 2 == extcli("logs", "export", *files).exit_code
 
 
 def test_no_secret_is_in_an_export(extcli, live: LiveServer, admin: Client, broadcaster: Client, tmp_path: Path):

@@ -51,12 +51,6 @@ def test_it_opens_the_page_in_the_browser(extcli, live, opened):
     assert f"{live.url}/_emulator/ui/requests" == address == opened.read_text()
 
 
-def test_a_misspelled_screen_is_exit_code_2_with_a_hint(extcli):
-    result = extcli("open", "requets", exits=2)
-
-    assert "did you mean requests?" in result.stderr
-
-
 @pytest.mark.parametrize(
     ("environ", "platform", "expected"),
     [({}, "linux", False), ({"DISPLAY": ":0"}, "linux", True), ({"WAYLAND_DISPLAY": "wayland-0"}, "linux", True),
@@ -105,10 +99,3 @@ def test_a_poll_is_opened_by_its_name_and_presented(extcli, live):
     assert f"{page}\n" == extcli("open", "poll", "boss", *options).stdout
     assert f"{page}&present=1\n" == extcli("open", "poll", "boss", "--present", *options).stdout
     assert 'class="stage present"' in fetched(f"{page}&present=1").text
-
-
-def test_a_name_and_present_are_for_polls_only(extcli):
-    for words in (("requests", "boss"), ("polls", "--present"), ("--present",)):
-        result = extcli("open", *words, exits=2)
-
-        assert "extcli open poll NAME --present" in result.stderr

@@ -54,12 +54,6 @@ def test_only_the_named_rules_count(extcli, live):
     assert ["exp"] == [each["rule"] for each in extcli("expect", "parity", "exp", "-o", "json").json["rules"]]
 
 
-def test_a_wrong_rule_is_refused(extcli, live):
-    result = extcli("expect", "parity", "stages", exits=2)
-
-    assert "there is no rule 'stages'" in result.stderr
-
-
 def test_a_reset_forgets_the_differences_but_those_of_the_service(extcli, live):
     vote(live, 1)
     live.reset()

@@ -80,10 +80,6 @@ def test_validation_binds_an_unbound_pin_to_a_channel(extcli):
     assert ["channel_id", "9"] == extcli("pin", "login", input=pin).rows[0]
 
 
-def test_game_and_unbound_exclude_each_other(extcli):
-    assert 2 == extcli("pin", "request", "--game", "--unbound").exit_code
-
-
 def test_the_path_for_pins_is_configurable(extcli):
     result = extcli("pin", "request", "-v", env={"EXTCLI_PIN_PATH": "/gamelink/token"}, exits=0)
 

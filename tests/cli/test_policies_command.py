@@ -45,9 +45,3 @@ def test_the_list_has_the_first_sentence_of_each_ruling(extcli):
     assert "expired (decision 0004) " in text
     assert "`authtoken` returns" not in text
     assert "\\n" not in text
-
-
-def test_an_unknown_ruling_is_exit_code_2(extcli):
-    result = extcli("policies", "Q9")
-
-    assert (2, True) == (result.exit_code, "no ruling has the id 'Q9'" in result.stderr)

@@ -264,8 +264,3 @@ def test_an_unreadable_file_is_an_error(extcli):
     result = extcli("vote", "get", fails=2)
 
     assert f"cannot read {config_file()}: " in result.stderr
-
-
-@pytest.mark.usefixtures("no_url")
-def test_serve_takes_no_profile(extcli):
-    assert 2 == extcli("serve", "-p", "dev").exit_code

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 
 def test_an_answer_replaces_the_user_s_earlier_one(extcli):
     first = extcli("rank", "submit", "colour", "--key", "blue")
@@ -47,11 +45,6 @@ def test_a_deleted_ranking_is_empty(extcli):
     assert 0 == extcli("rank", "rm").exit_code
     assert "" == extcli("rank", "get").stdout
     assert "no answers yet\n" == extcli("rank", "get", "-o", "table").stdout
-
-
-@pytest.mark.parametrize("args", [(), ("--key", "x", "--from", "-")])
-def test_submit_needs_either_key_or_from(extcli, args):
-    assert 2 == extcli("rank", "submit", *args).exit_code
 
 
 def test_the_service_refuses_an_empty_answer(extcli):

@@ -78,12 +78,6 @@ def test_a_valid_seed_is_reported_as_valid(extcli, folder):
     assert (0, "", "seed.toml is valid\n") == (result.exit_code, result.stdout, result.stderr)
 
 
-def test_a_missing_seed_is_a_usage_error(extcli, folder):
-    result = extcli("seed", "check", "seed.toml")
-
-    assert (2, "extcli: cannot read seed.toml\n  No such file or directory\n") == (result.exit_code, result.stderr)
-
-
 def test_the_example_is_valid_and_can_be_applied_again_and_again(extcli, live, folder):
     seed_file(folder, extcli("seed", "example").stdout)
     assert 0 == extcli("seed", "check", "seed.toml").exit_code

@@ -133,14 +133,6 @@ def test_load_asks_before_it_replaces_production_data(extcli, production_profile
 
 
 @pytest.mark.parametrize("command", ["load", "show"])
-def test_a_missing_file_is_a_usage_error(extcli, tmp_path: Path, command: str):
-    result = extcli("snapshot", command, str(tmp_path / "absent.json"), exits=2)
-
-    assert "cannot read" in result.stderr
-    assert "No such file" in result.stderr
-
-
-@pytest.mark.parametrize("command", ["load", "show"])
 @pytest.mark.parametrize(
     "content",
     [
@@ -176,12 +168,6 @@ def test_an_answer_of_another_program_keeps_the_old_file(extcli, answering, path
     extcli("snapshot", "save", str(path), "--url", answering(http_response("200 OK", b"<html></html>")), exits=5)
 
     assert "old" == path.read_text()
-
-
-def test_a_file_that_cannot_be_written_is_a_usage_error(extcli, tmp_path: Path):
-    result = extcli("snapshot", "save", str(tmp_path / "absent" / "a.json"), exits=2)
-
-    assert "cannot write" in result.stderr
 
 
 @pytest.mark.usefixtures("used")

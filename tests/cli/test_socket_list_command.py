@@ -83,14 +83,6 @@ def test_stall_holds_a_socket_until_the_release(extcli, game, number):
     assert game.no_update()
 
 
-@pytest.mark.parametrize("arguments", [(), ("1", "--all")])
-@pytest.mark.parametrize("verb", ["close", "stall"])
-def test_one_socket_or_all_must_be_named(extcli, verb, arguments):
-    result = extcli("socket", verb, *arguments, exits=2)
-
-    assert "give the number of one socket, or --all" in result.stderr
-
-
 def test_a_socket_that_is_not_open_exits_4(extcli):
     result = extcli("socket", "close", "999999", exits=4)
 

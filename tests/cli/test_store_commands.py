@@ -96,12 +96,6 @@ def test_a_scope_can_be_spelled_with_an_underscore(extcli, scope):
     assert [["round", "4"]] == extcli("state", "get", "extension-viewer").rows
 
 
-def test_an_unknown_scope_is_a_usage_error_that_names_the_scopes(extcli):
-    result = extcli("state", "get", "chanel", exits=2)
-
-    assert "extension, channel, viewer, extension-viewer, hidden" in result.stderr
-
-
 def test_control_characters_in_values_are_escaped(extcli):
     extcli("state", "set", "channel", '{"a\\u001b[2J":"\\u001b[31m\\u009b"}')
 
@@ -143,17 +137,6 @@ def test_a_store_of_a_viewer_needs_a_channel(extcli):
     result = extcli("state", "get", "viewer", "--user", "U7", exits=4)
 
     assert "channel" in result.stderr
-
-
-@pytest.mark.parametrize("option", ["--user", "--users"])
-def test_a_store_without_users_is_a_usage_error(extcli, option):
-    result = extcli("state", "get", "channel", option, "U7", exits=2)
-
-    assert "the store channel has no users" in result.stderr
-
-
-def test_user_and_users_exclude_each_other(extcli):
-    assert 2 == extcli("state", "get", "viewer", "--user", "1", "--users", "1,2").exit_code
 
 
 # `extcli json-store`

@@ -154,13 +154,6 @@ def test_commands_import_only_what_they_need(environment, monkeypatch, tmp_path)
     assert {} == {line: LATE & names for line, names in imported.items() if LATE & names}
 
 
-@pytest.mark.parametrize("args", [["rank", "submit", "--key", "\udcff"], ["vote", "get", "\udcff"]])
-def test_arguments_that_are_not_utf_8_are_a_usage_error(extcli, args):
-    result = extcli(*args)
-
-    assert (2, "extcli: an argument is not UTF-8 text\n") == (result.exit_code, result.stderr)
-
-
 def test_bytes_that_are_not_utf_8_are_a_usage_error(environment):
     process = subprocess.run([PROGRAM, "vote", "get", b"\xff"], capture_output=True, timeout=20)
 

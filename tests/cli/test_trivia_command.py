@@ -90,11 +90,6 @@ def test_removed_options_and_questions_are_gone(extcli, question):
     assert 4 == extcli("trivia", "rm", question).exit_code
 
 
-@pytest.mark.parametrize("args", [("open",), ("results",), ("locked", "--winner", "red")])
-def test_an_unknown_state_or_a_missing_winner_is_a_usage_error(extcli, args):
-    assert 2 == extcli("trivia", "move", "q1", *args).exit_code
-
-
 def test_control_characters_in_questions_are_escaped(extcli):
     extcli("trivia", "define", "q1", "--name", "\x1b[31mred")
 

@@ -197,10 +197,6 @@ def test_edit_can_reverse_every_switch(extcli, lunch):
     assert (False, False) == (definition_of(extcli)["disabled"], definition_of(extcli)["userIDVoting"])
 
 
-def test_edit_without_options_is_a_usage_error(extcli, lunch):
-    assert 2 == extcli("vote", "edit", "lunch").exit_code
-
-
 @pytest.mark.parametrize("command", [("edit", "--disabled"), ("close",), ("reopen",)], ids=lambda words: words[0])
 def test_a_poll_that_does_not_exist_cannot_be_changed(extcli, command):
     verb, *options = command
@@ -273,11 +269,6 @@ def test_a_poll_can_be_reopened_for_a_while(extcli, lunch, live):
     extcli("vote", "reopen", "lunch", "--ends-in", "90s")
 
     assert -(-now // 1000) + 90 == definition_of(extcli)["endsAt"]
-
-
-@pytest.mark.parametrize("edge", ["starts", "ends"])
-def test_a_time_and_a_duration_exclude_each_other(extcli, edge):
-    assert 2 == extcli("vote", "define", "p", f"--{edge}-at", "90s", f"--{edge}-in", "90s").exit_code
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ def what_is_wrong(message: str) -> str:
     line = _INVALID.sub(lambda found: f"{' or '.join(filter(None, found.groups()))}: ", line)
     line = _EXTRA.sub(r"unexpected argument: \1", line)
     line = _QUOTED.sub(r"\1", line)
-    return line[:1].lower() + line[1:]
+    return line if line[:2].isupper() else line[:1].lower() + line[1:]  # an argument is named in capitals
 
 
 def _where_to_read(context: Any) -> str:
