@@ -1,4 +1,4 @@
-"""The role table, checked cell by cell against a running service.
+"""The role table, checked cell by cell against a running service: status and explanation.
 
 `pytest -s tests/features/test_roles.py` prints the status that the service returns in each cell.
 """
@@ -7,8 +7,33 @@ from __future__ import annotations
 
 import pytest
 
-from support.role_table import CLIENT_ID_ROWS, OPEN_ROWS, ROLES, ROWS, Row, each, write_defaults
+from emulator.control.explanations import texts
+from support.explanations import id_of, why
+from support.role_table import CLIENT_ID_ROWS, OPEN_ROWS, ROLES, ROWS, Row, any_of, each, write_defaults
 from support.service import CLIENT_ID, Client, LiveServer
+
+ROLE_RULES = {
+    "spec: Authentication": "vote vote_logs rank accumulate validate_pin pin_token_exists pin",
+    "P4": "vote_config",
+    "gaps: Polls and stores": "polls rankings buffers",
+    "S1": "extension_config channel_config extension_state channel_state extension_hidden_state",
+    "S5": "json_store",
+    "C1": "codes codes/mark_from_poll codes/mark_from_list",
+    "B1": "broadcast extension_broadcast",
+    "gaps: Trivia": "curated_poll_edit curated_poll_edit_option curated_poll_state curated_poll_leaderboard",
+    "gaps: Clock and directory": "user_ids",
+}
+"""The rule about the roles of each endpoint that not all roles may call, by hand."""
+
+
+def rule_of(row: Row, role: str) -> str:
+    if (
+        "?id=global-x" in row.name
+        and role == "broadcaster"
+        and row.path in ("vote", "vote_config", "rank", "json_store")
+    ):
+        return "A4"
+    return next(rule for rule, names in ROLE_RULES.items() if row.path in names.split())
 
 
 @pytest.fixture
@@ -73,12 +98,23 @@ def test_a_broadcaster_cannot_change_what_all_channels_share(live, broadcaster, 
 
 @each(ROWS)
 @pytest.mark.ruling("A1", "A4", "B1", "C1", "P3", "S1", "S5", "W6")
-def test_listed_roles_are_allowed_and_others_get_403(row: Row, by_role: dict[str, Client]):
-    statuses = {role: row.call(by_role[role]).status_code for role in ROLES}
+def test_listed_roles_are_allowed_and_others_get_403_with_an_explanation(
+    row: Row, live: LiveServer, by_role: dict[str, Client]
+):
+    replies = {role: row.call(by_role[role]) for role in ROLES}
 
-    cells = "  ".join(f"{role} {status}" for role, status in statuses.items())
+    cells = "  ".join(f"{role} {reply.status_code}" for role, reply in replies.items())
     print(f"\n{row.method:6} {row.name:24} {cells}")  # noqa: T201 - for `pytest -s`
-    assert {role: row.success if role in row.roles else 403 for role in ROLES} == statuses
+    assert {role: row.success if role in row.roles else 403 for role in ROLES} == {
+        role: reply.status_code for role, reply in replies.items()
+    }
+    for role in set(ROLES).difference(row.roles):
+        explanation = why(live, id_of(replies[role]))
+        assert rule_of(row, role) == explanation["rule"]
+        assert explanation["held"].startswith(f"role {role}")
+        assert any_of(row.roles) in explanation["needed"]
+        assert "--as " in explanation["next_step"]
+        assert texts.rules()[explanation["rule"]].text == explanation["text"]
 
 
 @pytest.mark.slow
@@ -93,11 +129,17 @@ def test_an_unknown_role_has_the_rights_of_a_viewer(row: Row, live: LiveServer, 
 
 
 @each(ROWS)
-def test_without_a_credential_every_endpoint_returns_401(row: Row, live: LiveServer):
+def test_without_a_credential_every_endpoint_returns_401_with_an_explanation(row: Row, live: LiveServer):
     with Client(base_url=f"{live.url}/v1/e/") as client:
         answer = row.call(client)
 
     assert 401 == answer.status_code
+    explanation = why(live, id_of(answer))
+    assert ("spec: Authentication", "no Authorization header", "Authorization: <client id> <JWT>") == (
+        explanation["rule"],
+        explanation["held"],
+        explanation["needed"],
+    )
 
 
 @each(CLIENT_ID_ROWS)

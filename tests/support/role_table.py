@@ -6,6 +6,7 @@ the code.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import jwt
@@ -229,6 +230,12 @@ class Row(NamedTuple):
 def each(rows: list[Row]) -> Any:
     """Parametrize a test with `row`."""
     return pytest.mark.parametrize("row", rows, ids=[f"{row.method} {row.name}" for row in rows])
+
+
+def any_of(roles: Collection[str]) -> str:
+    """Return these roles in words: `broadcaster, admin or backend`."""
+    *others, last = [role for role in ROLES if role in roles]
+    return " or ".join(filter(None, (", ".join(others), last)))
 
 
 def write_defaults(admin: Client, row: Row | None = None) -> None:
