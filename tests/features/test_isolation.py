@@ -105,28 +105,6 @@ def test_channel_stores_can_be_separate_per_extension(store: str):
     assert [{"a": 1}, {"b": 2}] == stores
 
 
-def test_viewers_see_only_their_own_viewer_stores(viewer):
-    for store in ("viewer_state", "extension_viewer_state"):
-        viewer("1").post(store, json={"owner": 1})
-        viewer("2").patch(store, json={"owner": 2})
-        viewer(None, opaque="A1").post(store, json={"owner": "A1"})
-
-        states = [each.get(store).json()["owner"] for each in (viewer("1"), viewer("2"), viewer(None, opaque="A1"))]
-
-        assert [1, 2, "A1"] == states
-        assert {} == viewer("3").get(store).json()
-
-
-@pytest.mark.ruling("S6")
-def test_viewer_state_is_per_channel_and_extension_viewer_state_is_not(live: LiveServer):
-    here, there = (live.client("viewer", user="1", channel=channel) for channel in ("777", "888"))
-
-    here.post("viewer_state", json={"team": "red"})
-    here.post("extension_viewer_state", json={"xp": 120})
-
-    assert ({}, {"xp": 120}) == (there.get("viewer_state").json(), there.get("extension_viewer_state").json())
-
-
 @pytest.mark.slow
 def test_sandbox_and_production_share_no_data_in_one_file(tmp_path):
     data = f"sqlite:///{tmp_path}/shared.db"

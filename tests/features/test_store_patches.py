@@ -10,17 +10,6 @@ import pytest
 from support.service import Client
 
 
-@pytest.mark.ruling("S2")
-def test_patch_takes_a_json_patch_or_a_merge_patch(admin: Client):
-    admin.post("channel_state", json={"a": 1})
-
-    patched = admin.patch("channel_state", json=[{"op": "add", "path": "/b/c", "value": 2}])
-    merged = admin.patch("channel_state", json={"a": None, "d": 3})
-
-    assert [(200, "{}")] * 2 == [(each.status_code, each.text) for each in (patched, merged)]
-    assert {"b": {"c": 2}, "d": 3} == admin.get("channel_state").json()
-
-
 @pytest.mark.parametrize("place", range(3))
 @pytest.mark.parametrize(
     "operation", [{"op": "remove", "path": "/absent"}, {"op": "fly", "path": "/a"}, {}, [], None, 5], ids=json.dumps
@@ -42,14 +31,6 @@ def test_the_error_tells_why_a_patch_was_refused(admin: Client):
 
     assert "Invalid patch" == error["reason"]
     assert "absent" in error["info"]
-
-
-@pytest.mark.parametrize("body", ["3", "null", "true", '"text"', '"3"'])
-@pytest.mark.ruling("S2")
-def test_a_patch_that_is_neither_array_nor_object_is_refused(admin: Client, body: str):
-    answer = admin.patch("channel_state", content=body)
-
-    assert (400, "Invalid body") == (answer.status_code, answer.json()["reason"])
 
 
 @pytest.mark.ruling("S2")

@@ -40,15 +40,6 @@ def test_the_commas_between_ids_need_no_encoding(viewer, admin: Client, store: s
 
 @USER_STORES
 @pytest.mark.ruling("S1")
-def test_an_admin_reads_at_most_1000_users(admin: Client, store: str):
-    answers = [admin.get(store, params={"user_ids": ",".join(map(str, range(users)))}) for users in (1_000, 1_001)]
-
-    assert [200, 400] == [answer.status_code for answer in answers]
-    assert "Too many ids specified" == answers[1].json()["reason"]
-
-
-@USER_STORES
-@pytest.mark.ruling("S1")
 def test_the_records_of_one_map_have_at_most_4_mib_together(viewer, admin: Client, store: str):
     for user in range(66):
         viewer(str(user)).post(store, json={"a": "x" * 64_000}).raise_for_status()
@@ -101,15 +92,6 @@ def test_many_large_records_are_read_in_one_call(viewer, admin: Client, store: s
         viewer(user).post(store, json=record).raise_for_status()
 
     assert written == states(admin, store, *written, "absent1")
-
-
-@pytest.mark.parametrize("role", ["viewer", "broadcaster", "backend"])
-@USER_STORES
-@pytest.mark.ruling("S1")
-def test_only_an_admin_reads_many_users(live: LiveServer, store: str, role: str):
-    answer = live.client(role, user="777", channel=CHANNEL).get(store, params={"user_ids": "1"})
-
-    assert (403, "role is not authorized") == (answer.status_code, answer.json()["reason"])
 
 
 @USER_STORES

@@ -32,29 +32,6 @@ def test_an_unwritten_store_is_an_empty_object(admin: Client, store: str):
     assert (200, "{}") == (answer.status_code, answer.text)
 
 
-@EVERY_STORE
-@pytest.mark.ruling("S2")
-def test_post_replaces_the_whole_store(admin: Client, store: str):
-    admin.post(store, json={"a": 1, "b": {"c": 2}})
-
-    answer = admin.post(store, json={"d": [3]})
-
-    assert (200, "{}") == (answer.status_code, answer.text)
-    assert {"d": [3]} == admin.get(store).json()
-
-
-@EVERY_STORE
-@pytest.mark.parametrize("body", ["[]", "[{}]", "3", "null", "true", '"text"', '"3"'])
-@pytest.mark.ruling("S2")
-def test_a_document_that_is_no_object_is_refused_and_changes_nothing(admin: Client, store: str, body: str):
-    admin.post(store, json={"a": 1})
-
-    answer = admin.post(store, content=body)
-
-    assert (400, "Invalid body") == (answer.status_code, answer.json()["reason"])
-    assert {"a": 1} == admin.get(store).json()
-
-
 def test_a_store_keeps_the_order_of_its_keys(admin: Client):
     admin.post("channel_state", content='{ "b": 1, "a": 2, "": 3, "\\u0000": 4 }')
 
@@ -87,34 +64,6 @@ def test_the_limit_counts_bytes_of_compact_utf_8_json(admin: Client):
     assert [200, 400, 400] == statuses
 
 
-@pytest.mark.ruling("S3")
-def test_all_state_returns_the_four_state_stores(viewer, admin: Client):
-    admin.post("extension_state", json={"season": 3})
-    admin.post("channel_state", json={"round": 4})
-    viewer("1").post("viewer_state", json={"team": "red"})
-    viewer("1").post("extension_viewer_state", json={"xp": 120})
-
-    states = {user: viewer(user).get("all_state").json() for user in ("1", "2")}
-
-    shared = {"extension": {"season": 3}, "channel": {"round": 4}}
-    assert {**shared, "viewer": {"team": "red"}, "extension_viewer": {"xp": 120}} == states["1"]
-    assert {**shared, "viewer": {}, "extension_viewer": {}} == states["2"]
-
-
-@pytest.mark.ruling("S3")
-def test_all_config_returns_the_two_config_stores(viewer, admin: Client):
-    admin.post("extension_config", json={"release": "2026-01-31"})
-    admin.post("channel_config", json={"theme": "dark"})
-
-    assert {"extension": {"release": "2026-01-31"}, "channel": {"theme": "dark"}} == viewer().get("all_config").json()
-
-
-def test_all_state_omits_hidden_state(admin: Client):
-    admin.post("extension_hidden_state", json={"secret": "a"})
-
-    assert "secret" not in admin.get("all_state").text
-
-
 @pytest.mark.parametrize("store", ["channel_state", "viewer_state", "channel_config", "json_store"])
 @pytest.mark.ruling("A4")
 def test_a_channel_store_needs_a_channel(backend: Client, store: str):
@@ -130,16 +79,6 @@ def test_a_token_without_a_channel_cannot_read_a_channel_store(live: LiveServer,
     assert 400 == live.client(role, opaque="A1").get("channel_state").status_code
 
 
-@pytest.mark.ruling("A4")
-def test_without_a_channel_all_state_and_all_config_leave_channel_stores_empty(backend: Client):
-    backend.post("extension_state", json={"season": 3})
-
-    states, config = backend.get("all_state").json(), backend.get("all_config").json()
-
-    assert {"extension": {"season": 3}, "channel": {}, "viewer": {}, "extension_viewer": {}} == states
-    assert {"extension": {}, "channel": {}} == config
-
-
 @pytest.mark.parametrize("store", ["channel_state", "channel_config", "viewer_state", "json_store"])
 @pytest.mark.ruling("A4")
 def test_admins_and_backends_choose_the_channel(admin: Client, backend: Client, store: str):
@@ -149,14 +88,6 @@ def test_admins_and_backends_choose_the_channel(admin: Client, backend: Client, 
     assert {"a": 1} == admin.get(store, params={"channel_id": "888"}).json()
     assert {"b": 2} == backend.get(store, params={"channel_id": "999"}).json()
     assert {"a": 1} != admin.get(store).json()
-
-
-@pytest.mark.ruling("S1", "A4")
-def test_a_broadcaster_always_writes_to_their_own_channel(broadcaster: Client, admin: Client):
-    broadcaster.post("channel_state", params={"channel_id": "888"}, json={"a": 1}).raise_for_status()
-
-    assert {"a": 1} == admin.get("channel_state", params={"channel_id": CHANNEL}).json()
-    assert {} == admin.get("channel_state", params={"channel_id": "888"}).json()
 
 
 @EVERY_STORE
@@ -216,37 +147,6 @@ def test_in_production_state_expires_after_30_days_and_config_never():
     assert [{"a": 1}] * 7 == before
     assert [{}] * 5 == after
     assert [{"a": 1}] * 2 == config
-
-
-@pytest.mark.ruling("S5")
-def test_an_unwritten_json_store_is_404(admin: Client):
-    answer = admin.get("json_store?id=basecamp")
-
-    assert (404, "Not Found") == (answer.status_code, answer.json()["reason"])
-
-
-@pytest.mark.ruling("S5")
-def test_a_json_store_holds_one_object_per_id(viewer, broadcaster: Client):
-    broadcaster.post("json_store?id=basecamp", json={"a": 1}).raise_for_status()
-    broadcaster.post("json_store", json={"b": 2}).raise_for_status()
-
-    assert {"a": 1} == viewer().get("json_store?id=basecamp").json()
-    assert {"b": 2} == viewer().get("json_store?id=default").json()
-
-
-@pytest.mark.ruling("S5")
-def test_a_json_store_holds_at_most_2_kib(admin: Client):
-    answers = [admin.post("json_store", json=object_of(size)) for size in (2 * KIB, 2 * KIB + 1)]
-
-    assert [200, 400] == [answer.status_code for answer in answers]
-    assert "Store too large" == answers[1].json()["reason"]
-    assert object_of(2 * KIB) == admin.get("json_store").json()
-
-
-@pytest.mark.parametrize("body", ["[]", "3", "null", '"text"'])
-@pytest.mark.ruling("S5")
-def test_a_json_store_must_be_an_object(admin: Client, body: str):
-    assert 400 == admin.post("json_store", content=body).status_code
 
 
 @pytest.mark.ruling("S5")

@@ -141,10 +141,13 @@ def names_of_sets(at: Deployment) -> None:
 def deletion_of_sets(at: Deployment) -> None:
     """DELETE removes all sets, and answers how many codes of each were handed out."""
     check_unused(at)
+    empty = {"names": [], "indices": [], "distributed": [], "left": []}
+    expect("the list without sets", empty, at.backend.get("codes").data)
     expect("the answer without sets", {"distributed": []}, at.backend.delete("codes").data)
     define(at, [code(at), code(at)], [code(at)], indices=[4, 0]).check()
     grant(at, at.user, prizes=[4], limits=[1] * 5).check()
     expect("whether the user got a code", True, "code" in redeem(at, at.user, 4))
+    expect("`indices`, `distributed` and `left`", [[0, 4], [0, 1], [1, 1]], _counts(at.backend.get("codes").data))
     expect("the answer to DELETE", {"distributed": [0, 1]}, at.backend.delete("codes").data)
     expect("the names afterwards", [], at.backend.get("codes").data["names"])
 
@@ -239,8 +242,8 @@ def redemption_of_nothing(at: Deployment) -> None:
 
 @rule("C5", "viewer", writes=True)
 def index_to_redeem(at: Deployment) -> None:
-    """`redeem` takes an index from 0 to 9; others are refused with 400."""
-    for body in ({"prize": 10}, {"prize": -1}, {"prize": "0"}, {}):
+    """`redeem` takes one index from 0 to 9; others are refused with 400."""
+    for body in ({"prize": 10}, {"prize": -1}, {"prize": "0"}, {"prize": 0, "index": 1}, {}):
         expect(f"the status with {shown(body)}", 400, at.viewer.post("codes/redeem", body).status)
 
 

@@ -31,7 +31,8 @@ def token_of_a_pin(at: Deployment) -> None:
     expect("the status before validation", 401, caller.get("user_info").status)
     validate(at.broadcaster, pin).check()
     found = caller.get("user_info").data
-    expect("role and channel afterwards", ("broadcaster", at.channel), (found.get("role"), found.get("channel_id")))
+    seen = [found.get(name) for name in ("role", "channel_id", "user_id")]
+    expect("role, channel and user afterwards", ["broadcaster", at.channel, at.channel], seen)
 
 
 @rule("T2", "broadcaster", writes=True)
@@ -157,3 +158,4 @@ def existence_of_a_link(at: Deployment) -> None:
     validate(at.broadcaster, pin).check()
     found.append(at.broadcaster.get("pin_token_exists").data.get("exists"))
     expect("`exists` before and after the validation", [False, True], found)
+    expect("`exists` in another channel", False, other_owner(at).get("pin_token_exists").data.get("exists"))

@@ -18,7 +18,9 @@ def absent_json_store(at: Deployment) -> None:
 
 @rule("S5", "viewer", "broadcaster", writes=True)
 def json_store_of_an_id(at: Deployment) -> None:
-    """A JSON store holds one object for each id of a channel."""
+    """A JSON store holds one object for each id of a channel; without `id`, the id is `default`."""
+    at.broadcaster.post("json_store", {"d": 4}).check()
+    expect("the store `default`", {"d": 4}, at.viewer.get("json_store", id="default").data)
     one, two = at.fresh("store"), at.fresh("store")
     for store, document in ((one, {"a": 1}), (two, {"b": 2}), (one, {"c": 3})):
         expect("the answer to POST", {}, at.broadcaster.post("json_store", document, id=store).data)
@@ -148,7 +150,7 @@ def atomic_patch(at: Deployment) -> None:
 def patches_that_are_no_patch(at: Deployment) -> None:
     """A patch that leaves no object, and one that is neither array nor object, is refused with 400."""
     refused(at, {"a": 1}, [op("replace", "", value=[1])])
-    for text in ("3", "null", '"text"'):
+    for text in ("3", "null", "true", '"text"', '"3"'):
         reply = at.broadcaster.call("PATCH", STORE, content=text.encode())
         expect(f"the status of PATCH {text}", 400, reply.status)
 
@@ -222,11 +224,12 @@ def replaced_stores(at: Deployment) -> None:
 @rule("S2", "broadcaster", writes=True)
 def documents_that_are_no_object(at: Deployment) -> None:
     """A document that is not an object is refused with 400 and changes nothing."""
-    at.broadcaster.post("channel_state", {"a": 1}).check()
-    for text in ("[]", "3", "null", "true", '"text"'):
-        reply = at.broadcaster.call("POST", "channel_state", content=text.encode())
-        expect(f"the status of POST {text}", 400, reply.status)
-    expect("the store afterwards", {"a": 1}, at.broadcaster.get("channel_state").data)
+    for store in (*CHANNEL, *VIEWER):
+        at.broadcaster.post(store, {"a": 1}).check()
+        for text in ("[]", "[{}]", "3", "null", "true", '"text"', '"3"'):
+            reply = at.broadcaster.call("POST", store, content=text.encode())
+            expect(f"the status of POST {store} with {text}", 400, reply.status)
+        expect(f"{store} afterwards", {"a": 1}, at.broadcaster.get(store).data)
 
 
 @rule("S4", "broadcaster", writes=True)
@@ -273,11 +276,14 @@ def contents_of_stores_read_together(at: Deployment) -> None:
 
 @rule("A4", "backend")
 def stores_without_a_channel(at: Deployment) -> None:
-    """Without a channel, a channel's store is refused with 400 and is {} in `all_state`."""
+    """Without a channel, a channel's store is refused with 400 and is {} in `all_state` and `all_config`."""
     backend = at.caller("backend", channel=None)
     for store in ("channel_state", "channel_config", "viewer_state"):
         expect(f"the status of {store}", 400, backend.get(store).status)
-    expect("`channel` of all_state", {}, backend.get("all_state").data.get("channel"))
+    states, config = backend.get("all_state").data, backend.get("all_config").data
+    for name in ("channel", "viewer", "extension_viewer"):
+        expect(f"`{name}` of all_state", {}, states.get(name))
+    expect("`channel` of all_config", {}, config.get("channel"))
 
 
 @rule("A4", "broadcaster", "admin", "backend", writes=True)
@@ -337,9 +343,12 @@ def stores_of_the_extension(at: Deployment) -> None:
     """The extension's stores are replaced and patched, and read in every channel."""
     backend = at.caller("backend", channel=None)
     for store in EXTENSION:
+        backend.post(store, {"former": 0}).check()
         backend.post(store, {"a": 1, "b": 2}).check()
         expect(f"the answer to PATCH {store}", {}, backend.patch(store, {"b": None, "c": 3}).data)
         expect(f"{store} afterwards", {"a": 1, "c": 3}, backend.get(store).data)
-    state = at.caller("viewer", channel=at.fresh("channel")).get("all_state").data
+    viewer = at.caller("viewer", channel=at.fresh("channel"))
+    state, config = viewer.get("all_state").data, viewer.get("all_config").data
     expect("`extension` of all_state", {"a": 1, "c": 3}, state.get("extension"))
+    expect("`extension` of all_config", {"a": 1, "c": 3}, config.get("extension"))
     expect("whether all_state has the hidden store", False, "hidden" in str(sorted(state)))
