@@ -64,16 +64,6 @@ def test_a_token_exists_once_a_game_has_authenticated(broadcaster, live):
     assert [False, False, True] == [*results, token_exists(broadcaster)]
 
 
-@pytest.mark.ruling("T2")
-def test_a_token_exists_once_its_pin_is_validated(broadcaster, stranger, neighbor):
-    pin = create_pin(stranger, "/v1/e/pin", json={"identifier": CLIENT_ID})
-    before = token_exists(broadcaster)
-
-    validate(broadcaster, pin)
-
-    assert [False, True, False] == [before, token_exists(broadcaster), token_exists(neighbor)]
-
-
 def test_expired_pins_are_not_listed_by_the_clock(live, broadcaster, stranger):
     live.freeze()
     pins = [create_pin(broadcaster), create_pin(stranger, "/v1/e/pin", json={"identifier": CLIENT_ID})]

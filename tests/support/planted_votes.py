@@ -45,7 +45,7 @@ def a_vote_may_be_true_or_a_float(patch: Patch) -> None:
     wrap(patch, votes, "checked_value", lambda checked, value: checked(int(value)))
 
 
-@planted("P1.population-deviation")
+@planted("P1.population-deviation", "voting.answer-to-a-vote")
 def the_deviation_is_of_a_sample(patch: Patch) -> None:
     def of_a_sample(stats_of: Any, counts: Any) -> rules.Stats:
         stats: rules.Stats = stats_of(counts)
@@ -73,6 +73,7 @@ def a_vote_for_63_is_missing_in_specific(patch: Patch) -> None:
     "P3.order-of-the-log",
     "P4.additive-votes",
     "P4.count-of-a-single-vote",
+    "resources.global-poll",
 )
 def a_second_vote_is_counted_twice(patch: Patch) -> None:
     async def twice(cast: Any, self: Any, caller: Any, *args: Any) -> Any:
