@@ -141,7 +141,7 @@ def names_of_sets(at: Deployment) -> None:
 def deletion_of_sets(at: Deployment) -> None:
     """DELETE removes all sets, and answers how many codes of each were handed out."""
     check_unused(at)
-    empty = {"names": [], "indices": [], "distributed": [], "left": []}
+    empty: dict[str, list[Any]] = {"names": [], "indices": [], "distributed": [], "left": []}
     expect("the list without sets", empty, at.backend.get("codes").data)
     expect("the answer without sets", {"distributed": []}, at.backend.delete("codes").data)
     define(at, [code(at), code(at)], [code(at)], indices=[4, 0]).check()
