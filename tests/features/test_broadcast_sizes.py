@@ -258,6 +258,7 @@ def test_over_512_kib_are_refused_even_if_compressible(roomy: LiveServer):
         assert fitting == received_by_game(game)
 
 
+@pytest.mark.slow
 @pytest.mark.ruling("B2")
 def test_two_megabytes_are_refused(roomy: LiveServer):
     with subscribed_page(roomy) as page, subscribed_game(roomy, "admin", user="9001") as game:

@@ -74,6 +74,7 @@ def test_a_streamed_answer_is_returned_whole(call, viewer):
     assert [3] == [vote["value"] for vote in call("GET", "/v1/e/vote_logs", role="admin")["body"]["result"]]
 
 
+@pytest.mark.slow
 def test_the_beginning_of_a_long_answer_is_returned_with_a_note(call, live: LiveServer):
     async def fill() -> None:
         caller = Caller(CLIENT_ID, Role.ADMIN, CHANNEL, None, "A-admin")

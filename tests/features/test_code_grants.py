@@ -183,6 +183,7 @@ def test_an_empty_list_is_accepted(backend: Client):
     assert 200 == from_list(backend, prizes=[0], limits=[1]).status_code
 
 
+@pytest.mark.slow
 def test_a_list_of_100_000_users_grants_to_each(backend: Client, viewer):
     users = [f"9{number:06}" for number in range(100_000)]
 

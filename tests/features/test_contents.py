@@ -201,6 +201,7 @@ def test_a_list_is_limited_to_an_extension_a_channel_or_a_text(live: LiveServer,
     assert [] == ids(live, kind, search="absent") == ids(live, kind, client_id="absent")
 
 
+@pytest.mark.slow
 def test_a_search_goes_through_any_number_of_extensions_page_by_page(live: LiveServer):
     for number in range(205):
         add(live, "polls", f"ext-{number:03}", "1", number // 204)

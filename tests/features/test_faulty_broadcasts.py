@@ -73,6 +73,7 @@ def test_a_reordered_broadcast_arrives_after_the_next_one(live: LiveServer, audi
     assert [False, True] == [bool(each["fault"]) for each in _deliveries(live, "event:score")]
 
 
+@pytest.mark.slow
 def test_a_reordered_broadcast_arrives_alone_after_a_second(live: LiveServer, audience: Audience, send: Send):
     add_fault(live, "BROADCAST score", "reorder")
 

@@ -38,6 +38,7 @@ async def test_housekeeping_goes_on_after_a_failure(failure, logged: str, monkey
     assert logged in caplog.messages
 
 
+@pytest.mark.slow
 async def test_a_service_closes_after_a_background_task_failed(monkeypatch, caplog):
     failed = asyncio.Event()
 

@@ -41,6 +41,7 @@ def test_the_stream_sends_only_the_entries_that_its_filters_select(live: LiveSer
         assert 400 == next(lines)["status"]
 
 
+@pytest.mark.slow
 def test_the_stream_resumes_after_a_mark(live: LiveServer, viewer):
     mark = journal_of(live)["mark"]
     for number in range(500):

@@ -29,6 +29,7 @@ def named(live: LiveServer) -> Iterator[Client]:
         yield client
 
 
+@pytest.mark.slow
 @pytest.mark.ruling("T1")
 def test_a_pin_has_six_unambiguous_characters(broadcaster):
     pins = [create_pin(broadcaster) for _ in range(200)]

@@ -38,6 +38,7 @@ def test_the_commas_between_ids_need_no_encoding(viewer, admin: Client, store: s
     assert {} == admin.get(f"{store}?user_ids=,").json()
 
 
+@pytest.mark.slow
 @USER_STORES
 @pytest.mark.ruling("S1")
 def test_the_records_of_one_map_have_at_most_4_mib_together(viewer, admin: Client, store: str):
@@ -85,6 +86,7 @@ def test_a_large_map_applies_to_records_as_they_are_when_it_is_written(live: Liv
     assert {str(user): {"own": user, f"of{user}": "x" * 1_000} for user in range(200)} == states(admin, store, *users)
 
 
+@pytest.mark.slow
 @USER_STORES
 def test_many_large_records_are_read_in_one_call(viewer, admin: Client, store: str):
     written = {str(user): {"a": "x" * 60_000, "n": user} for user in range(100)}

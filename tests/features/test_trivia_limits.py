@@ -47,6 +47,7 @@ def test_a_question_of_an_invalid_shape_is_refused(admin, body: str):
     assert [] == ids(admin)
 
 
+@pytest.mark.slow
 def test_an_extension_has_at_most_64_questions_of_64_options(admin):
     made = [admin.post("curated_poll_edit", json={"id": f"q{n}"}).status_code for n in range(64)]
     options = [{"id": "q0", "option": {"id": f"o{n}"}} for n in range(65)]

@@ -165,6 +165,7 @@ def test_a_log_of_20_000_votes_is_complete_while_users_keep_voting(live, crowd, 
         assert all(vote["value"] in (99, int(vote["identifier"]) // 100 % 64) for vote in votes)
 
 
+@pytest.mark.slow
 @pytest.mark.ruling("P3")
 def test_the_log_is_streamed_without_blocking_other_requests(crowd, admin, viewer):
     crowd(5_000)

@@ -33,6 +33,7 @@ def commands() -> Iterator[str]:
         yield from re.findall(r"`extcli ([^`]+)`", text)
 
 
+@pytest.mark.slow
 def test_every_recommended_command_exists():
     shared = {name for each in typer.main.get_command(app).params for name in each.opts}
     wrong = []
