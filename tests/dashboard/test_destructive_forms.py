@@ -49,6 +49,19 @@ def pin(live: LiveServer) -> None:
     live.client("broadcaster", user=CHANNEL, channel=CHANNEL).post("link/pin").raise_for_status()
 
 
+def link(live: LiveServer) -> None:
+    with linked_game(live):
+        pass
+
+
+def question(live: LiveServer) -> None:
+    live.client("backend", user=None, channel=None).post("curated_poll_edit", json={"id": "q1"}).raise_for_status()
+
+
+def questions(live: LiveServer) -> object:
+    return live.client("backend", user=None, channel=None).get("curated_poll").json()["questions"]
+
+
 def sockets(live: LiveServer) -> object:
     return httpx.get(f"{live.url}/_emulator/sockets").json()["sockets"]
 
@@ -71,6 +84,8 @@ DESTRUCTIONS = {
     "a ranking": Destruction(f"ui/rankings?id=color&{OF_CHANNEL}", "Delete the ranking", rank, of("contents/rankings")),
     "all code sets": Destruction(f"ui/codes?{OF_CHANNEL}", "Delete all sets", codes, of("contents/codes")),
     "a PIN": Destruction("ui/pins", "Expire", pin, of("contents/pins")),
+    "a link": Destruction("ui/links", "End", link, of("contents/links")),
+    "a question": Destruction(f"ui/trivia?id={CLIENT_ID}", "Delete the question", question, questions),
     "a day": Destruction("ui/clock", "+ 1 d", rank, of("contents/rankings")),
     "eight days": Destruction("ui/clock", "+ 8 d", vote, POLLS),
     "the next expiry": Destruction("ui/clock", "Jump to the next", rank, of("contents/rankings")),
@@ -82,7 +97,7 @@ DESTRUCTIONS = {
 
 
 def ask(page: Page, label: str) -> None:
-    page.locator("summary", has_text=label).click()
+    page.locator(".asks > summary", has_text=label).click()
 
 
 def confirm(page: Page, label: str) -> None:
@@ -95,6 +110,7 @@ def test_a_destructive_form_asks_before_it_acts(live: LiveServer, page: Page, na
     address, label, make, is_there = DESTRUCTIONS[name]
     make(live)
     page.goto(f"{live.url}/_emulator/{address}")
+    page.locator("main details:not(.asks)").evaluate_all("all => all.forEach((each) => { each.open = true; })")
     button = page.get_by_role("button", name=label, exact=True)
     expect(button).to_be_hidden()
     ask(page, label)
@@ -147,13 +163,13 @@ def test_a_reset_is_asked_done_and_undone(live: LiveServer, page: Page):
     assert POLLS(live)
 
 
-DESTRUCTIVE = re.compile(r"(Delete|Remove|Expire|Close|Jump|Set$|\+ \d+ d$)")
+DESTRUCTIVE = re.compile(r"(Delete|Remove|Expire|Close|End|Jump|Set$|\+ \d+ d$)")
 """The labels of forms that destroy something. A move of up to an hour is not among them."""
 FINAL, UNDOABLE = "You cannot undo it.", "You can undo it for a minute."
 
 
 def test_each_destructive_form_asks_and_says_whether_it_can_be_undone(live: LiveServer):
-    for make in (vote, rank, codes, pin, fault, namespace):
+    for make in (vote, rank, codes, pin, link, question, fault, namespace):
         make(live)
     with SocketClient(live):
         number = httpx.get(f"{live.url}/_emulator/sockets").json()["sockets"][0]["number"]

@@ -20,10 +20,17 @@ PLACE = "--client-id my-extension --channel 777"
 
 @pytest.fixture
 def lunch(live: LiveServer) -> None:
-    """A poll, a ranking and a buffer of this name: what does not exist has no page with forms."""
+    """A poll, a ranking and a buffer of this name, and a question: what does not exist has no page with forms."""
     viewer = live.client("viewer", user="9", channel="777", client_id=CLIENT_ID)
     for call, body in (("vote", {"value": 1}), ("rank", {"key": "tea"}), ("accumulate", {})):
         viewer.post(f"{call}?id=lunch", json=body).raise_for_status()
+    define_question(live)
+
+
+def define_question(live: LiveServer) -> None:
+    backend = live.client("backend", user=None, channel=None, client_id=CLIENT_ID)
+    backend.post("curated_poll_edit", json={"id": "q1"}).raise_for_status()
+    backend.post("curated_poll_edit_option", json={"id": "q1", "option": {"id": "red"}}).raise_for_status()
 
 
 def shown(page: Page, form: str) -> str:
@@ -34,8 +41,8 @@ def shown(page: Page, form: str) -> str:
 
 
 def typed(page: Page, form: str, fields: dict[str, str]) -> None:
-    """Type these values into a form, after its question if it asks; `path=…` selects an option."""
-    page.locator("details.asks").evaluate_all("all => all.forEach((each) => { each.open = true; })")
+    """Type these values into a form, unfolded if it is not; `path=…` selects an option."""
+    page.locator("main details").evaluate_all("all => all.forEach((each) => { each.open = true; })")
     for name, value in fields.items():
         field = page.locator(f'#{form} [name="{name}"]')
         if field.evaluate("each => each.tagName") == "SELECT":
@@ -87,6 +94,14 @@ CASES = [
     ("faults", "add", {"match": "BROADCAST *", "effect": "lose", "event": "news"},
      "fault add --match 'BROADCAST *' --lose --event news"),
     ("pins", "request", {"client_id": "other", "channel_id": "9"}, "pin request --client-id other --channel 9"),
+    ("purchases?client_id=my-extension&channel_id=777", "purchase", {"body.sku": "cap", "body.displayName": "Ann"},
+     f"bits purchase cap --cost 0 --buyer Ann --as viewer:U1 {PLACE}"),
+    ("trivia", "define", {"client_id": "my-extension", "body.id": "q2", "body.name": "Who?"},
+     "trivia define q2 --name 'Who?' --client-id my-extension"),
+    ("trivia?id=my-extension", "option-1", {"body.option.id": "blue", "body.option.name": "Blue team"},
+     "trivia define-option q1 blue --name 'Blue team' --client-id my-extension"),
+    ("trivia?id=my-extension", "move-1", {"body.transition": "state-results", "body.winner": "red"},
+     "trivia move q1 results --winner red --client-id my-extension"),
     ("namespaces", "create", {"name": "lilac"}, "ns new lilac"),
     ("namespaces", "create", {}, "ns new"),
     ("namespaces", "fork", {"name": "rose"}, "ns fork default rose"),
@@ -112,6 +127,7 @@ def test_the_commands_can_be_run(live: LiveServer):
     viewer.post("vote?id=quiz", json={"value": 2})
     sets = '{"names":["Hat","Cap"],"indices":[0,1],"codes":[["H-1","H-2"],["C-1","C-2"]]}'
     live.client("admin", user="9", channel="777", client_id="my-extension").put("codes", content=sets)
+    define_question(live)
     for _, _, _, command in CASES:
         done = subprocess.run(
             [PROGRAM, *shlex.split(command), "--url", live.url], capture_output=True, check=False, timeout=20

@@ -64,6 +64,13 @@ def _fill(live: LiveServer, words: tuple[str, ...]) -> None:
         _send(True, broadcaster, "vote_config", {"config": {"prompt": word, "options": [word, "b"]}}, at)
         for viewer in [*viewers, *hostile]:
             _send(is_plain, viewer, "vote", {"value": number}, at)
+    for number, word in enumerate(words):
+        question, option = {"id": f"q{number}", "name": word}, {"id": f"o{number}", "name": word}
+        _send(True, backend, "curated_poll_edit", question)
+        _send(True, backend, "curated_poll_edit_option", {"id": question["id"], "option": option})
+        purchase = {"transactionReceipt": "none", "transactionId": f"t{number}", "sku": word, "userId": word}
+        _send(is_plain, viewers[0], "bits/transactions", purchase)
+    _send(True, backend, "curated_poll_state", {"transition": "state-unlocked"}, {"id": "q0"})
     everything = {word: word for word in words} | ({} if is_plain else {"large": LARGE})
     for name in ("extension_config", "extension_state", "channel_config", "channel_state", "extension_hidden_state"):
         _send(is_plain, admin, name, everything)

@@ -21,7 +21,8 @@ _SEE_OTHER: Final = 303
 _prepared: Final = set[str]()
 """The pages that have been prepared."""
 _LEADING: Final = (
-    "overview", "polls", "rankings", "buffers", "stores", "codes", "pins", "broadcasts", "requests", "namespaces",
+    "overview", "polls", "rankings", "buffers", "stores", "codes", "pins", "links", "trivia", "purchases",
+    "broadcasts", "requests", "namespaces",
 )  # fmt: skip
 """The screens whose name is no path of the control API."""
 _TOKEN: Final = Parameter("token", "The control token.")

@@ -333,7 +333,7 @@ LINKS: Final = Kind(
     ("link",),
     Shape.DOCUMENTS,
     LINK_LIFETIME,
-    "pins",
+    "links",
     waits_for=Subject("link", "link", frozenset({"count"}), "*", is_named=False),
     measure=attrgetter("pins.measured"),
 )

@@ -193,7 +193,7 @@ PURCHASES: Final = Kind(
     ("outstanding",),
     Shape.DOCUMENTS,
     LIFETIME,
-    "",
+    "purchases",
     STORED,
     _bought,
     waits_for=Subject("purchase", "outstanding", frozenset({"count"}), ANY, is_named=False),

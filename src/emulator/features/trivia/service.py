@@ -181,7 +181,7 @@ TRIVIA: Final = Kind(
     (CONTEST,),
     Shape.DOCUMENTS,
     None,
-    "",
+    "trivia",
     (*STORED, *VOTERS_STORED),
     waits_for=Subject("trivia", CONTEST, frozenset({"count"}), "*", shared="", is_named=False),
     measure=attrgetter("trivia.measured"),
