@@ -20,6 +20,7 @@ from engines.contract_entries import EntriesContract
 from engines.contract_holdings import HoldingsContract
 from engines.contract_load import LoadContract
 from engines.contract_logs import LogsContract
+from engines.contract_overtaken import OvertakenContract
 from engines.contract_pools import PoolsContract
 from engines.contract_property import PropertyContract
 from engines.contract_purge import PurgeContract
@@ -40,6 +41,7 @@ class EngineContract(
     PoolsContract,
     HoldingsContract,
     DrawsContract,
+    OvertakenContract,
     RostersContract,
     PurgeContract,
     NamespacesContract,

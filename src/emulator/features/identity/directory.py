@@ -37,8 +37,8 @@ class Directory:
         """Client id and shared id → the opaque id that this process found recorded, and when, in Unix ms."""
 
     def forget(self) -> None:
-        """Clear the cache, after a reset."""
-        self._recorded.clear()
+        """Replace the cache, after a reset. A call that is still recording notices that, and records again."""
+        self._recorded = BoundedCache(_MAX_RECORDED)
 
     async def identify(self, caller: Caller, *, writes: bool) -> Identified:
         """Return the caller with the opaque id that votes and stores are kept under.
@@ -57,7 +57,7 @@ class Directory:
         if opaque_id:
             return replace(caller, opaque_id=opaque_id.decode()), None
         if opaque_id is None and writes:
-            return caller, Started(self._documents.keep({key: b""}, replace=False))
+            return caller, Started(self._keep({key: b""}, replace=False))
         return caller, None
 
     async def opaque_ids(self, client_id: str, users: Sequence[str]) -> dict[str, str]:
@@ -117,8 +117,18 @@ class Directory:
             _shared_key(client_id, shared_id): opaque_id.encode(),
             _opaque_key(client_id, opaque_id): shared_id.encode(),
         }
-        await self._documents.keep(ids, replace=True)
+        await self._keep(ids, replace=True)
         self._recorded[client_id, shared_id] = opaque_id, now
+
+    async def _keep(self, ids: Mapping[Key, bytes], *, replace: bool) -> None:
+        """Write ids that are there when this returns, even if a reset came after the first write of them.
+
+        The write that the ids belong to runs in between, and may come after that reset.
+        """
+        before = None
+        while before is not self._recorded:
+            before = self._recorded
+            await self._documents.keep(ids, replace=replace)
 
     async def _read(self, keys: Mapping[str, Key]) -> dict[str, str]:
         found: dict[str, str] = {}
