@@ -173,18 +173,25 @@ class Stores:
         _audit("stores patched", store, caller)
         return written[key]
 
-    async def set_member(self, caller: Caller, channel: str, name: str, value: object) -> None:
+    async def set_member(
+        self, caller: Caller, channel: str, name: str, value: object, *, if_absent: bool = False
+    ) -> None:
         """Write one member of the channel state. Raises `BadRequest` if the state grows too large."""
         key = self._key(CHANNEL_STATE, caller, channel)
 
         def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
             members: dict[str, object] = dict(_members.decode(found.get(key, _EMPTY)))
+            if if_absent and name in members:
+                return {}
             return {key: encode_document(members | {name: value}, name=CHANNEL_STATE.name)}
 
         await self._write(CHANNEL_STATE, [key], change)
 
-    async def remove_member(self, caller: Caller, channel: str, name: str, members: frozenset[str]) -> None:
-        """Remove a member of the channel state if its value is an object with exactly these members."""
+    async def remove_member(self, caller: Caller, channel: str, name: str, members: frozenset[str]) -> bool:
+        """Remove a member of the channel state if its value is an object with exactly these members.
+
+        Return whether it was.
+        """
         key = self._key(CHANNEL_STATE, caller, channel)
 
         def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
@@ -193,7 +200,7 @@ class Stores:
             matches = isinstance(value, dict) and value.keys() == members
             return {key: json_codec.encode(document)} if matches else {}
 
-        await self._write(CHANNEL_STATE, [key], change)
+        return bool(await self._write(CHANNEL_STATE, [key], change))
 
     async def patch(self, store: Store, caller: Caller, channel: str | None, raw: bytes) -> None:
         """Apply a JSON Patch (array) or a merge patch (object), atomically (ruling S2).

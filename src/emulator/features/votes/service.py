@@ -50,9 +50,11 @@ _ANNOUNCED: Final = ("prompt", "options", "user_data")
 class ChannelState(Protocol):
     """The channel state store, in which polls created over the WebSocket are announced (ruling X6)."""
 
-    async def set_member(self, caller: Caller, channel: str, name: str, value: object) -> None: ...
+    async def set_member(
+        self, caller: Caller, channel: str, name: str, value: object, *, if_absent: bool = False
+    ) -> None: ...
 
-    async def remove_member(self, caller: Caller, channel: str, name: str, members: frozenset[str]) -> None: ...
+    async def remove_member(self, caller: Caller, channel: str, name: str, members: frozenset[str]) -> bool: ...
 
 
 class Users(Protocol):
@@ -141,8 +143,8 @@ class Polls:
         await self._commits.committed(*(Change(dropped, "cleared", caller.opaque_id) for dropped in found))
         for dropped in found:
             await self._id_quota.release(dropped)
-            if dropped.channel:
-                await self._channel_state.remove_member(caller, dropped.channel, poll_id, frozenset(_ANNOUNCED))
+            if dropped.channel and await self._withdraw(caller, dropped):
+                await self._check_announced(caller, dropped)
 
     async def log(
         self, caller: Caller, channel: str | None, poll_id: str, *, since: int, limit: int | None
@@ -217,9 +219,10 @@ class Polls:
         definition = checked_definition(poll_id, config, now=now)
         await self._id_quota.claim(key, LIFETIME, now=now)  # first, so that a refused poll is not announced
         if key.channel:
-            entry = {name: getattr(definition, name) for name in _ANNOUNCED}
-            await self._channel_state.set_member(caller, key.channel, poll_id, entry)
+            await self._announce(caller, key, definition)
         await self._define(caller, key, definition)
+        if key.channel:
+            await self._check_announced(caller, key)
 
     async def reconfigure(self, caller: Caller, channel: str, poll_id: str, config: dict[str, Any]) -> None:
         """Change members of the definition; `endsAt: -1` ends the poll. Raises `NotFound` if there is no definition."""
@@ -280,6 +283,29 @@ class Polls:
         self._hints.know(key)
         await self._commits.committed(Change(key, "defined", at=now, content=definition))
         return True
+
+    async def _announce(self, caller: Caller, key: Key, definition: Definition, *, if_absent: bool = False) -> None:
+        entry = {name: getattr(definition, name) for name in _ANNOUNCED}
+        await self._channel_state.set_member(caller, key.channel or "", key.name, entry, if_absent=if_absent)
+
+    async def _withdraw(self, caller: Caller, key: Key) -> bool:
+        """Remove the announcement of a poll, and return whether there was one."""
+        return await self._channel_state.remove_member(caller, key.channel or "", key.name, frozenset(_ANNOUNCED))
+
+    async def _check_announced(self, caller: Caller, key: Key) -> None:
+        """Announce a poll that exists, and no other, after a write of it and of its announcement.
+
+        They are two writes, and another caller may have deleted or created the poll in between. Each caller looks again
+        after its own writes, so the last one leaves both in agreement.
+        """
+        is_agreed = False
+        while not is_agreed:
+            definition = await self._reader.definition(key)
+            if definition is None:
+                await self._withdraw(caller, key)
+            else:
+                await self._announce(caller, key, definition, if_absent=True)
+            is_agreed = (await self._reader.definition(key) is None) is (definition is None)
 
     async def _has_additive_votes(self, key: Key) -> bool:
         definition = await self._reader.definition(key)
