@@ -412,6 +412,7 @@ class Service:
     def _replaced(self) -> None:
         """Drop cached state, because all data may have been replaced: after a reset, for example, on any node."""
         self._directory.forget()
+        self._id_quota.clear()
         self.changes.wake_all()
 
     async def _load(self, pages: AsyncIterator[Sequence[Record]], offset: int | None, frozen_at: int | None) -> None:

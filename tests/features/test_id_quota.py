@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -127,6 +129,22 @@ def test_a_reset_frees_the_quota(limited: LiveServer, admin: Client):
     limited.reset()
 
     assert [200, 200, 200, 400] == [create(admin, "vote", name) for name in "defg"]
+
+
+@pytest.mark.slow
+def test_after_a_reset_on_another_node_known_ids_count_again(tmp_path: Path):
+    settings = Settings(data=f"sqlite:///{tmp_path}/data.db", has_peers=True, limits=Limits(ids=3))
+    with live_server(settings) as one, live_server(settings) as two:
+        admins = [node.client("admin", user="1", channel="777") for node in (one, two)]
+        notified = threading.Event()
+        two.service.engine.relay.listen(lambda key, _: notified.set() if key.kind == "reset" else None)
+        create(admins[1], "vote", "a")
+        one.reset()
+        assert notified.wait(timeout=5)
+
+        create(admins[1], "vote", "a")
+
+        assert [200, 200, 400] == [create(admins[0], "vote", name) for name in "bcd"]
 
 
 def test_a_poll_created_over_the_websocket_counts_towards_the_quota(limited: LiveServer):
