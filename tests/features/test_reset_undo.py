@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,24 @@ def test_undo_replaces_what_was_written_since(service: LiveServer):
     control(service).post("/_emulator/undo").raise_for_status()
 
     assert 1 == votes(service)
+
+
+@pytest.mark.parametrize("seconds", [0, 60])
+def test_a_reset_that_fails_leaves_the_earlier_one_to_undo(tmp_path: Path, seconds: int):
+    path = tmp_path / "data.db"
+    with live_server(Settings(data=f"sqlite://{path}")) as live:
+        vote(live, "1")
+        token = reset(live)["undo"]
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("CREATE TRIGGER refuse BEFORE INSERT ON spaces BEGIN SELECT RAISE(ABORT, 'refused'); END")
+        failed = control(live).post("/_emulator/reset", params={"undo": seconds})
+        other.execute("DROP TRIGGER refuse")
+        other.close()
+
+        assert 503 == failed.status_code
+        control(live).post("/_emulator/undo", params={"undo": token}).raise_for_status()
+
+        assert 1 == votes(live)
 
 
 def test_tokens_from_before_the_reset_are_valid_after_undo(service: LiveServer):

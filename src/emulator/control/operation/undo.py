@@ -67,13 +67,14 @@ class Undo:
         if seconds and not self.can_keep:
             raise refusals.no_undo()
         async with self._changing:
-            await self._forget()
             if not seconds:
                 await self.control.reset()
                 audit("data reset")
+                await self._forget()
                 return ""
-            clock = await self.control.set_aside()
+            clock = await self.control.set_aside()  # it replaces the data of an earlier reset; if it fails, they stay
             audit("data reset", seconds_to_undo=seconds)
+            await self._end()
             now = self.clock.now()
             kept = Kept(self.new_id(), now, now + seconds * SECOND)
             self._aside = _Aside(kept, clock, asyncio.create_task(self._expire(seconds)))
@@ -106,14 +107,19 @@ class Undo:
             await self._drop()
         self.ended()
 
-    async def _forget(self) -> None:
-        aside = self._aside
+    async def _end(self) -> bool:
+        """Make the latest reset final, and return whether it could still be undone. Its data stays in storage."""
+        aside, self._aside = self._aside, None
         if aside is None:
-            return
+            return False
         aside.expiry.cancel()
         await asyncio.gather(aside.expiry, return_exceptions=True)
-        await self._drop()
         self.ended()
+        return True
+
+    async def _forget(self) -> None:
+        if await self._end():
+            await self._drop()
 
     async def _drop(self) -> None:
         self._aside = None
