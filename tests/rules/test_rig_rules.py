@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from emulator.dashboard.rig.arrangement import arrangement_of
+from emulator.dashboard.rig.arrangement import arrangement_of, with_buttons
 from emulator.dashboard.rig.framing import forbidding_header
 from emulator.errors import BadRequest
 
@@ -63,6 +63,7 @@ def test_a_frame_has_its_viewer_in_its_address_beside_its_own_parameters():
     assert src.endswith("#top")
     assert {
         "a": "1",
+        "anchor": "panel",
         "platform": "web",
         "state": "testing",
         "popout": "false",
@@ -76,6 +77,26 @@ def test_a_frame_has_its_viewer_in_its_address_beside_its_own_parameters():
         "extcli_theme": "dark",
         "extcli_mute": "on",
     } == parameters(src)
+
+
+@pytest.mark.parametrize(
+    ("button", "settings"),
+    [
+        ({"preset": "Full screen"}, {"anchor": "video_overlay", "extcli_fullscreen": "on", "extcli_controls": "on"}),
+        ({"preset": "15 s behind"}, {"extcli_delay": "15"}),
+        ({"add": "subscriber"}, {"extcli_subscription": "1000", "extcli_user": "5553"}),
+        ({"add": "anonymous"}, {"extcli_identity": "anonymous"}),
+    ],
+)
+def test_a_button_changes_the_last_viewer(button: dict[str, str], settings: dict[str, str]):
+    last = arrangement_of(with_buttons({"url": PAGE, **button}), OWN).frames[-1]
+
+    assert ("3" if "add" in button else "2") == last.name
+    assert settings.items() <= parameters(last.src).items()
+
+
+def test_a_seventh_viewer_is_not_added():
+    assert "6" == with_buttons({"url": PAGE, "viewers": "6", "add": "shared"})["viewers"]
 
 
 def test_a_broadcasters_user_is_the_channel():
@@ -159,6 +180,11 @@ def test_all_frames_have_one_origin(name: str, page: str):
         ("1.theme", "blue"),
         ("1.language", "<b>"),
         ("1.mute", "yes"),
+        ("1.view", "config"),
+        ("1.subscription", "4000"),
+        ("1.delay", "16"),
+        ("1.height", "99"),
+        ("1.x", "²"),
         ("1.user_id", "x" * 65),
         ("channel_id", "\u202e"),
         ("client_id", " "),

@@ -91,6 +91,7 @@ REWRITTEN = {
     "POST /_emulator/ui",
     "GET /_emulator/rig",
     "GET /_emulator/explain",
+    "GET /_emulator/platform-helper.js",
     "GET /_emulator/sdk.js",
     "extcli policies",
     "extcli policies -o",

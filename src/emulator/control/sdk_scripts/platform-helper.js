@@ -61,6 +61,9 @@
   const failed = eventSource();
   const viewerChanged = eventSource();
   const configurationChanged = eventSource();
+  const visibility = eventSource();
+  const position = eventSource();
+  const highlight = eventSource();
   const followed = eventSource();
   const purchased = eventSource();
   const cancelled = eventSource();
@@ -72,6 +75,7 @@
 
   // The viewer
 
+  const subscription = query.get('extcli_subscription');
   const viewer = {
     opaqueId: null,
     id: null,
@@ -79,7 +83,7 @@
     isLinked: false,
     sessionToken: null,
     helixToken: null,
-    subscriptionStatus: null,
+    subscriptionStatus: subscription ? { tier: subscription } : null,
     onChanged: viewerChanged.subscribe,
   };
 
@@ -178,7 +182,12 @@
       return;
     }
     const isExtensionWide = frame.channel === topics[1] && frame.event === 'broadcast';
-    deliver(isExtensionWide ? 'global' : frame.event, data.message);
+    const target = isExtensionWide ? 'global' : frame.event;
+    if (current.hlsLatencyBroadcaster) {
+      setTimeout(deliver, current.hlsLatencyBroadcaster * SECOND, target, data.message);
+    } else {
+      deliver(target, data.message);
+    }
   }
 
   // Receives broadcasts over the Pusher protocol. It reconnects after a loss, as the platform does.
@@ -270,9 +279,9 @@
       onAuthorized: authorized.subscribe,
       onContext: context.subscribe,
       onError: failed.subscribe,
-      onVisibilityChanged: noop,
-      onPositionChanged: noop,
-      onHighlightChanged: noop,
+      onVisibilityChanged: visibility.subscribe,
+      onPositionChanged: position.subscribe,
+      onHighlightChanged: highlight.subscribe,
       listen,
       unlisten,
       send,
@@ -289,28 +298,77 @@
         onTransactionCancelled: cancelled.subscribe,
         setUseLoopback: noop, // every purchase is simulated
       },
-      features: { isBitsEnabled: true, isChatEnabled: true, isSubscriptionStatusAvailable: false, onChanged: noop },
+      features: { isBitsEnabled: true, isChatEnabled: true, isSubscriptionStatusAvailable: Boolean(subscription), onChanged: noop },
       rig: { log: (...words) => console.log(...words) },
     },
   };
 
+  const isOn = (name) => query.get(`extcli_${name}`) === 'on';
   const current = {
     mode: query.get('mode') || 'viewer',
     theme: query.get('extcli_theme') || 'light',
     language: query.get('language') || 'en',
-    isFullScreen: false,
+    isFullScreen: isOn('fullscreen'),
     isTheatreMode: false,
+    isPaused: isOn('paused'),
+    arePlayerControlsVisible: isOn('controls'),
+    hlsLatencyBroadcaster: Number(query.get('extcli_delay')) || 0, // seconds by which broadcasts arrive later
   };
+  // The settings of the rig that are members of the context.
+  const members = {
+    theme: 'theme',
+    language: 'language',
+    fullscreen: 'isFullScreen',
+    paused: 'isPaused',
+    controls: 'arePlayerControlsVisible',
+    delay: 'hlsLatencyBroadcaster',
+  };
+  const place = { x: Number(query.get('extcli_x')) || 0, y: Number(query.get('extcli_y')) || 0 }; // percent of the video
+
+  function show(isVisible) {
+    visibility.emit(isVisible, isVisible ? { ...current } : undefined);
+  }
+
+  // The platform counts hundredths of a percent.
+  function move() {
+    position.emit({ x: 100 * place.x, y: 100 * place.y });
+  }
+
   context.emit({ ...current }, []);
-  // The rig changes the theme and the language of a running page, as the platform does.
+  if (isOn('hidden')) {
+    show(false);
+  }
+  if (isOn('highlight')) {
+    highlight.emit(true);
+  }
+  if (place.x || place.y) {
+    move();
+  }
+  // The rig changes these settings of a running page, as the platform does.
   window.addEventListener('message', ({ source, data }) => {
-    const changed = ['theme', 'language'].filter((name) => {
-      const value = data?.extcli?.[name];
-      return typeof value === 'string' && value !== current[name];
-    });
-    if (source === window.parent && changed.length) {
-      changed.forEach((name) => (current[name] = data.extcli[name]));
-      context.emit({ ...current }, changed);
+    const told = data?.extcli;
+    if (source !== window.parent || !told) {
+      return;
+    }
+    const changed = Object.entries(members).filter(
+      ([name, member]) => typeof told[name] === typeof current[member] && told[name] !== current[member],
+    );
+    if (changed.length) {
+      changed.forEach(([name, member]) => (current[member] = told[name]));
+      context.emit(
+        { ...current },
+        changed.map(([, member]) => member),
+      );
+    }
+    if (typeof told.hidden === 'boolean') {
+      show(!told.hidden);
+    }
+    if (typeof told.highlight === 'boolean') {
+      highlight.emit(told.highlight);
+    }
+    if (typeof told.x === 'number' || typeof told.y === 'number') {
+      Object.assign(place, { x: told.x ?? place.x, y: told.y ?? place.y });
+      move();
     }
   });
   refreshAuthorization();

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, urlencode, urljoin, urlsplit
 
 from emulator.dashboard.refusals import wrong_arrangement
@@ -24,8 +24,73 @@ _MAX_ID: Final = 64
 _HOST: Final = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,252}[a-z0-9_])?")
 _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}")
-_PLATFORM: Final = {"platform": "web", "state": "testing", "popout": "false"}
-"""Parameters that the platform adds to the URL of each frame."""
+_PLATFORM: Final = {"state": "testing", "popout": "false"}
+"""Parameters that the platform adds to the URL of each frame, besides those of its view."""
+
+
+class View(NamedTuple):
+    """Where the platform shows a page: its size in pixels, and the parameters that say so to the page."""
+
+    label: str
+    width: int
+    height: int
+    anchor: str
+    """Empty for pages that viewers do not see."""
+    platform: str
+    mode: str
+
+
+VIEWS: Final = {
+    "panel": View("Panel", 318, 496, "panel", "web", "viewer"),
+    "component": View("Component", 480, 540, "component", "web", "viewer"),
+    "overlay": View("Overlay", 1920, 1080, "video_overlay", "web", "viewer"),
+    "mobile": View("Mobile", 375, 812, "panel", "mobile", "viewer"),
+    "config": View("Config page", 1000, 700, "", "web", "config"),
+    "live": View("Live page", 640, 496, "", "web", "dashboard"),
+}
+VIEWERS_VIEWS: Final = tuple(name for name, view in VIEWS.items() if view.mode == "viewer")
+SWITCHES: Final = {
+    "controls": "Player controls visible",
+    "paused": "Video paused",
+    "fullscreen": "Full screen",
+    "hidden": "Hidden",
+    "highlight": "Highlighted",
+    "mute": "No network",
+}
+"""Settings of a frame that are off or on. A running page is told of changes."""
+
+
+class Number(NamedTuple):
+    """A setting of a frame that is a whole number. A running page is told of changes."""
+
+    label: str
+    least: int
+    most: int
+    default: int
+
+
+NUMBERS: Final = {
+    "delay": Number("Broadcasts later by, seconds", 0, 15, 0),
+    "height": Number("Height", 100, 500, VIEWS["panel"].height),
+    "x": Number("From the left, %", 0, 75, 0),
+    "y": Number("From the top, %", 0, 50, 0),
+}
+SUBSCRIPTIONS: Final = {"none": "none", "1000": "tier 1", "2000": "tier 2", "3000": "tier 3"}
+PEOPLE: Final = {
+    "shared": {"identity": "shared"},
+    "anonymous": {"identity": "anonymous"},
+    "subscriber": {"subscription": "1000"},
+    "broadcaster": {"role": "broadcaster"},
+    "moderator": {"role": "moderator"},
+}
+"""Settings of a viewer that is added, by the name of its button."""
+PRESETS: Final = {
+    **{VIEWS[name].label: {"view": name} for name in VIEWERS_VIEWS},
+    "Dark": {"theme": "dark"},
+    "Full screen": {"view": "overlay", "fullscreen": "on", "controls": "on"},
+    "15 s behind": {"delay": "15"},
+}
+"""Settings of all viewers, by the name of their button."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +101,8 @@ class Frame:
     """`1` to `6`, `config` or `live`; the prefix of its parameters."""
     url: str
     """The page, without the parameters that the rig adds."""
-    mode: str
-    """As the platform names it: `viewer`, `config` or `dashboard`."""
+    view: str
+    """One of `VIEWS`."""
     channel_id: str
     client_id: str
     role: str
@@ -46,18 +111,40 @@ class Frame:
     """One of `IDENTITIES`; a broadcaster is always the owner of the channel."""
     theme: str
     language: str
-    is_muted: bool
+    subscription: str
+    switches: frozenset[str]
+    """Those of `SWITCHES` that are on."""
+    numbers: Mapping[str, int]
+    """The values of all `NUMBERS`."""
+
+    @property
+    def mode(self) -> str:
+        """As the platform names it: `viewer`, `config` or `dashboard`."""
+        return VIEWS[self.view].mode
 
     @property
     def title(self) -> str:
-        return f"Viewer {self.name}" if self.mode == "viewer" else {"config": "Config page"}.get(self.name, "Live page")
+        return f"Viewer {self.name}" if self.mode == "viewer" else VIEWS[self.view].label
+
+    @property
+    def width(self) -> int:
+        return VIEWS[self.view].width
+
+    @property
+    def height(self) -> int:
+        return self.numbers["height"] if self.view == "panel" else VIEWS[self.view].height
 
     @property
     def src(self) -> str:
         """The page's URL with the parameters that `platform-helper.js` and `sdk.js` read."""
+        view = VIEWS[self.view]
+        told = {name: value for name, value in self.numbers.items() if value != NUMBERS[name].default}
+        told.pop("height", None)
         added = {
             **_PLATFORM,
-            "mode": self.mode,
+            **({"anchor": view.anchor} if view.anchor else {}),
+            "platform": view.platform,
+            "mode": view.mode,
             "language": self.language,
             "extcli_role": self.role,
             "extcli_channel": self.channel_id,
@@ -65,7 +152,9 @@ class Frame:
             "extcli_user": self.channel_id if self.role == "broadcaster" else self.user_id,
             "extcli_identity": self.identity,
             "extcli_theme": self.theme,
-            **({"extcli_mute": "on"} if self.is_muted else {}),
+            **({"extcli_subscription": self.subscription} if self.subscription != "none" else {}),
+            **{f"extcli_{name}": "on" for name in SWITCHES if name in self.switches},
+            **{f"extcli_{name}": str(value) for name, value in told.items()},
         }
         parts = urlsplit(self.url)
         own = [(name, value) for name, value in parse_qsl(parts.query, keep_blank_values=True) if name not in added]
@@ -110,15 +199,15 @@ def arrangement_of(query: Mapping[str, str], own_host: str, *, client_id: str = 
         raise wrong_arrangement(field="viewers", problem=f"must be 1 to {MAX_VIEWERS}")
     channel_id = _checked_id("channel_id", query.get("channel_id") or DEFAULT_CHANNEL)
     client_id = _checked_id("client_id", query.get("client_id") or client_id)
-    pages = [(str(number + 1), url, "viewer") for number in range(int(count))]
-    for name, mode in (("config", "config"), ("live", "dashboard")):
+    pages = [(str(number + 1), url) for number in range(int(count))]
+    for name in ("config", "live"):
         if text := query.get(name, "").strip():
             page = urljoin(url, text)
             if _checked_origin(name, page, own_host) != origin:
                 raise wrong_arrangement(
                     field=name, problem=f"must be a page of {origin}: all frames of a rig have one origin"
                 )
-            pages.append((name, page, mode))
+            pages.append((name, page))
     return Arrangement(
         url,
         origin,
@@ -131,14 +220,35 @@ def arrangement_of(query: Mapping[str, str], own_host: str, *, client_id: str = 
     )
 
 
-def _frame(query: Mapping[str, str], name: str, url: str, mode: str, channel_id: str, client_id: str) -> Frame:
+def with_buttons(query: Mapping[str, str]) -> dict[str, str]:
+    """Return the parameters with the effect of the button that sent them: a preset, or one viewer more."""
+    found = dict(query)
+    preset, person = (PRESETS.get(found.pop("preset", ""), {}), PEOPLE.get(found.pop("add", "")))
+    count = found.get("viewers") or str(DEFAULT_VIEWERS)
+    if count not in map(str, range(1, MAX_VIEWERS + 1)):
+        return found
+    for number in range(1, int(count) + 1):
+        found |= {f"{number}.{name}": value for name, value in preset.items()}
+    if person is not None and int(count) < MAX_VIEWERS:
+        added = str(int(count) + 1)
+        found |= {"viewers": added, **{f"{added}.{name}": value for name, value in person.items()}}
+    return found
+
+
+def _frame(query: Mapping[str, str], name: str, url: str, channel_id: str, client_id: str) -> Frame:
     def chosen(field: str, allowed: tuple[str, ...], default: str) -> str:
         value = query.get(f"{name}.{field}") or default
         if value not in allowed:
             raise wrong_arrangement(field=f"{name}.{field}", problem=f"must be one of {', '.join(allowed)}")
         return value
 
-    is_viewer = mode == "viewer"
+    def number(field: str, kind: Number) -> int:
+        text = query.get(f"{name}.{field}") or str(kind.default)
+        if not (text.isascii() and text.isdecimal() and len(text) < 5 and kind.least <= int(text) <= kind.most):
+            raise wrong_arrangement(field=f"{name}.{field}", problem=f"must be {kind.least} to {kind.most}")
+        return int(text)
+
+    is_viewer = name not in VIEWS
     user_id = query.get(f"{name}.user_id") or (f"555{name}" if is_viewer else channel_id)
     language = query.get(f"{name}.language") or "en"
     if not _LANGUAGE.fullmatch(language):
@@ -146,7 +256,7 @@ def _frame(query: Mapping[str, str], name: str, url: str, mode: str, channel_id:
     return Frame(
         name,
         url,
-        mode,
+        chosen("view", VIEWERS_VIEWS, "panel") if is_viewer else name,
         channel_id,
         client_id,
         chosen("role", ROLES, "viewer" if is_viewer else "broadcaster"),
@@ -154,7 +264,9 @@ def _frame(query: Mapping[str, str], name: str, url: str, mode: str, channel_id:
         chosen("identity", tuple(IDENTITIES), "shared"),
         chosen("theme", THEMES, "light"),
         language,
-        chosen("mute", ("on", "off"), "off") == "on",
+        chosen("subscription", tuple(SUBSCRIPTIONS), "none"),
+        frozenset(each for each in SWITCHES if chosen(each, ("on", "off"), "off") == "on"),
+        {each: number(each, kind) for each, kind in NUMBERS.items()},
     )
 
 

@@ -21,6 +21,7 @@ async def rig_page(pages: Pages, query: Query, host: str) -> Page:
 
     An invalid arrangement is status 400, with the form as it was filled in.
     """
+    query = rules.with_buttons(query)
     arrangement, findings, problem, status = None, list[Finding](), "", 200
     client_id = next(iter(pages.service.extensions.current), rules.DEFAULT_CLIENT)
     if any(query.get(name) for name in ("url", "config", "live")):

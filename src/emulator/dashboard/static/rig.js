@@ -1,20 +1,41 @@
 // The script of the rig, after the one of all pages. A changed setting of one frame leaves the other frames as they are.
 "use strict";
 
+/** Scale each screen to the width that it has, and put the frame of a component where it belongs in the video. */
+function fit() {
+  for (const box of document.querySelectorAll(".fit")) {
+    const screen = box.firstElementChild;
+    const { dataset, style } = screen.firstElementChild;
+    const isComponent = box.closest(".component");
+    style.left = isComponent ? `${dataset.x}%` : "";
+    style.top = isComponent ? `${dataset.y}%` : "";
+    const scale = Math.min(1, box.clientWidth / screen.offsetWidth);
+    screen.style.transform = `scale(${scale})`;
+    box.style.height = `${screen.offsetHeight * scale}px`;
+  }
+}
+addEventListener("resize", fit);
+fit();
+
 document.addEventListener("change", async ({ target }) => {
   const arrangement = document.getElementById("arrangement");
   const frame = target.closest(".frame")?.querySelector("iframe");
   if (!frame || target.form !== arrangement) return;
   const address = `${arrangement.action}?${new URLSearchParams(new FormData(arrangement))}`;
   if (target.dataset.live) {
-    const value = target.type === "checkbox" ? target.checked : target.value;
+    if (!target.checkValidity()) return say(target.validationMessage, true);
+    const value = { checkbox: target.checked, number: target.valueAsNumber }[target.type] ?? target.value;
+    if (target.dataset.live === "height") frame.height = value;
+    else if (target.dataset.live in frame.dataset) frame.dataset[target.dataset.live] = value;
     frame.contentWindow.postMessage({ extcli: { [target.dataset.live]: value } }, new URL(frame.src).origin);
   } else {
     const page = new DOMParser().parseFromString(await (await fetch(address)).text(), "text/html");
     const fresh = page.getElementById(frame.id);
     if (!fresh) return say(page.querySelector("[role=alert]")?.textContent || "The service does not answer.", true);
-    frame.src = fresh.src;
+    target.closest(".frame").className = fresh.closest(".frame").className;
+    for (const name of ["width", "height", "src"]) frame[name] = fresh[name];
   }
+  fit();
   history.replaceState(null, "", address);
   say("Changed; the address of this page has it.");
 });

@@ -1,0 +1,119 @@
+"""Views, controls and presets of the rig, in Chromium."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page
+
+from support.rig_pages import Log, extension, frame, log, page, rig
+from support.service import LiveServer
+
+__all__ = ("extension", "log", "page")
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("view", "size", "given"),
+    [
+        ("panel", [318, 496], ["panel", "web", "viewer"]),
+        ("component", [480, 540], ["component", "web", "viewer"]),
+        ("overlay", [1920, 1080], ["video_overlay", "web", "viewer"]),
+        ("mobile", [375, 812], ["panel", "mobile", "viewer"]),
+        ("config", [1000, 700], [None, "web", "config"]),
+        ("live", [640, 496], [None, "web", "dashboard"]),
+    ],
+)
+def test_a_page_sees_the_size_and_parameters_of_its_view(
+    live: LiveServer, extension: str, page: Page, log: Log, view: str, size: list[int], given: list[str | None]
+):
+    name = view if view in ("config", "live") else "1"
+    page.goto(
+        rig(
+            live,
+            url=f"{extension}/probe.html",
+            viewers="1",
+            **({"1.view": view} if name == "1" else {view: "probe.html"}),
+        )
+    )
+    shown = frame(page, name)
+    shown.wait_for_function("window.tokens.length")
+
+    assert size == shown.evaluate("[innerWidth, innerHeight]")
+    assert given == shown.evaluate(
+        "['anchor', 'platform', 'mode'].map((name) => new URLSearchParams(location.search).get(name))"
+    )
+    assert [] == log.errors
+    box = page.locator(".fit").last.bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] <= 1400
+
+
+CALLBACKS = """() => {
+  window.fired = [];
+  const { ext } = window.Twitch;
+  ext.onContext((context, changed) => changed.forEach((name) => window.fired.push([name, context[name]])));
+  ext.onVisibilityChanged((isVisible, context) => window.fired.push(['visible', isVisible, context?.mode ?? null]));
+  ext.onPositionChanged(({ x, y }) => window.fired.push(['position', x, y]));
+  ext.onHighlightChanged((isHighlighted) => window.fired.push(['highlight', isHighlighted]));
+}"""
+
+
+@pytest.mark.long
+def test_each_control_fires_the_callback_of_the_helper(live: LiveServer, extension: str, page: Page, log: Log):
+    page.goto(rig(live, url=f"{extension}/probe.html", viewers="1", **{"1.view": "component"}))
+    viewer = frame(page, "1")
+    viewer.wait_for_function("window.tokens.length")
+    viewer.evaluate(CALLBACKS)
+    page.get_by_text("Settings of viewer 1").click()
+    for name in ("Player controls visible", "Video paused", "Full screen", "Hidden", "Highlighted"):
+        page.get_by_label(name).check()
+    page.get_by_label("Hidden").uncheck()
+    for name, value in (("From the left, %", "50"), ("From the top, %", "25"), ("Broadcasts later", "7")):
+        page.get_by_label(name).fill(value)
+        page.get_by_label(name).press("Tab")
+    viewer.wait_for_function("window.fired.length == 9")
+
+    assert [
+        ["arePlayerControlsVisible", True],
+        ["isPaused", True],
+        ["isFullScreen", True],
+        ["visible", False, None],
+        ["highlight", True],
+        ["visible", True, "viewer"],
+        ["position", 5000, 0],
+        ["position", 5000, 2500],
+        ["hlsLatencyBroadcaster", 7],
+    ] == viewer.evaluate("window.fired")
+    assert [] == log.errors
+
+
+@pytest.mark.long
+def test_a_late_viewer_hears_broadcasts_after_the_delay(live: LiveServer, extension: str, page: Page):
+    page.clock.install()
+    page.goto(rig(live, url=f"{extension}/probe.html", viewers="2", **{"2.delay": "15"}))
+    for name in "12":
+        frame(page, name).wait_for_function("window.subscribed == 2")
+    page.get_by_role("button", name="Send").click()
+    frame(page, "1").wait_for_function("window.heard.length == 1")
+
+    assert 0 == frame(page, "2").evaluate("window.heard.length")
+    page.clock.fast_forward(15_000)
+    frame(page, "2").wait_for_function("window.heard.length == 1")
+
+
+@pytest.mark.long
+def test_the_address_reproduces_presets_and_added_viewers(live: LiveServer, extension: str, page: Page, log: Log):
+    page.goto(rig(live, url=f"{extension}/probe.html", viewers="1"))
+    page.get_by_role("button", name="Overlay").click()
+    page.get_by_role("button", name="+ subscriber").click()
+    page.get_by_text("Settings of viewer 2").click()
+    page.get_by_label("Video paused").last.check()
+    page.goto(page.url)
+    first, second = (frame(page, name) for name in "12")
+    second.wait_for_function("window.tokens.length")
+
+    assert [[1920, 1080], [318, 496]] == [each.evaluate("[innerWidth, innerHeight]") for each in (first, second)]
+    assert {"tier": "1000"} == second.evaluate("window.Twitch.ext.viewer.subscriptionStatus")
+    assert page.get_by_label("Video paused").last.is_checked()
+    assert [] == log.errors
