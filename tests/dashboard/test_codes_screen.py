@@ -66,7 +66,7 @@ def test_an_unknown_user_has_nothing(screen: str):
 
 
 def test_users_are_marked_and_redeem(screen: str, viewer):
-    assert 200 == call(screen, "mark-list", body__users_as_json='["U5"]').json()["status"]
+    assert 200 == call(screen, "mark-list", body__users_as_lines="U5").json()["status"]
     assert [1] == viewer("5").get("codes/eligibility").json()["eligible"]
 
     assert 200 == call(screen, "redeem", user_id="5").json()["status"]
@@ -82,7 +82,13 @@ def test_voters_of_a_poll_are_marked(screen: str, viewer):
 
 
 def test_codes_are_uploaded_and_deleted(screen: str, admin: Client):
-    call(screen, "upload", body__names_as_json='["Cape"]', body__indices_as_json="[3]", body__codes_as_json='[["C1"]]')
+    call(
+        screen,
+        "upload",
+        body__names_as_list="Cape",
+        body__indices_as_json_as_list="3",
+        body__codes_as_lines_as_list="C1\nC2",
+    )
     assert [0, 3] == admin.get("codes").json()["indices"]
 
     call(screen, "delete")
@@ -90,15 +96,15 @@ def test_codes_are_uploaded_and_deleted(screen: str, admin: Client):
 
 
 def test_a_refused_upload_answers_with_its_status(screen: str):
-    assert 400 == call(screen, "upload", body__names_as_json="[]").json()["status"]
+    assert 400 == call(screen, "upload", body__indices_as_json_as_list="10").json()["status"]
 
 
 def test_no_code_enters_the_journal_by_the_screen(live: LiveServer, screen: str):
-    call(screen, "upload", body__codes_as_json='[["SECRET-12345"]]', body__indices_as_json="[4]")
+    call(screen, "upload", body__codes_as_lines_as_list="SECRET-12345", body__indices_as_json_as_list="4")
     call(
         screen,
         "mark-list",
-        body__users_as_json='["5"]',
+        body__users_as_lines="5",
         body__prizes_as_json="[4]",
         body__prize_limits_as_json="[0,0,0,0,1]",
     )

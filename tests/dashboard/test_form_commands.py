@@ -69,7 +69,7 @@ CASES = [
      f"codes redeem 2 --as viewer:7 {PLACE}"),
     ("codes?client_id=my-extension&channel_id=777", "redeem", {}, f"codes redeem 0 --as viewer:USER {PLACE}"),
     ("codes?client_id=my-extension&channel_id=777", "mark-list",
-     {"body.users:json": '["U1", "U2"]', "body.prizes:json": "[0, 1]", "body.prize_limits:json": "[1, 3]"},
+     {"body.users:lines": "U1\nU2", "body.prizes:json": "[0, 1]", "body.prize_limits:json": "[1, 3]"},
      f"codes mark-from-list U1 U2 --prize 0 --prize 1 --limit 0=1 --limit 1=3 {PLACE}"),
     ("codes?client_id=my-extension&channel_id=777&poll=quiz", "mark-poll",
      {"body.correct:json": "2", "body.cutoff_timestamp:json": "1700000000000"},
@@ -218,7 +218,20 @@ def test_a_form_says_how_many_users_it_marked(live: LiveServer, page: Page):
     sets = '{"names":["Hat"],"indices":[0],"codes":[["H-1"]]}'
     live.client("admin", user="9", channel="777").put("codes", content=sets)
     page.goto(f"{live.url}/_emulator/ui/codes?client_id={CLIENT_ID}&channel_id=777")
-    for users, marked in (('["U1", "U2"]', 2), ('["U1"]', 0)):
-        typed(page, "mark-list", {"body.users:json": users})
+    for users, marked in (("U1\nU2", 2), ("U1", 0)):
+        typed(page, "mark-list", {"body.users:lines": users})
         page.click("#mark-list button:not([type])")
         expect(page.locator("#result")).to_have_text(f"Users who may now redeem more than before: {marked}")
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_a_form_shows_the_redeemed_code(live: LiveServer, page: Page):
+    admin = live.client("admin", user="9", channel="777")
+    admin.put("codes", json={"names": ["Hat"], "codes": [["H-1"]]}).raise_for_status()
+    admin.post("codes/mark_from_list", json={"users": ["7"], "prizes": [0], "prize_limits": [1]}).raise_for_status()
+    page.goto(f"{live.url}/_emulator/ui/codes?client_id={CLIENT_ID}&channel_id=777")
+    typed(page, "redeem", {"user_id": "7"})
+    for shown_code in (" H-1", ""):
+        page.click("#redeem button:not([type])")
+        expect(page.locator("#result")).to_have_text(f"The code, if the user had one left:{shown_code}")

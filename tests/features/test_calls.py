@@ -184,6 +184,15 @@ def test_a_form_has_lists_as_lines_and_members_at_any_depth(stranger: Client, br
     assert ("Which?", ["Rock", "Paper, thin"]) == (defined["prompt"], defined["options"])
 
 
+def test_a_form_has_lists_of_one_entry(stranger: Client, broadcaster: Client):
+    call = {"method": "POST", "path": "/v1/e/json_store?id=x", "client_id": CLIENT_ID, "role": "admin"}
+    lists = {"body.text:list": "7", "body.json:json:list": "7", "body.lines:lines:list": "a\nb"}
+
+    assert 200 == stranger.post("/_emulator/call", data={**call, **lists, "channel_id": CHANNEL}).json()["status"]
+    stored = broadcaster.get("json_store?id=x").json()
+    assert {"text": ["7"], "json": [7], "lines": [["a", "b"]]} == stored
+
+
 @pytest.mark.parametrize(
     ("fields", "info"),
     [

@@ -134,6 +134,7 @@ def json_of(body: bytes, headers: Mapping[bytes, bytes], shape: Any) -> bytes:
     Fields without a value are left out.
     The field `body.event` is the member `event` of the object `body`, at any depth. A name that ends with `:json` has
     JSON as its value, as `body.data:json`; one that ends with `:lines` has a list with its lines that are not empty.
+    With `:list` after that, the value is the only entry of a list: `body.indices:json:list`.
     The first of a repeated field counts. A body that starts as JSON is never a form: curl sends JSON with a form's
     content type by default, and browsers escape these characters. Raises `BadRequest` naming a field of a wrong type.
     """
@@ -166,6 +167,9 @@ def _members(fields: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _value(name: str, kind: str, text: str) -> Any:
+    kind, _, outer = kind.partition(":")
+    if "list" in (kind, outer):
+        return [_value(name, kind.removeprefix("list"), text)]
     if kind == "lines":
         return [line for line in text.splitlines() if line]
     return _parsed(name, text) if kind == "json" else text
