@@ -1,8 +1,11 @@
-"""The screen of rankings, read as plain HTML."""
+"""The screen of rankings."""
 
 from __future__ import annotations
 
 from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import Page
 
 from support.html_pages import HtmlPage, read_page
 from support.service import CHANNEL, CLIENT_ID, LiveServer
@@ -102,3 +105,18 @@ def test_text_of_others_is_shown_as_text(live: LiveServer):
     assert 3 == len([tag for tag, _ in page.elements if tag == "script"])
     assert 200 == page.submit("submit", body__key="same")["status"]
     assert [name] == [row[0] for row in rankings(live).tables[0]]
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_the_heads_of_a_long_list_stay_below_the_header(live: LiveServer, page: Page):
+    for number in range(60):
+        answer(live, "1", "x", f"r{number}")
+    page.goto(f"{live.url}/_emulator/ui/rankings")
+    page.locator("tbody tr").nth(50).scroll_into_view_if_needed()
+
+    assert page.evaluate("scrollY") > 0
+    header, head = page.locator("header").bounding_box(), page.locator("thead th").first.bounding_box()
+    assert header is not None
+    assert head is not None
+    assert 0 <= header["y"] + header["height"] - head["y"] < 4
