@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import zlib
+from html import unescape
 from urllib.parse import urlencode
 
 import httpx
@@ -11,6 +13,7 @@ from playwright.sync_api import expect
 
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
+from emulator.dashboard.stream import INTERVAL
 from support.pages import chromium, fetched, main_of
 from support.service import CLIENT_ID, SECRET, LiveServer, live_server
 
@@ -61,7 +64,7 @@ def test_it_shows_at_most_a_page_and_links_to_the_next(live: LiveServer):
     main = main_of(screen)
 
     assert 100 == main.count('<tr id="entry-')
-    (before,) = [part.split("?")[0].split('"')[0] for part in main.replace("&amp;", "?").split("?before=")[1:]]
+    (before,) = re.findall('before=([0-9]+)[^"]*">Earlier', main)
     assert 1 == main_of(f"{screen}&before={before}").count('<tr id="entry-')
 
 
@@ -250,5 +253,70 @@ def test_keys_move_between_rows_and_a_pause_holds_them(live: LiveServer, request
         page.keyboard.type("jkp")
         assert "jkp" == page.input_value("#filter-search")
         page.locator("h1").click()
+        expect(page.locator("#newer")).to_have_text("1 new")
         page.keyboard.press("p")
         expect(page.locator("#rows")).to_contain_text("id=later")
+        expect(page.locator("#newer")).to_be_hidden()
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_rows_stand_still_under_the_pointer_and_a_button_shows_the_new_ones(live: LiveServer, requests: str):
+    viewer = live.client("viewer", user="2", channel="777")
+    with chromium() as browser:
+        page = browser.new_page(viewport={"width": 1280, "height": 700})
+        page.goto(requests)
+        page.wait_for_selector("#reload", state="hidden")
+        rows = page.locator("#rows tbody tr")
+        rows.nth(1).hover()
+        for poll in ("one", "two"):
+            viewer.get(f"vote?id={poll}")
+        expect(page.locator("#newer")).to_have_text("2 new")
+        assert 3 == rows.count()
+        page.locator("#newer").click()
+        expect(rows).to_have_count(5)
+        page.locator("h1").hover()
+        viewer.get("vote?id=three")
+        expect(rows).to_have_count(6)
+        rows.nth(1).hover()
+        viewer.get("vote?id=four")
+        expect(page.locator("#newer")).to_have_text("1 new")
+        page.locator("h1").hover()
+        expect(rows).to_have_count(7)
+        expect(page.locator("#newer")).to_be_hidden()
+
+
+def test_a_strip_counts_the_latest_five_minutes_and_leads_to_their_entries(live: LiveServer, requests: str):
+    later = main_of(requests)
+    (bar,) = re.findall(r'<a href="([^"]*)" tabindex="-1"><title>[\d:]* ?[^<]*3 requests, 2 refused', later)
+    live.advance(60_000)
+    live.client("viewer", user="1", channel="777").get("vote?id=later")
+
+    assert "5 requests and frames, 2 of them refused" in main_of(requests), "the clock was moved by one of them"
+    shown = main_of(f"{live.url}{unescape(bar)}")
+    assert 3 == shown.count('<tr id="entry-')
+    assert "later" not in shown
+    live.advance(5 * 60_000)
+    assert "The latest five minutes: 1 requests and frames, 0 of them refused" in main_of(requests)
+
+
+def test_the_search_suggests_words(requests: str):
+    main = main_of(requests)
+
+    assert '<option value="status:4xx"></option>' in main
+    assert '<option value="kind:delivery"></option>' in main
+
+
+def test_a_full_page_of_rows_takes_less_than_20_kb_a_second(live: LiveServer):
+    viewer = live.client("viewer", user="1", channel="777")
+    address = f"{live.url}/_emulator/ui/requests/events"
+    with httpx.stream("GET", address, headers={"Accept-Encoding": "gzip"}, timeout=20) as stream:
+        assert "gzip" == stream.headers["content-encoding"]
+        for number in range(120):
+            viewer.post("vote?id=poll", json={"value": number % 60})
+        chunks, unpacking, text = stream.iter_raw(), zlib.decompressobj(wbits=31), ""
+        while 100 != text.count('<tr id="entry-'):
+            chunk = next(chunks)
+            text = unpacking.decompress(chunk).decode()
+
+    assert len(chunk) < 20_000 * INTERVAL, "the stream waits so many seconds between two updates"

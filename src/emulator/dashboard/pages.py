@@ -22,7 +22,7 @@ from emulator.dashboard.commands import Command, command_of
 from emulator.dashboard.frame import GROUPS, frame_of
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.static_files import version_of
-from emulator.dashboard.stream import GONE, digest_of, ending, events_of
+from emulator.dashboard.stream import GONE, compressed, digest_of, ending, events_of
 from emulator.errors import EngineError, NotFound, ServiceError
 from emulator.http.endpoint import Page
 from emulator.http.response import HTML, PAGE_HEADERS
@@ -43,6 +43,7 @@ _DEFAULT_URL: Final = "http://127.0.0.1:8282"
 """Where commands find the service without `--url`."""
 _SLOW: Final = 5.0
 """Seconds after which a frame is rendered again although nothing changed."""
+_GZIP: Final = (b"content-encoding", b"gzip")
 _EVENT_HEADERS: Final = (*PAGE_HEADERS, (b"x-accel-buffering", b"no"))
 
 
@@ -112,7 +113,7 @@ class Pages:
         headers = tuple((name, value + more.get(name, b"")) for name, value in PAGE_HEADERS)
         body = self.render("layout.html", values).encode("utf-8", "replace")
         if self.compresses:  # a page of a hundred rows becomes a tenth, in less than a millisecond
-            body, headers = gzip.compress(body, 1, mtime=0), (*headers, (b"content-encoding", b"gzip"))
+            body, headers = gzip.compress(body, 1, mtime=0), (*headers, _GZIP)
         return Page(body, HTML.decode(), headers, status)
 
     def events(self, name: str, query: Query, headers: Mapping[bytes, bytes]) -> Page:
@@ -128,6 +129,8 @@ class Pages:
         body = self.service.dispatcher.held.stream(body)
         if self.prefix:
             body = ending(body, GONE)
+        if self.compresses:
+            return Page(compressed(body), "text/event-stream", (*_EVENT_HEADERS, _GZIP))
         return Page(body, "text/event-stream", _EVENT_HEADERS)
 
     async def _regions(self, screen: Screen | None, name: str, query: Query) -> dict[str, str]:

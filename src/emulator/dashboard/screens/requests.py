@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
+from itertools import islice
 from typing import Any, Final
 
 from emulator.callers import Role
+from emulator.contract.parity import DIFFER, REFUSE, UNKNOWN
 from emulator.control.explanations.service import verdict_of
-from emulator.control.journal.rules import FILTERS, ORDERS
+from emulator.control.journal.rules import ANY, FILTERS, KINDS, ORDERS
 from emulator.control.journal.snippets import FORMS, snippet_of
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.screens.faults import effect_of
+from emulator.dashboard.strip import strip_of
 from emulator.errors import BadRequest
 from emulator.journal import HIDDEN, REQUEST, Entry
 from emulator.wire.url import SERVICE
@@ -19,6 +22,17 @@ from emulator.wire.url import SERVICE
 _ROWS: Final = "100"
 _BESIDE: Final = "40"
 """Rows beside one entry."""
+_COUNTED: Final = 12_000
+"""Entries of the journal that the strip counts, at most."""
+_WORDS: Final = (
+    *(f"status:{each}" for each in ("2xx", "4xx", "5xx", "401", "403", "429")),
+    *(f"kind:{each}" for each in KINDS),
+    *(f"method:{each}" for each in ("GET", "POST", "PUT", "PATCH", "DELETE")),
+    *(f"role:{each}" for each in Role),
+    *(f"production:{each}" for each in (ANY, REFUSE, DIFFER, UNKNOWN)),
+    "probes:true",
+)
+"""What the search suggests."""
 _SHORT: Final = {"client": "client_id", "channel": "channel_id"}
 """Short names of filters in the search."""
 
@@ -33,13 +47,15 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
         "journal": service.journal,
         "entry": None,
         "listing": None,
+        "words": _WORDS,
     }
     if not service.journal.is_on:
         return common
     before = {"before": query["before"]} if query.get("before") else {}
     listing = await service.journals.page({**filters, **before, "limit": _BESIDE if query.get("entry") else _ROWS})
     if not query.get("entry"):
-        return common | {"listing": listing}
+        recent = islice(service.journal.newest(), _COUNTED)
+        return common | {"listing": listing, "strip": strip_of(recent, service.clock.now())}
     found = service.journals.find(query["entry"])
     chain = await service.journals.page({"id": found.id, "order": ORDERS[1], "limit": _BESIDE}) if found.id else None
     return common | _values_of(service, found) | {"listing": listing, "chain": chain.entries if chain else []}

@@ -1,7 +1,9 @@
-// The script of the requests: keys, and a pause. Rows under the eyes of a reader stay while the page is paused.
+// The script of the requests: keys, a pause, and rows that stand still while the reader is at them.
 "use strict";
 
 let isPaused = false;
+let held = null; // the latest update, while the reader looks at rows
+let isReleasing = false; // while that update is shown, wherever the reader looks
 const links = () => [...document.querySelectorAll("#rows tbody th a")];
 
 /** Move the focus to the next row, or the one before; from elsewhere, to the one that is shown, or the first. */
@@ -12,10 +14,33 @@ function go(step) {
   all[at < 0 ? 0 : Math.min(Math.max(at + step, 0), all.length - 1)]?.focus();
 }
 
+/** Whether the reader looks at rows, so that they must stay where they are. */
+function isRead() {
+  return isPaused || scrollY > 200 || Boolean(document.querySelector("#rows:hover, #rows:focus-within"));
+}
+
+/** Say how many rows the latest update adds; a page of rows may not have them all. */
+function showHeld() {
+  const ids = held ? [...held.text.matchAll(/id="(entry-\d+)"/g)].map((match) => match[1]) : [];
+  const count = ids.filter((id) => !document.getElementById(id)).length;
+  const button = document.getElementById("newer");
+  if (!button) return;
+  button.hidden = !count;
+  button.textContent = `${count}${count && count === ids.length ? "+" : ""} new`;
+}
+
+/** Show the latest update. */
+function release() {
+  if (!held) return;
+  isReleasing = true;
+  htmx.swap(held);
+  isReleasing = false;
+}
+
 function pause() {
-  if (isPaused) return location.reload();
-  isPaused = true;
-  say("Paused: the list stays as it is. Press p to go on.");
+  isPaused = !isPaused;
+  say(isPaused ? "Paused: the list stays as it is. Press p to go on." : "");
+  if (!isPaused) release();
 }
 
 const KEYS = {
@@ -32,6 +57,19 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   KEYS[event.key]();
 });
-document.addEventListener("htmx:before:swap", ({ detail: { tasks } }) => {
-  if (isPaused) tasks.splice(0, tasks.length, ...tasks.filter(({ target }) => target !== main && target !== "#main"));
+document.addEventListener("htmx:before:swap", ({ detail: { ctx, tasks } }) => {
+  const at = tasks.findIndex(({ target }) => target === main || target === "#main");
+  if (at < 0) return;
+  held = isRead() && !isReleasing ? { ...ctx } : null; // htmx uses one context for all updates of a stream
+  if (held) tasks.splice(at, 1);
+  showHeld();
+});
+for (const name of ["pointerover", "focusin", "scroll"]) {
+  document.addEventListener(name, () => held && !isRead() && release());
+}
+document.addEventListener("click", ({ target }) => {
+  if (target.id !== "newer") return;
+  isPaused = false;
+  scrollTo({ top: 0, behavior: "instant" });
+  release();
 });
