@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from support.rig_pages import Log, extension, frame, log, page, rig
 from support.service import LiveServer
@@ -117,3 +119,37 @@ def test_the_address_reproduces_presets_and_added_viewers(live: LiveServer, exte
     assert {"tier": "1000"} == second.evaluate("window.Twitch.ext.viewer.subscriptionStatus")
     assert page.get_by_label("Video paused").last.is_checked()
     assert [] == log.errors
+
+
+@pytest.mark.long
+def test_a_frame_lists_a_refused_call_its_reason_a_broadcast_and_a_script_error(
+    live: LiveServer, extension: str, page: Page, log: Log
+):
+    page.goto(rig(live, url=f"{extension}/probe.html", viewers="2"))
+    for name in "12":
+        frame(page, name).wait_for_function("window.subscribed == 2")
+    frame(page, "1").evaluate(
+        """(url) => {
+          const { sessionToken } = window.Twitch.ext.viewer;
+          const script = document.createElement('script');
+          script.textContent = "console.log('rolled', {dice: 6}); throw new Error('boom');";
+          document.body.append(script);
+          const headers = { Authorization: `my-extension ${sessionToken}` };
+          return fetch(`${url}/v1/e/broadcast`, { method: 'POST', body: '{"event":"x","data":{}}', headers });
+        }""",
+        live.url,
+    )
+    page.get_by_role("button", name="Send").click()
+    first, second = (page.get_by_role("region", name=f"What viewer {name} did") for name in "12")
+    expect(first.locator(".calls .error")).to_contain_text("403 POST /v1/e/broadcast")
+    first.get_by_text("Why").click()
+    expect(first.locator("details")).to_contain_text("broadcaster")
+    expect(first.locator(".said .error")).to_have_text("error Uncaught Error: boom")
+    expect(first.locator(".said")).to_contain_text('log rolled {"dice":6}')
+    for each in (first, second):
+        expect(each.locator(".said")).to_contain_text("heard broadcast")
+    expect(second.locator(".error")).to_have_count(0)
+    expect(first.get_by_role("link", name="403 POST")).to_have_attribute("href", re.compile("ui/requests.entry="))
+
+    # The page's own error, and the browser's line about status 403; the policy reports nothing.
+    assert not [each for each in log.errors if "boom" not in each and "403" not in each]

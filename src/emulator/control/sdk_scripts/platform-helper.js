@@ -38,6 +38,32 @@
     identity.userId = identity.role === 'broadcaster' ? identity.channelId : window.extcliIdentity.profileUser();
   }
 
+  // In a frame of the rig, tells it what the page hears and writes to its console.
+  const isInRig = window.parent !== window && query.has('extcli_role');
+  function tell(kind, ...words) {
+    let text;
+    try {
+      text = words.map((word) => (typeof word === 'object' ? word?.stack || JSON.stringify(word) : String(word)));
+    } catch {
+      text = ['(an object without JSON)'];
+    }
+    if (isInRig) {
+      window.parent.postMessage({ extcli: { kind, text: text.join(' ').slice(0, 500) } }, new URL(service).origin);
+    }
+  }
+
+  if (isInRig) {
+    window.addEventListener('error', ({ message }) => message && tell('error', message));
+    window.addEventListener('unhandledrejection', ({ reason }) => tell('error', reason));
+    ['log', 'info', 'warn', 'error'].forEach((level) => {
+      const write = console[level];
+      console[level] = (...words) => {
+        write.apply(console, words);
+        tell(level, ...words);
+      };
+    });
+  }
+
   // An event source. A late subscriber receives the last event.
   function eventSource() {
     const callbacks = [];
@@ -162,6 +188,7 @@
   }
 
   function deliver(target, message) {
+    tell('heard', target, message);
     let contentType = 'application/json';
     let content = message;
     const plain = message.startsWith(`{"event":"${PLAIN_EVENT}"`) && JSON.parse(message).data;
@@ -329,9 +356,8 @@
     visibility.emit(isVisible, isVisible ? { ...current } : undefined);
   }
 
-  // The platform counts hundredths of a percent.
   function move() {
-    position.emit({ x: 100 * place.x, y: 100 * place.y });
+    position.emit({ x: 100 * place.x, y: 100 * place.y }); // the platform counts hundredths of a percent
   }
 
   context.emit({ ...current }, []);
@@ -355,10 +381,8 @@
     );
     if (changed.length) {
       changed.forEach(([name, member]) => (current[member] = told[name]));
-      context.emit(
-        { ...current },
-        changed.map(([, member]) => member),
-      );
+      const names = changed.map(([, member]) => member);
+      context.emit({ ...current }, names);
     }
     if (typeof told.hidden === 'boolean') {
       show(!told.hidden);

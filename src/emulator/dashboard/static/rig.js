@@ -17,6 +17,21 @@ function fit() {
 addEventListener("resize", fit);
 fit();
 
+/** List what the helper in a frame tells: events that its page heard, lines of its console, and errors of its scripts. */
+addEventListener("message", ({ source, origin, data }) => {
+  const frame = [...document.querySelectorAll(".frame iframe")].find((each) => each.contentWindow === source);
+  const { kind, text } = data?.extcli ?? {};
+  if (!frame || origin !== new URL(frame.src).origin || typeof kind !== "string") return;
+  const line = document.createElement("li");
+  const head = document.createElement("b");
+  head.textContent = kind;
+  line.append(head, ` ${text}`);
+  line.classList.toggle("error", kind === "error");
+  const list = frame.closest(".frame").querySelector(".said");
+  list.prepend(line);
+  if (list.childElementCount > 20) list.lastElementChild.remove();
+});
+
 document.addEventListener("change", async ({ target }) => {
   const arrangement = document.getElementById("arrangement");
   const frame = target.closest(".frame")?.querySelector("iframe");
