@@ -13,7 +13,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""
     group = parser.getgroup("extcli", "extcli: a service for tests of an extension")
     group.addoption(
-        "--extcli-url", metavar="URL", help="use the service that runs here (default: EXTCLI_URL, or start one)"
+        "--extcli-url",
+        metavar="URL",
+        help="use the running service at this URL (default: EXTCLI_URL, or start a service)",
     )
     group.addoption(
         "--extcli-keep", action="store_true", help="keep the namespaces of failed tests, and print their URLs"

@@ -10,7 +10,8 @@ from extcli.cli.option_groups import with_options
 from extcli.session import Session
 
 Since = Annotated[
-    str | None, typer.Option("--since", metavar="MARK|TIME", help="Only entries after a mark, or since a time: 5m.")
+    str | None,
+    typer.Option("--since", metavar="MARK|TIME", help="Only entries after this number, or of the last 5m, 1h, …"),
 ]
 
 
@@ -21,24 +22,45 @@ def filters(
         typer.Option(
             "--status",
             metavar="4xx|403",
-            help="These statuses; join several with commas. none: no answer, because of a fault.",
+            help="Only these statuses, such as 4xx or 400,503; `none`: a fault suppressed the response.",
         ),
     ] = None,
-    path: Annotated[str | None, typer.Option("--path", metavar="TEXT", help="A part of path, action or topic.")] = None,
-    method: Annotated[str | None, typer.Option("--method", metavar="METHOD", help="This method.")] = None,
-    role: Annotated[str | None, typer.Option("--role", metavar="ROLE", help="The role of the caller.")] = None,
-    user: Annotated[str | None, typer.Option("--user", metavar="ID", help="The id or opaque id of the caller.")] = None,
+    path: Annotated[
+        str | None,
+        typer.Option("--path", metavar="TEXT", help="Only entries with this text in their path, action or topic."),
+    ] = None,
+    method: Annotated[
+        str | None, typer.Option("--method", metavar="METHOD", help="Only requests with this HTTP method.")
+    ] = None,
+    role: Annotated[
+        str | None, typer.Option("--role", metavar="ROLE", help="Only entries of callers with this role.")
+    ] = None,
+    user: Annotated[
+        str | None, typer.Option("--user", metavar="ID", help="Only entries of this user, by id or opaque id.")
+    ] = None,
     kind: Annotated[
-        str | None, typer.Option("--kind", metavar="KIND", help="request, frame or delivery; join with commas.")
+        str | None,
+        typer.Option(
+            "--kind", metavar="KIND", help="Only these kinds: request, frame or delivery; join several with commas."
+        ),
     ] = None,
     production: Annotated[
         str | None,
-        typer.Option("--production", metavar="RULE|any", help="Production would have acted otherwise, by this rule."),
+        typer.Option(
+            "--production",
+            metavar="RULE|any",
+            help="Only requests that production would have handled differently, by this rule.",
+        ),
     ] = None,
     search: Annotated[
-        str | None, typer.Option("--search", metavar="TEXT", help="A text in path, bodies, caller or refusal.")
+        str | None,
+        typer.Option(
+            "--search", metavar="TEXT", help="Only entries with this text in their path, bodies, caller or refusal."
+        ),
     ] = None,
-    probes: Annotated[bool, typer.Option("--probes", help="Also the requests that extcli made for itself.")] = False,
+    probes: Annotated[
+        bool, typer.Option("--probes", help="Include the requests that extcli sends for its own purposes.")
+    ] = False,
 ) -> dict[str, str]:
     """Return the parameters of a query."""
     flags = session.resolver.flags

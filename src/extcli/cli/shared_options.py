@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 Watch = Annotated[
     bool,
-    typer.Option("--watch", help="Show each change until interrupted or, if given, --timeout; as JSON in a pipe."),
+    typer.Option(
+        "--watch", help="Keep running, and show each change. Ends at --timeout, if given. In a pipe, prints JSON."
+    ),
 ]
 _SECONDS = 0.5
 """Between two reads. A service may refuse a caller who reads more often."""
@@ -54,14 +56,22 @@ _SHARED = "shared"
 SERVE_PANEL = "serve"
 """Marks options that a command passes on to the service; help lists them last."""
 
-Concurrency = Annotated[int, typer.Option(metavar="N", min=1, max=1024, help="With --from: parallel requests.")]
+Concurrency = Annotated[
+    int, typer.Option(metavar="N", min=1, max=1024, help="With --from: the number of parallel requests.")
+]
 Columns = Annotated[
     str | None,
-    typer.Option("--columns", metavar="USER,VALUE", help="With --from: the names of the two columns in the file."),
+    typer.Option(
+        "--columns",
+        metavar="USER,VALUE",
+        help="With --from: the names of the file's two columns, separated by a comma.",
+    ),
 ]
 Skip = Annotated[
     int,
-    typer.Option(metavar="N", min=0, help="With --from: skip lines up to this number, to resume.", show_default=False),
+    typer.Option(
+        metavar="N", min=0, help="With --from: skip this many lines, to resume an earlier run.", show_default=False
+    ),
 ]
 
 
@@ -116,7 +126,7 @@ def shared_flags(
         _option(
             "--dry-run",
             metavar="[=curl]",
-            help="Print the request instead of changing anything, also as a line for a shell.",
+            help="Print the request instead of sending it if it would change something; =curl prints a curl command.",
         ),
     ] = None,
     query: Annotated[

@@ -30,7 +30,8 @@ def api(
     session: Session,
     method: Annotated[str, typer.Argument(metavar="METHOD", help="GET, POST, PUT, PATCH or DELETE.")],
     path: Annotated[
-        str, typer.Argument(metavar="PATH", help="The path below /v1/e/, or with a leading slash a complete path.")
+        str,
+        typer.Argument(metavar="PATH", help="The path below /v1/e/. A path that begins with a slash is used as it is."),
     ],
     fields: Annotated[
         list[str] | None,
@@ -44,10 +45,12 @@ def api(
     source: Annotated[
         str | None, typer.Option("--input", metavar="FILE|-", help="Send this body, byte for byte.")
     ] = None,
-    no_auth: Annotated[bool, typer.Option("--no-auth", help="Send no Authorization header.")] = False,
+    no_auth: Annotated[
+        bool, typer.Option("--no-auth", help="Send the request without an Authorization header.")
+    ] = False,
     yes: Yes = False,
 ) -> None:
-    """Call any endpoint and print the body of its answer, even of an error. Acts as broadcaster.
+    """Call any endpoint and print the body of its response, even of an error. Acts as broadcaster.
 
     Any method can have a body, even GET. With a production profile, calls that delete,
     replace or reset ask for confirmation.

@@ -58,22 +58,22 @@ class Kind(StrEnum):
 @partial(shared, has_env=True)
 def connect(
     session: Session,
-    client: Annotated[Kind, typer.Argument(metavar="CLIENT", help="The kind of client.")],
+    client: Annotated[Kind, typer.Argument(metavar="CLIENT", help="The kind of client, as described above.")],
     signs: Annotated[
-        bool, typer.Option("--sign", help="Of python, node and csharp: the code that signs a token.")
+        bool, typer.Option("--sign", help="With python, node or csharp: print the code that signs a token.")
     ] = False,
 ) -> None:
     """Print the lines that point a client at the service. Sends nothing.
 
-    js is for pages with the published SDK, node is for a Node.js backend whose addresses
-    are fixed, cpp and unity are for games with its libraries, curl is a first request, and
-    env and powershell are for other extcli commands. The lines contain --url, --client-id
+    js is for pages with the published SDK, node for a Node.js backend whose code has fixed
+    addresses, cpp and unity for games that use GameLink's libraries. curl prints a first request;
+    env and powershell set variables for other extcli commands. The lines contain --url, --client-id
     and --channel.
 
-    With --sign, python, node and csharp are code for your backend that signs its tokens.
+    With --sign, python, node and csharp print code for your backend, which signs its tokens.
 
-    For tests: node-test is a module for the test runner of Node.js, Vitest and Jest, and
-    playwright one with fixtures. testcontainers, compose and github start the service.
+    For tests: node-test prints a module for Node.js's test runner, Vitest and Jest, and playwright
+    a module with fixtures. testcontainers, compose and github print files that start the service.
 
     \b
     Examples:

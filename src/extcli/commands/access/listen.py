@@ -16,19 +16,19 @@ from extcli.session import Session
 def listen(
     session: Session,
     events: Annotated[
-        list[str] | None, typer.Argument(metavar="EVENT", help="The events to print. Default: all.")
+        list[str] | None, typer.Argument(metavar="EVENT", help="The names of the events to print. Default: all events.")
     ] = None,
-    count: Annotated[int | None, typer.Option("--count", metavar="N", min=1, help="End after N events.")] = None,
+    count: Annotated[int | None, typer.Option("--count", metavar="N", min=1, help="Exit after N events.")] = None,
 ) -> None:
     """Print events when they arrive, one per line. Acts as broadcaster of a stored link, otherwise as viewer:U1.
 
-    Standard error says `ready` with the identity when listening starts. A lost connection
-    is retried for up to two minutes: `lost` has the close code and reason, `gap` the time
-    without it, and `now` the identity if that changed. --quiet hides them.
+    Standard error says `ready` with the identity when listening starts. A lost connection is
+    retried for up to two minutes. Standard error then has `lost` with the close code and reason,
+    `gap` with the time without a connection, and `now` with the identity if it changed. --quiet
+    hides these lines.
 
-    Ends after --count events, or --timeout after `ready`. Exits 7 if there were fewer
-    than --count events, 3 if the service was unreachable at the end. Plain output is
-    `event<TAB>data`.
+    Ends after --count events, or --timeout after `ready`. Exits 7 if fewer than --count events
+    arrived, 3 if the service was unreachable at the end. Plain output is `event<TAB>data`.
 
     \b
     Examples:

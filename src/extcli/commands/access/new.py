@@ -69,12 +69,14 @@ _LANGUAGES = {
 @shared
 def new(
     session: Session,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The folder to make, in the current one.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The name of the folder to create in the current folder.")
+    ],
     backend: Annotated[
         Backend, typer.Option("--backend", help="The language of the backend and its tests.")
     ] = Backend.NODE,
 ) -> None:
-    """Make a small extension, with pages, a backend and tests.
+    """Create a small extension, with pages, a backend and tests.
 
     It has a panel, a live page and a config page with the published SDK, a backend that
     signs its tokens, tests, and a CI job. Its README says how to test it and how to see it.

@@ -25,15 +25,17 @@ FromPipe = Annotated[str | None, typer.Argument(metavar="-", hidden=True)]
 @command(app)
 def request(
     session: Session,
-    game: Annotated[bool, typer.Option("--game", help="Get a PIN for the game to show, and the game's token.")] = False,
+    game: Annotated[
+        bool, typer.Option("--game", help="Get a PIN that the game shows to the broadcaster, and the game's token.")
+    ] = False,
     unbound: Annotated[
-        bool, typer.Option("--unbound", help="Send only the client id, for a PIN without a channel.")
+        bool, typer.Option("--unbound", help="Get a PIN that is not bound to a channel; sends only the client id.")
     ] = False,
 ) -> None:
     """Get a PIN for the channel, to type into the game. Acts as broadcaster.
 
-    With --game, get a PIN that the broadcaster types into the extension, and the token
-    that becomes valid with it. --game needs no credentials; its plain output is
+    With --game, get a PIN that the broadcaster types into the extension, and a token that becomes
+    valid when the broadcaster does. --game needs no credentials; its plain output is
     `PIN<TAB>TOKEN`.
 
     \b
@@ -115,7 +117,10 @@ def status(session: Session) -> None:
 
 @command(app)
 def check(
-    session: Session, source: Annotated[str, typer.Argument(metavar="FILE|-", help="The game's token.")] = "-"
+    session: Session,
+    source: Annotated[
+        str, typer.Argument(metavar="FILE|-", help="The file with the game's token from `pin request --game`.")
+    ] = "-",
 ) -> None:
     """Print whether the broadcaster has entered the PIN of a game.
 
@@ -143,13 +148,17 @@ def check(
 @command(app, loses="the clock moves by five minutes, and every PIN expires", is_control=True)
 def expire(
     session: Session,
-    source: Annotated[str | None, typer.Argument(metavar="-", help="Only the PIN on standard input.")] = None,
-    digest: Annotated[str, typer.Option(metavar="HEX", help="Only the PIN with this digest.")] = "",
+    source: Annotated[
+        str | None, typer.Argument(metavar="-", help="Expire only the PIN on standard input: pass `-`.")
+    ] = None,
+    digest: Annotated[
+        str, typer.Option(metavar="HEX", help="Expire only the PIN with this digest, as `contents pins` lists it.")
+    ] = "",
 ) -> None:
     """Make every PIN of the emulator expire, or only one.
 
-    For every PIN, advances the clock by five minutes, for all clients, and prints what
-    expired. For one PIN, the clock stays.
+    To expire every PIN, moves the emulator's clock five minutes ahead, and prints what expired. To
+    expire one PIN, leaves the clock unchanged.
 
     \b
     Examples:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 app = noun("The WebSocket: send requests, print updates, list and close sockets.")
 
 Number = Annotated[int | None, typer.Argument(metavar="N", help="The socket's number in `socket list`.")]
-All = Annotated[bool, typer.Option("--all", help="All open sockets.")]
-NoAuth = Annotated[bool, typer.Option("--no-auth", help="Skip authentication.")]
+All = Annotated[bool, typer.Option("--all", help="Apply to all open sockets.")]
+NoAuth = Annotated[bool, typer.Option("--no-auth", help="Send the request without authenticating first.")]
 
 
 def _around(document: dict[str, Any], table: Table) -> RenderableType:
@@ -71,19 +71,26 @@ SELECTED = View(
 @command(app)
 def send(
     session: Session,
-    action: Annotated[str, typer.Argument(metavar="ACTION", help="get, set, patch, subscribe, create, …")],
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="state, config, poll, …")] = "",
-    data: Annotated[str | None, typer.Option("--data", metavar="JSON|@FILE|-", help="The request's data.")] = None,
+    action: Annotated[str, typer.Argument(metavar="ACTION", help="The action: get, set, patch, subscribe, create, …")],
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="What the action is about: state, config, poll, …")
+    ] = "",
+    data: Annotated[
+        str | None, typer.Option("--data", metavar="JSON|@FILE|-", help="The data of the request, as JSON.")
+    ] = None,
     wait: Annotated[
-        int, typer.Option("--wait", metavar="N", min=0, help="Then print N updates, one JSON document per line.")
+        int,
+        typer.Option(
+            "--wait", metavar="N", min=0, help="After the reply, wait for N updates and print each as one line of JSON."
+        ),
     ] = 0,
     no_auth: NoAuth = False,
     yes: Yes = False,
 ) -> None:
     """Send one request, and print the data of its reply. Acts as broadcaster.
 
-    Uses a stored link (`extcli pin login`) if there is one, unless you pass --as or a
-    token. With --wait it exits 7 if there are fewer updates before --timeout.
+    Uses a stored link (`extcli pin login`) if there is one, unless you pass --as or a token. With
+    --wait, exits 7 if fewer updates arrive before --timeout.
 
     \b
     Examples:
@@ -110,11 +117,11 @@ def send(
 
 @command(app)
 def repl(session: Session, no_auth: NoAuth = False, yes: Yes = False) -> None:
-    """Type requests, and see replies and updates.
+    """Send requests that you type, and print replies and updates.
 
-    A line is `ACTION [TARGET] [JSON]` or a complete frame; `help` shows examples, `exit`
-    ends. Each message is printed as one line of JSON. Lines can be piped in; it then exits
-    4 if a request is refused, and production requires --yes.
+    A line is `ACTION [TARGET] [JSON]` or a complete frame; `help` shows examples, `exit` ends. Each
+    message is printed as one line of JSON. Requests can also be piped in: then the command exits 4
+    if one is refused, and production requires --yes.
 
     \b
     Examples:
@@ -139,9 +146,9 @@ def repl(session: Session, no_auth: NoAuth = False, yes: Yes = False) -> None:
 def list_sockets(session: Session, watch: Watch = False) -> None:
     """List the open sockets of the emulator.
 
-    Shows games and pages, and what they follow. --client-id and --channel limit the list.
-    Plain output is $columns,
-    with messages received and sent, unread bytes, and `stalled` or `open`.
+    Shows the sockets of games and pages, and the topics to which they subscribe. --client-id and
+    --channel limit the list. Plain output is $columns, with messages received and sent, unread
+    bytes, and `stalled` or `open`.
 
     \b
     Examples:
@@ -159,8 +166,10 @@ def close(
     session: Session,
     number: Number = None,
     every: All = False,
-    code: Annotated[int, typer.Option(metavar="CODE", help="1000 to 1003, 1007 to 1014 or 3000 to 4999.")] = 4000,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="The reason that the client reads.")] = "",
+    code: Annotated[
+        int, typer.Option(metavar="CODE", help="The close code: 1000 to 1003, 1007 to 1014 or 3000 to 4999.")
+    ] = 4000,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="The close reason that the client receives.")] = "",
 ) -> None:
     """Close a socket of the emulator.
 
@@ -180,13 +189,15 @@ def stall(
     session: Session,
     number: Number = None,
     every: All = False,
-    release: Annotated[bool, typer.Option("--release", help="End the stall.")] = False,
+    release: Annotated[
+        bool, typer.Option("--release", help="End the stall of the socket: read and write it again.")
+    ] = False,
 ) -> None:
     """Stall a socket of the emulator, or release it.
 
-    The service stops reading and writing it, as on a dead network. What is sent meanwhile
-    arrives when you --release it. `reset` and `socket close` also end a stall. Prints the
-    number of the socket.
+    The service stops reading and writing the socket, as on a dead network. Messages sent meanwhile
+    arrive when you pass --release. `reset` and `socket close` also end a stall. Prints the number
+    of the socket.
 
     \b
     Examples:

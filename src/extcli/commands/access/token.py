@@ -26,9 +26,11 @@ link_app = noun("Links of games to channels, which `extcli pin login` stores: li
 _CLOCK_SECONDS = 2.0
 """How long `mint` waits for the clock of a service that it does not need."""
 
-Role = Annotated[str | None, typer.Option("--role", metavar="ROLE", help="viewer, broadcaster, admin or backend.")]
-User = Annotated[str | None, typer.Option("--user", metavar="ID", help="The user's id.")]
-Header = Annotated[bool, typer.Option("--header", help="Print the complete header, for curl -H.")]
+Role = Annotated[
+    str | None, typer.Option("--role", metavar="ROLE", help="The token's role: viewer, broadcaster, admin or backend.")
+]
+User = Annotated[str | None, typer.Option("--user", metavar="ID", help="The user id in the token.")]
+Header = Annotated[bool, typer.Option("--header", help="Print the complete Authorization header, for curl -H.")]
 
 
 @command(app)
@@ -44,8 +46,8 @@ def mint(
 ) -> None:
     """Sign a token with the extension's secret.
 
-    Its times follow the clock of the emulator that --url names, which may have been moved.
-    If none answers or shows it, and for production, they follow this machine's.
+    The token's times follow the clock of the emulator at --url, which may have been moved. If no
+    emulator responds there, and for production, they follow this machine's clock.
 
     The secret is in EXTCLI_SECRET, or in the file that EXTCLI_SECRET_FILE or the profile
     names. The default role is backend. Without --channel a token for backend or admin is
@@ -77,7 +79,10 @@ def sandbox(
     role: Role = None,
     user: User = None,
     opaque: Annotated[
-        str | None, typer.Option(metavar="ID", help="The opaque id, U… or A…; without a user, one who shares no id.")
+        str | None,
+        typer.Option(
+            metavar="ID", help="The user's opaque id, U… or A…. Without --user, the viewer does not share an id."
+        ),
     ] = None,
     header: Header = False,
 ) -> None:
@@ -100,7 +105,7 @@ def sandbox(
 def inspect(
     session: Session,
     source: Annotated[
-        str, typer.Argument(metavar="FILE|-", help="The file of the token. Default: standard input.")
+        str, typer.Argument(metavar="FILE|-", help="The file that contains the token. Default: standard input.")
     ] = "-",
 ) -> None:
     """Explain a token, without checking its signature. Sends nothing.
@@ -118,8 +123,8 @@ def inspect(
 def use_link(session: Session, header: Header = False) -> None:
     """Print a new access token for a stored link.
 
-    `extcli pin login` stores links. The new refresh token replaces the stored one. With
-    links to several channels, choose one with --channel.
+    `extcli pin login` stores links. The new refresh token replaces the stored one. If links to
+    several channels are stored, choose one with --channel.
 
     \b
     Examples:

@@ -18,10 +18,10 @@ app = noun("Users: the caller's identity, and the users who shared theirs.")
 def info(session: Session) -> None:
     """Print what the service knows about the caller. Acts as viewer:U1.
 
-    Succeeds once the token is valid, so a game can poll it until its PIN is entered.
+    Succeeds once the token is valid, so a game can repeat it until its PIN is entered.
 
-    Also reports the identity it acts as, and the source of the token. A stored link is not
-    used by itself; get a token from it with `link token`.
+    Also reports the role and user it acts as, and where the token comes from. A stored link is not
+    used automatically; get a token with `link token`.
 
     \b
     Examples:
@@ -37,7 +37,9 @@ def info(session: Session) -> None:
 @command(app, "list")
 def list_users(
     session: Session,
-    cursor: Annotated[str | None, typer.Option(metavar="CURSOR", help="Print only this page; the first is 0.")] = None,
+    cursor: Annotated[
+        str | None, typer.Option(metavar="CURSOR", help="Print only this page of ids. Pages are numbered from 0.")
+    ] = None,
 ) -> None:
     """List the ids of users who shared their identity. Acts as backend.
 

@@ -22,7 +22,10 @@ from extcli.session import VIEWER, Session
 _MORE = "N means at least N, =N exactly N."
 
 Since = Annotated[
-    int | None, typer.Option("--since", metavar="MARK", help="Count only changes after this mark (`extcli wait mark`).")
+    int | None,
+    typer.Option(
+        "--since", metavar="MARK", help="Count only changes after this number, which `extcli wait mark` prints."
+    ),
 ]
 
 
@@ -48,12 +51,15 @@ def poll(
     poll: Annotated[str, typer.Argument(metavar="ID", help="The poll's id.")] = "default",
     count: Annotated[str | None, _count("Votes")] = None,
     value: Annotated[
-        list[str] | None, typer.Option("--value", metavar="V=N", help="Votes for value V: 0=2, or 0==2 for exactly 2.")
+        list[str] | None,
+        typer.Option(
+            "--value", metavar="V=N", help="Votes for value V: 0=2 means at least two votes for 0, 0==2 exactly two."
+        ),
     ] = None,
     total: Annotated[str | None, typer.Option("--sum", metavar="N|=N", help=f"The sum of all values: {_MORE}")] = None,
     since: Since = None,
 ) -> Condition:
-    """$verb the votes of a poll. Without an option, at least one.
+    """$verb the votes of a poll. Without an option, at least one vote.
 
     \b
     Examples:
@@ -67,14 +73,14 @@ def poll(
 def rank(
     session: Session,
     ranking: Annotated[str, typer.Argument(metavar="ID", help="The ranking's id.")] = "default",
-    key: Annotated[str | None, typer.Option("--key", metavar="TEXT", help="This answer.")] = None,
+    key: Annotated[str | None, typer.Option("--key", metavar="TEXT", help="Count only this answer.")] = None,
     score: Annotated[
         str | None, typer.Option("--score", metavar="N|=N", help=f"Users with that answer: {_MORE}")
     ] = None,
     count: Annotated[str | None, _count("Users with any answer")] = None,
     since: Since = None,
 ) -> Condition:
-    """$verb the answers of a ranking. Without an option, at least one.
+    """$verb the answers of a ranking. Without an option, at least one answer.
 
     Example: extcli $name rank colour --key blue --score 1
     """
@@ -85,10 +91,12 @@ def accumulate(
     session: Session,
     buffer: Annotated[str, typer.Argument(metavar="ID", help="The buffer's id.")] = "default",
     count: Annotated[str | None, _count("Entries")] = None,
-    latest: Annotated[str | None, typer.Option("--latest", metavar="JSON", help="The newest entry.")] = None,
+    latest: Annotated[
+        str | None, typer.Option("--latest", metavar="JSON", help="The value of the newest entry, as JSON.")
+    ] = None,
     since: Since = None,
 ) -> Condition:
-    """$verb the entries of a buffer. Without an option, at least one.
+    """$verb the entries of a buffer. Without an option, at least one entry.
 
     Example: extcli $name accumulate ratings --latest '{"stars": 5}'
     """
@@ -96,9 +104,19 @@ def accumulate(
     return Condition("accumulate", buffer, f"buffer {buffer}", wanted)
 
 
-Path = Annotated[str | None, typer.Option("--path", metavar="POINTER", help="A place in it, such as /teams/0/score.")]
+Path = Annotated[
+    str | None,
+    typer.Option(
+        "--path",
+        metavar="POINTER",
+        help="The JSON pointer of a value in the store, such as /teams/0/score. Default: the whole store.",
+    ),
+]
 Equals = Annotated[
-    str | None, typer.Option("--equals", metavar="JSON", help="The value there. Without it, any value will do.")
+    str | None,
+    typer.Option(
+        "--equals", metavar="JSON", help="The value to find there. Without this option, any value is accepted."
+    ),
 ]
 
 
@@ -110,7 +128,9 @@ def state(
     user: Annotated[str, typer.Option("--user", metavar="ID", help="The user of a viewer store.")] = DEFAULT_USER,
     since: Since = None,
 ) -> Condition:
-    """$verb a state store to have a value. With --since, it must also be written after that.
+    """$verb a state store to have a value.
+
+    With --since, the store must also have been written after that number.
 
     Example: extcli $name state channel --path /round --equals 4
     """
@@ -125,7 +145,9 @@ def store_config(
     equals: Equals = None,
     since: Since = None,
 ) -> Condition:
-    """$verb a config store to have a value. With --since, it must also be written after that.
+    """$verb a config store to have a value.
+
+    With --since, the store must also have been written after that number.
 
     Example: extcli $name store-config channel --path /theme --equals dark
     """
@@ -143,7 +165,9 @@ def json_store(
     equals: Equals = None,
     since: Since = None,
 ) -> Condition:
-    """$verb a JSON store to have a value. With --since, it must also be written after that.
+    """$verb a JSON store to have a value.
+
+    With --since, the store must also have been written after that number.
 
     Example: extcli $name json-store highscore --path /score --equals 4
     """
@@ -153,7 +177,7 @@ def json_store(
 
 def pin(
     session: Session,
-    event: Annotated[str, typer.Argument(metavar="issued|used|revoked", help="What happened to PINs.")],
+    event: Annotated[str, typer.Argument(metavar="issued|used|revoked", help="What happened to a PIN or link.")],
     count: Annotated[str | None, _count("How often")] = None,
     since: Since = None,
 ) -> Condition:
@@ -187,9 +211,9 @@ def broadcast(
     count: Annotated[str | None, _count("Broadcasts")] = None,
     since: Since = None,
 ) -> Condition:
-    """$verb broadcasts of an event. Without an option, at least one.
+    """$verb broadcasts of an event. Without an option, at least one broadcast.
 
-    Whispers also count, and the target does not matter.
+    Whispers count as well, and so do broadcasts to any target.
 
     Example: extcli $name broadcast round --count 1
     """
@@ -200,16 +224,22 @@ def broadcast(
 def journal(
     session: Session,
     endpoint: Annotated[
-        str, typer.Argument(metavar="ENDPOINT", help="POST /v1/e/vote, its path, an action or a topic.")
+        str,
+        typer.Argument(
+            metavar="ENDPOINT", help="Which entries: POST /v1/e/vote, its path alone, a socket action, or a topic."
+        ),
     ] = "*",
     count: Annotated[str | None, _count("Entries")] = None,
     since: Annotated[
-        int | None, typer.Option("--since", metavar="NUMBER", help="Only entries after this one (`extcli logs`).")
+        int | None,
+        typer.Option(
+            "--since", metavar="NUMBER", help="Count only entries after this number, which `extcli logs` shows."
+        ),
     ] = None,
     *,
     query: dict[str, str],
 ) -> Condition:
-    """$verb entries of the journal. Without an option, at least one.
+    """$verb entries of the journal. Without an option, at least one entry.
 
     All channels and extensions count, unless you pass --channel or --client-id. Entries
     that the journal has already dropped do not count.
@@ -226,11 +256,15 @@ def journal(
 def sockets(
     session: Session,
     topic: Annotated[
-        str, typer.Argument(metavar="TOPIC", help="poll:ID, event:NAME, page, state:channel, config:extension, …")
+        str,
+        typer.Argument(
+            metavar="TOPIC",
+            help="Which sockets: poll:ID, event:NAME, page, connected, state:channel, config:extension, …",
+        ),
     ] = "connected",
     count: Annotated[str | None, _count("Sockets")] = None,
 ) -> Condition:
-    """$verb open sockets, or the subscribers of a topic. Without an option, at least one.
+    """$verb open sockets, or the subscribers of a topic. Without an option, at least one socket.
 
     A game subscribes to polls, events, state:channel, state:extension, config:channel,
     config:extension, authentication, transaction and datastream. `page` counts pages of

@@ -25,31 +25,38 @@ def conform(
     session: Session,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="RULE", help="Only these rules: W3, W3.empty-list, 'W*'. Repeatable."),
+        typer.Option("--only", metavar="RULE", help="Check only these rules: W3, W3.empty-list, 'W*'. Repeatable."),
     ] = None,
     writes: Annotated[
-        bool, typer.Option("--writes", help="Also probe rules that change data, under ids of their own.")
+        bool, typer.Option("--writes", help="Also check rules that write data; they use ids that no one else uses.")
     ] = False,
     whole_extension: Annotated[
         bool,
         typer.Option("--whole-extension", help="With --writes: also replace the extension's codes, config and state."),
     ] = False,
     record: Annotated[
-        Path | None, typer.Option("--record", metavar="FILE", help="Also write the answers to a recording.")
+        Path | None,
+        typer.Option(
+            "--record", metavar="FILE", help="Also write the service's responses to this file, as a recording."
+        ),
     ] = None,
     against: Annotated[
-        Path | None, typer.Option("--against", metavar="FILE", help="Also compare the answers with a recording.")
+        Path | None,
+        typer.Option(
+            "--against", metavar="FILE", help="Also compare the service's responses with the recording in this file."
+        ),
     ] = None,
-    junit: Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Also write JUnit XML.")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Also exit 7 for `unknown`.")] = False,
+    junit: Annotated[
+        Path | None, typer.Option("--junit", metavar="FILE", help="Also write the results to this file, as JUnit XML.")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Also exit 7 if the result of a rule is `unknown`.")] = False,
     yes: Yes = False,
 ) -> None:
     """Check that a service keeps the rules: pass, fail, skipped or unknown for each.
 
-    Only reads, unless --writes. A rule is unknown if the specification is silent and the
-    service differs from `extcli serve`. Exits 7 if a rule fails or an answer differs from
-    the recording, and 3 if the service does not answer. With --writes, production needs
-    --yes.
+    Only reads, unless --writes. A rule is unknown if the specification is silent and the service
+    differs from `extcli serve`. Exits 7 if a rule fails or a response differs from the recording,
+    and 3 if the service does not respond. With --writes, production needs --yes.
 
     Plain output is `status<TAB>rule<TAB>sentence<TAB>reason<TAB>what<TAB>expected<TAB>
     seen<TAB>request id<TAB>recorded`.

@@ -19,14 +19,14 @@ _SECONDS = 5.0
 def doctor(
     session: Session,
     poll: Annotated[
-        str | None, typer.Argument(metavar="POLL", help="Check this poll for old votes, instead of all.")
+        str | None, typer.Argument(metavar="POLL", help="Check only this poll for old votes, instead of all polls.")
     ] = None,
 ) -> None:
     """Check the service, the credentials and this machine: what is wrong, and what to do.
 
-    Prints a line per check: ok, note, fail or skipped. Exits 7 if a check fails. Changes
-    nothing, and waits up to --timeout (default 5s) for each answer. Votes over an hour old
-    are a failure in POLL, and a note in other polls.
+    Prints a line per check: ok, note, fail or skipped. Exits 7 if a check fails. Changes nothing,
+    and waits up to --timeout (default 5s) for each response. If POLL has votes over an hour old,
+    the check fails; in other polls they are a note.
 
     Plain output is $columns.
 

@@ -36,16 +36,16 @@ def parity(
         str,
         typer.Argument(
             metavar="RULE,…",
-            help="Only these rules, or all but !RULE; `rate` means both rates. Default: all but unknown.",
+            help="Check only these rules, or all but !RULE. `rate` is both rate limits. Default: all but unknown.",
         ),
     ] = "",
-    whole: Annotated[bool, typer.Option("--service", help="Of all namespaces, since the service started.")] = False,
+    whole: Annotated[bool, typer.Option("--service", help="Check all namespaces, since the service started.")] = False,
 ) -> None:
-    """Expect that production would have answered alike.
+    """Expect that production would respond as the sandbox did.
 
-    Exits 7 and lists what production would have done differently since the namespace was
-    last reset. `unknown` must be named: without --extensions, the service cannot say
-    whether production accepts a token.
+    Otherwise exits 7, and lists what production would have done differently since the namespace was
+    last reset. The rule `unknown` counts only if you name it: without --extensions, the service
+    cannot tell whether production accepts a token.
 
     Plain output is $columns.
 

@@ -22,7 +22,8 @@ def explain(
     subject: Annotated[
         str | None,
         typer.Argument(
-            metavar="ID|RULE", help="A request id, a rule, or why a socket was closed. Default: the latest refusal."
+            metavar="ID|RULE",
+            help="A request id, the id of a rule, or the reason in a close frame. Default: the latest refusal.",
         ),
     ] = None,
 ) -> None:

@@ -25,7 +25,7 @@ _BEFORE = 10
 """Entries that `-f` shows of those before it."""
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="A request id, the number of an entry, or `latest`.")]
-Namespace = Annotated[str | None, typer.Option("--ns", metavar="NAME", help="The journal of this namespace.")]
+Namespace = Annotated[str | None, typer.Option("--ns", metavar="NAME", help="Read the journal of this namespace.")]
 
 
 class CopyForm(StrEnum):
@@ -39,24 +39,27 @@ class CopyForm(StrEnum):
 @filtered
 def _logs(
     session: Session,
-    follow: Annotated[bool, typer.Option("-f", "--follow", help="Show new entries as they happen.")] = False,
+    follow: Annotated[
+        bool, typer.Option("-f", "--follow", help="Keep running, and show new entries as they happen.")
+    ] = False,
     since: Since = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", metavar="N", min=1, help="The latest N. Default: 100, with -f 10.")
+        int | None,
+        typer.Option("--limit", metavar="N", min=1, help="Show the latest N entries. Default: 100, or 10 with -f."),
     ] = None,
     count: Annotated[
-        int | None, typer.Option("--count", metavar="N", min=1, help="With -f: end after N entries.")
+        int | None, typer.Option("--count", metavar="N", min=1, help="With -f: exit after N entries.")
     ] = None,
     ns: Namespace = None,
     *,
     query: dict[str, Any],
 ) -> None:
-    """Show what the emulator answered, delivered and refused, and why.
+    """Show the latest requests, socket messages and deliveries, and why some were refused.
 
-    --client-id and --channel also select, if given. Entries are in the order of time.
-    With -f, a lost connection is retried for up to two minutes, and standard error says
-    how many entries were lost; so does jsonl, by {"lost": 12}. -f ends after --count
-    entries or, if given, --timeout.
+    --client-id and --channel also select entries, if given. Entries are in the order of time. With
+    -f, a lost connection is retried for up to two minutes, and standard error says how many entries
+    were lost; jsonl has {"lost": 12} instead. -f ends after --count entries or, if given, at
+    --timeout.
 
     Plain output is $columns, with the
     time in Unix milliseconds.
@@ -136,15 +139,20 @@ def show(
     id: Id,
     copy_as: Annotated[
         CopyForm | None,
-        typer.Option("--copy-as", metavar="curl|extcli|pytest", help="Print the request in this form, to run it."),
+        typer.Option(
+            "--copy-as",
+            metavar="curl|extcli|pytest",
+            help="Print the request as a command or test that sends it again.",
+        ),
     ] = None,
     ns: Namespace = None,
 ) -> None:
     """Show all that the journal has of one request, frame or delivery.
 
-    A request or frame is shown with the broadcasts and updates that it caused, and who
-    received them. --copy-as prints a line for a shell, a command of extcli, or a test for
-    pytest. Lines make their own token; `[hidden]` in them stands for a secret.
+    A request or frame is shown with the broadcasts and updates that it caused, and their
+    recipients. --copy-as prints the request as a shell command, an extcli command or a pytest test.
+    The printed command requests its own token; replace `[hidden]` with the secret that it stands
+    for.
 
     \b
     Examples:
@@ -168,9 +176,13 @@ def show(
 def export(
     session: Session,
     har: Annotated[
-        Path | None, typer.Option("--har", metavar="FILE|-", help="Write an HTTP Archive, of requests only.")
+        Path | None,
+        typer.Option("--har", metavar="FILE|-", help="Write the requests to this file, as an HTTP Archive."),
     ] = None,
-    jsonl: Annotated[Path | None, typer.Option("--jsonl", metavar="FILE|-", help="Write one entry per line.")] = None,
+    jsonl: Annotated[
+        Path | None,
+        typer.Option("--jsonl", metavar="FILE|-", help="Write all entries to this file, one line of JSON each."),
+    ] = None,
     since: Since = None,
     ns: Namespace = None,
     *,
@@ -178,7 +190,8 @@ def export(
 ) -> None:
     """Write the journal to files, as HAR 1.2 or JSONL.
 
-    Frames and deliveries are only in JSONL. Neither has tokens, PINs, codes or secrets.
+    Only JSONL contains frames and deliveries. Both files are free of tokens, PINs, codes and
+    secrets.
 
     \b
     Examples:
@@ -231,12 +244,12 @@ def replay(
     times: Annotated[int, typer.Option("--times", metavar="N", min=1, max=1000, help="How often.")] = 1,
     ns: Namespace = None,
 ) -> None:
-    """Repeat a request as the same caller, and compare the answers.
+    """Send a recorded request again, and compare the responses.
 
-    Prints the status of the first answer and of the new one, and whether the body
-    differs. Only a sandbox can do that; a production profile is refused, and so is a
-    request whose body was longer than 4 KiB or had a secret. `latest` is the latest
-    request below /v1/e/.
+    Acts as the same caller. Prints the status of the first response and of the new one, and whether
+    the body differs. Only a sandbox can replay requests. A production profile is refused, and so is
+    a request whose body was longer than 4 KiB or had a secret. `latest` is the latest request below
+    /v1/e/.
 
     Plain output is $columns.
 

@@ -43,7 +43,7 @@ _VIEW = listing(
 @partial(shared, prints=_VIEW)
 def policies(
     session: Session,
-    id: Annotated[str | None, typer.Argument(metavar="ID", help="Only this ruling, with its whole text.")] = None,
+    id: Annotated[str | None, typer.Argument(metavar="ID", help="Show only this ruling, with its full text.")] = None,
 ) -> None:
     """List the rulings: what `extcli serve` does where the specification is silent.
 

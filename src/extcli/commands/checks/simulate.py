@@ -30,29 +30,53 @@ class Kind(StrEnum):
     GAME = "game"
 
 
-Viewers = Annotated[int, typer.Option("--viewers", metavar="N", min=1, max=1_000_000, help="Viewers, each a user.")]
+Viewers = Annotated[
+    int,
+    typer.Option("--viewers", metavar="N", min=1, max=1_000_000, help="The number of viewers. Each is another user."),
+]
 Mix = Annotated[
-    str, typer.Option("--mix", metavar="CHOICE:WEIGHT,…", help="What the viewers choose in the end, by weight.")
+    str,
+    typer.Option(
+        "--mix", metavar="CHOICE:WEIGHT,…", help="The final choices and their weights, such as 0:60,1:30,2:10."
+    ),
 ]
 ChangeMind = Annotated[
-    str, typer.Option("--change-mind", metavar="SHARE", help="Viewers who first choose something else, such as 5%.")
+    str,
+    typer.Option(
+        "--change-mind", metavar="SHARE", help="The share of viewers who first choose something else, such as 5%."
+    ),
 ]
 Churn = Annotated[
     str | None,
-    typer.Option("--churn", metavar="SHARE/min", help="Connections that are closed and opened again: 10%/min."),
+    typer.Option(
+        "--churn",
+        metavar="SHARE/min",
+        help="The share of connections that are closed and opened again, such as 10%/min.",
+    ),
 ]
-Connections = Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="The most connections at once.")]
-Seed = Annotated[int, typer.Option(metavar="N", min=0, max=2**31, help="Another seed is another crowd.")]
+Connections = Annotated[
+    int, typer.Option(metavar="N", min=1, max=10_000, help="The largest number of connections at once.")
+]
+Seed = Annotated[
+    int,
+    typer.Option(
+        metavar="N",
+        min=0,
+        max=2**31,
+        help="A number that decides all random choices. Another seed simulates other users.",
+    ),
+]
 Expect = Annotated[
     list[str] | None,
     typer.Option(
         "--expect",
         metavar="NAME<LIMIT",
-        help="Exit 7 unless this holds: p50 p90 p99 p999 max rate sent answered refused failed. Repeatable.",
+        help="Exit 7 unless this holds, such as p99<50ms. "
+        "Figures: p50 p90 p99 p999 max rate sent answered refused failed. Repeatable.",
     ),
 ]
 Report = Annotated[
-    Path | None, typer.Option("--report", metavar="FILE", help="Write a report with charts: one HTML file.")
+    Path | None, typer.Option("--report", metavar="FILE", help="Write a report with charts to this HTML file.")
 ]
 
 
@@ -60,16 +84,16 @@ def sending(
     session: Session,
     rate: Annotated[
         str | None,
-        typer.Option("--rate", metavar="RATE", help="Steady rate [500/s; in production 100/s]."),
+        typer.Option("--rate", metavar="RATE", help="Send requests at this steady rate [500/s; in production 100/s]."),
     ] = None,
     burst: Annotated[
         str | None,
-        typer.Option("--burst", metavar="TIME", help="Send all within this time, most of it at its start."),
+        typer.Option("--burst", metavar="TIME", help="Send all requests within this time, most of them at its start."),
     ] = None,
     churn: Churn = None,
     connections: Connections = 100,
     add: Annotated[
-        bool, typer.Option("--add", help="Allow content that is there already, and compare the difference.")
+        bool, typer.Option("--add", help="Allow data that already exists; compare only what is added.")
     ] = False,
     expect: Expect = None,
     report: Report = None,
@@ -106,11 +130,19 @@ def crowd(
     poll: Annotated[str, typer.Option("--poll", metavar="POLL", help="The poll's id.")] = "default",
     votes: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, max=10_000_000, help="Votes in all: viewers vote again, the last counts."),
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=10_000_000,
+            help="The total number of votes. Above --viewers, viewers vote again, and the last vote counts.",
+        ),
     ] = None,
     change_mind: ChangeMind = "0%",
     late: Annotated[
-        str, typer.Option(metavar="SHARE", help="Viewers who vote after the poll is closed, and must be refused.")
+        str,
+        typer.Option(
+            metavar="SHARE", help="The share of viewers who vote after the poll is closed; their votes must be refused."
+        ),
     ] = "0%",
     seed: Seed = 0,
     *,
@@ -119,9 +151,10 @@ def crowd(
 ) -> None:
     """Let a crowd vote in a poll, and check its result exactly.
 
-    Latencies count from the instant at which a request was planned. Exits 7 if the result
-    differs from the plan, and 3 if requests without an answer leave it open. With --late,
-    the poll must have a definition: its window ends, otherwise the crowd disables it.
+    Latencies count from the instant at which a request was planned. Exits 7 if the result differs
+    from the plan, and 3 if requests without a response leave the result uncertain. With --late, the
+    poll must have a definition. The simulation waits for the poll's end, or disables a poll without
+    an end.
 
     \b
     Examples:
@@ -143,7 +176,12 @@ def rank(
     ranking: Annotated[str, typer.Option("--ranking", metavar="RANKING", help="The ranking's id.")] = "default",
     answers: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, max=10_000_000, help="Answers in all: viewers answer again, the last counts."),
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=10_000_000,
+            help="The total number of answers. Above --viewers, viewers answer again, and the last answer counts.",
+        ),
     ] = None,
     change_mind: ChangeMind = "0%",
     seed: Seed = 0,
@@ -153,8 +191,8 @@ def rank(
 ) -> None:
     """Let a crowd answer a ranking, and check its scores exactly.
 
-    Exits 7 if the result differs from the plan, and 3 if requests without an answer leave it
-    open. The service must show the ranking to the broadcaster.
+    Exits 7 if the result differs from the plan, and 3 if requests without a response leave the
+    result uncertain. The service must show the ranking to the broadcaster.
 
     Example: extcli simulate rank --viewers 100 --ranking title --mix 'apple:70,pear:30'
     """
@@ -197,7 +235,8 @@ def accumulate(
     viewers: Viewers,
     buffer: Annotated[str, typer.Option("--buffer", metavar="BUFFER", help="The buffer's id.")] = "default",
     entries: Annotated[
-        int | None, typer.Option(metavar="N", min=1, max=1_000_000, help="Entries in all [one per viewer].")
+        int | None,
+        typer.Option(metavar="N", min=1, max=1_000_000, help="The total number of entries [one per viewer]."),
     ] = None,
     seed: Seed = 0,
     *,
@@ -206,8 +245,8 @@ def accumulate(
 ) -> None:
     """Let a crowd fill a buffer, and check that no entry is lost.
 
-    Exits 7 if entries are missing or doubled, and 3 if requests without an answer leave that
-    open.
+    Exits 7 if entries are missing or doubled, and 3 if requests without a response leave the result
+    uncertain.
 
     Example: extcli simulate accumulate --viewers 20 --buffer cheers --entries 100
     """
@@ -224,14 +263,18 @@ def accumulate(
 def socket(
     session: Session,
     connections: Annotated[
-        int, typer.Option("--connections", metavar="N", min=1, max=20_000, help="Connections that listen.")
+        int,
+        typer.Option("--connections", metavar="N", min=1, max=20_000, help="The number of connections that listen."),
     ],
     broadcasts: Annotated[
-        int, typer.Option(metavar="N", min=1, max=100_000, help="Broadcasts that each must receive.")
+        int,
+        typer.Option(
+            metavar="N", min=1, max=100_000, help="The number of broadcasts, which each connection must receive."
+        ),
     ] = 10,
-    kind: Annotated[Kind, typer.Option(help="Connections of pages, or of games.")] = Kind.PAGE,
+    kind: Annotated[Kind, typer.Option(help="Whether the connections are those of pages or of games.")] = Kind.PAGE,
     event: Annotated[str, typer.Option(metavar="EVENT", help="The name of the event.")] = "simulation",
-    rate: Annotated[str, typer.Option(metavar="RATE", help="Broadcasts per second.")] = "5/s",
+    rate: Annotated[str, typer.Option(metavar="RATE", help="How many broadcasts to send per second.")] = "5/s",
     churn: Churn = None,
     seed: Seed = 0,
     expect: Expect = None,

@@ -23,10 +23,10 @@ def _ready(
 ) -> None:
     """Wait until the service is ready, or until a condition is met.
 
-    Waits at most for --timeout (default 30s). Without a condition, exits 3 if the
-    service was unreachable all the time, 7 if it answered but was not ready, or is not an
-    extension service. With one, exits 7 if it is not met in time, and prints what was
-    found and the last changes. The emulator answers as soon as the change is saved.
+    Waits at most for --timeout (default 30s). Without a condition, exits 3 if the service was
+    unreachable all the time, and 7 if it was not ready or is not an extension service. With a
+    condition, exits 7 if the condition is not met in time, and prints what was found and the last
+    changes. The command ends as soon as the change is saved.
 
     \b
     Examples:
@@ -105,7 +105,7 @@ def ready(session: Session) -> None:
 
 
 def mark(session: Session) -> None:
-    """Print the mark of the latest change, for --since.
+    """Print the number of the latest change, for --since.
 
     Example: extcli wait mark
     """

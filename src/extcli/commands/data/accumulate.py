@@ -31,22 +31,32 @@ def add(
     session: Session,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ID] JSON|-|@FILE|KEY=JSON", help="The buffer's id, and the document or its members."),
+        typer.Argument(
+            metavar="[ID] JSON|-|@FILE|KEY=JSON",
+            help="The buffer's id, then the document as JSON or as KEY=VALUE members.",
+        ),
     ] = None,
     source: Annotated[
         Path | None,
-        typer.Option("--from", metavar="FILE", help="Add many: one JSON document per line; - reads standard input."),
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="Add many documents from a file, one JSON document per line; - reads standard input.",
+        ),
     ] = None,
     user_field: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="With --from: the member of each document that names its user; it is also sent."
+            metavar="NAME",
+            help="With --from: the member of each document that names its user. The member is also sent.",
         ),
     ] = None,
     skip: Skip = 0,
     concurrency: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, max=1024, help="With --user-field: parallel requests. [default: 32]"),
+        typer.Option(
+            metavar="N", min=1, max=1024, help="With --user-field: the number of parallel requests. [default: 32]"
+        ),
     ] = None,
 ) -> None:
     """Add a JSON document of less than 256 bytes to a buffer. Acts as viewer:U1.
@@ -104,13 +114,13 @@ def get(
     buffer: Annotated[str, typer.Argument(metavar="ID", help="The buffer's id.")] = "default",
     since: Annotated[
         str | None,
-        typer.Option("--since", "--start", metavar="TIME", help=f"Only entries from then on: {times.FORMS_AGO}."),
+        typer.Option("--since", "--start", metavar="TIME", help=f"Only entries from this time on: {times.FORMS_AGO}."),
     ] = None,
 ) -> None:
     """Read a buffer, newest first. Acts as broadcaster; --as backend reads all channels.
 
-    Plain output is $columns. A duration counts back from the
-    emulator's clock, otherwise from this machine's.
+    Plain output is $columns. A duration counts back from the emulator's clock, or from this
+    machine's clock for other services.
 
     \b
     Examples:

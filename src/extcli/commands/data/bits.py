@@ -21,8 +21,11 @@ _LIFETIME = 15 * 60
 """Seconds until a receipt of `bits purchase` expires."""
 
 Purchase = Annotated[str | None, typer.Argument(metavar="ID", help="The purchase's id, as `bits list` shows it.")]
-Sku = Annotated[str | None, typer.Option(metavar="SKU", help="With --user, instead of ID: the product.")]
-User = Annotated[str | None, typer.Option(metavar="ID", help="With --sku: the buyer, whose oldest purchase is meant.")]
+Sku = Annotated[str | None, typer.Option(metavar="SKU", help="The product. Use --sku and --user instead of ID.")]
+User = Annotated[
+    str | None,
+    typer.Option(metavar="ID", help="The buyer. With --sku, selects the buyer's oldest purchase of the product."),
+]
 
 PURCHASES = listing(
     "transactions",
@@ -49,7 +52,7 @@ def purchase(
         str | None, typer.Option("--id", metavar="ID", help="The purchase's id. Default: a random one.")
     ] = None,
     receipt: Annotated[
-        str | None, typer.Option(metavar="FILE|-", help="Post this receipt instead of making one.")
+        str | None, typer.Option(metavar="FILE|-", help="Post the receipt in this file instead of making one.")
     ] = None,
 ) -> None:
     """Post the receipt of a purchase, and print the purchase's id. Acts as viewer:U1.
@@ -57,7 +60,7 @@ def purchase(
     extcli makes the receipt, signed with the extension's secret if there is one. A sandbox
     accepts any signature; production needs the secret, or a receipt of the platform.
 
-    `socket send subscribe transaction` waits for purchases, as a game does; start it first.
+    To receive the purchase as a game does, start `socket send subscribe transaction` first.
 
     \b
     Examples:
@@ -81,12 +84,13 @@ def purchase(
 
 @command(app, "list", prints=PURCHASES)
 def list_purchases(
-    session: Session, sku: Annotated[str, typer.Argument(metavar="SKU", help="The product; * is all.")] = "*"
+    session: Session,
+    sku: Annotated[str, typer.Argument(metavar="SKU", help="The product; * lists all products.")] = "*",
 ) -> None:
     """List up to 10 unsettled purchases, oldest first. Acts as broadcaster.
 
-    An unsettled purchase is neither validated nor refunded. Asks over the WebSocket, with a
-    stored link if there is one, unless you pass --as or a token. Plain output is $columns.
+    An unsettled purchase is neither validated nor refunded. Sends its request over the WebSocket,
+    with a stored link if there is one, unless you pass --as or a token. Plain output is $columns.
 
     Example: extcli bits list hat
     """

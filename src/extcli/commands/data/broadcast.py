@@ -41,9 +41,10 @@ def send(
     session: Session,
     event: EventName,
     data: Data,
-    to: Annotated[str | None, typer.Option("--to", metavar="USER", help="Send to this user only.")] = None,
+    to: Annotated[str | None, typer.Option("--to", metavar="USER", help="Send only to this user.")] = None,
     extension_wide: Annotated[
-        bool, typer.Option("--extension-wide", help="Send to all channels; for backend and admin only.")
+        bool,
+        typer.Option("--extension-wide", help="Send to the listeners in all channels. Only backend and admin may."),
     ] = False,
     post: Post = False,
 ) -> None:

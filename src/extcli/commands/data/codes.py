@@ -26,27 +26,34 @@ app = noun("Reward codes: upload sets, mark winners, redeem.")
 Sets = Annotated[
     list[str],
     typer.Option(
-        "--set", metavar="NAME=FILE", help="A set and the file of its codes; - reads standard input. Repeatable."
+        "--set", metavar="NAME=FILE", help="A set's name and the file of its codes; - reads standard input. Repeatable."
     ),
 ]
 Column = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME|N", help="The column of a CSV file, by heading or by number from 1; the member of JSON lines."
+        metavar="NAME|N",
+        help="Where the codes are: a column of a CSV file, by heading or by number from 1, or a member of JSON lines.",
     ),
 ]
-Form = Annotated[FileFormat | None, typer.Option("--format", help="The format of the files, whatever their extension.")]
-Prizes = Annotated[list[int], typer.Option("--prize", metavar="I", help="Grant a code of set I. Repeatable.")]
+Form = Annotated[
+    FileFormat | None, typer.Option("--format", help="The format of the files. Default: by their file name extension.")
+]
+Prizes = Annotated[
+    list[int], typer.Option("--prize", metavar="I", help="Grant one code of the set at index I. Repeatable.")
+]
 Limits = Annotated[
     list[str] | None,
     typer.Option(
         "--limit",
         metavar="[I=]N",
-        help="The most codes a user may get of each set, or of set I, earlier grants included. "
-        "By default as many as this command grants.",
+        help="The most codes a user may get of each set, or of the set at index I, including earlier grants. "
+        "Default: as many as this command grants.",
     ),
 ]
-Reveal = Annotated[bool, typer.Option("--reveal", help="Show complete codes even in tables.")]
+Reveal = Annotated[
+    bool, typer.Option("--reveal", help="Show complete codes in tables, where they are masked by default.")
+]
 
 
 @command(app)
@@ -65,10 +72,10 @@ def upload(
 ) -> None:
     """Upload up to ten sets, each of fewer than a million codes. Acts as backend.
 
-    The extension of a file decides its format: CSV (needs --column), a JSON array, JSON
-    lines, otherwise one code per line. gzip is detected. All codes are checked before anything
-    is sent. Sets at other indices stay. Replacing a set asks for confirmation, except in a
-    sandbox; --yes skips it. --dry-run checks the files and shows what would be replaced.
+    The extension of a file decides its format: CSV (needs --column), a JSON array, JSON lines,
+    otherwise one code per line. gzip is detected. All codes are checked before anything is sent.
+    Existing sets at other indices stay. Replacing a set asks for confirmation, except in a sandbox;
+    --yes skips it. --dry-run checks the files and shows what would be replaced.
 
     \b
     Examples:
@@ -93,8 +100,8 @@ def upload(
 def check(session: Session, sets: Sets, column: Column = None, form: Form = None) -> None:
     """Check sets of codes as `upload` does, and send nothing.
 
-    Errors are named by line, with exit code 2. Plain output is
-    $columns, the last for a dry run of `upload`.
+    Each error names its line. Exits 2 if there are errors. Plain output is $columns, the last for a
+    dry run of `upload`.
 
     Example: extcli codes check --set Hat=hats.txt
     """
@@ -136,7 +143,7 @@ def rm(session: Session, yes: Yes = False) -> None:
 @command(app)
 def mark_from_poll(
     session: Session,
-    correct: Annotated[int, typer.Option("--correct", metavar="N", help="The winning vote.")],
+    correct: Annotated[int, typer.Option("--correct", metavar="N", help="The value of the correct vote.")],
     prizes: Prizes,
     poll: Annotated[str, typer.Argument(metavar="POLL", help="The poll's id.")] = "default",
     limits: Limits = None,
@@ -185,7 +192,9 @@ def mark_from_list(
     source: Annotated[
         str | None,
         typer.Option(
-            "--from", metavar="FILE", help="A file of user ids, in any format of `upload`; - reads standard input."
+            "--from",
+            metavar="FILE",
+            help="A file of user ids, in any format that `codes upload` reads; - reads standard input.",
         ),
     ] = None,
     column: Column = None,

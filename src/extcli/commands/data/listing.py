@@ -82,7 +82,7 @@ def add_list(app: typer.Typer, noun: str, member: str, view: View) -> None:
     def list_all(session: Session) -> None:
         """List the $member of all channels. Acts as backend; --channel selects a channel.
 
-        --as broadcaster lists those of the broadcaster's channel. Plain output is
+        --as broadcaster lists only the $member of the broadcaster's channel. Plain output is
         $columns, with the time in Unix ms.
 
         Example: extcli $noun list --channel 1001
@@ -100,7 +100,9 @@ def check_progress(cursor: str, seen: set[str], answer: Answer) -> None:
     seen.add(cursor)
 
 
-AllChannels = Annotated[bool, typer.Option("--all-channels", help="Delete it in all channels. Acts as backend.")]
+AllChannels = Annotated[
+    bool, typer.Option("--all-channels", help="Delete the record of this id in all channels. Acts as backend.")
+]
 Pages = Callable[[str], Answer]
 """Returns the page of a listing at a cursor."""
 _COUNTED_PAGES = 20

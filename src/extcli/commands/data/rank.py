@@ -24,11 +24,13 @@ Ranking = Annotated[str, typer.Argument(metavar="ID", help="The ranking's id.")]
 def submit(
     session: Session,
     ranking: Ranking = "default",
-    key: Annotated[str | None, typer.Option("--key", metavar="TEXT", help="The answer.")] = None,
+    key: Annotated[str | None, typer.Option("--key", metavar="TEXT", help="The text of the answer.")] = None,
     source: Annotated[
         Path | None,
         typer.Option(
-            "--from", metavar="FILE", help="Submit many: CSV or JSON lines of user and key; - reads standard input."
+            "--from",
+            metavar="FILE",
+            help="Submit many answers from a file: CSV or JSON lines with user and key; - reads standard input.",
         ),
     ] = None,
     columns: Columns = None,
@@ -58,12 +60,12 @@ def submit(
 def get(
     session: Session,
     ranking: Ranking = "default",
-    top: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the first N.")] = None,
+    top: Annotated[int | None, typer.Option(min=1, metavar="N", help="Print only the N most frequent answers.")] = None,
     watch: Watch = False,
 ) -> None:
     """Print the most frequent answers, at most 100. Acts as broadcaster.
 
-    Plain output is $columns. --top does not affect json, the service's own answer.
+    Plain output is $columns. --top does not affect json, which is the service's complete response.
 
     Example: extcli rank get colour --top 10
     """

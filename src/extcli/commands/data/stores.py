@@ -73,7 +73,8 @@ OneUser = Annotated[
     str | None, typer.Option("--user", metavar="ID", help="Read the viewer store of this user, as backend.")
 ]
 Document = Annotated[
-    list[str] | None, typer.Argument(metavar="JSON|-|@FILE|KEY=JSON", help="The object, or its members.")
+    list[str] | None,
+    typer.Argument(metavar="JSON|-|@FILE|KEY=JSON", help="The object as JSON, or its members as KEY=VALUE."),
 ]
 
 

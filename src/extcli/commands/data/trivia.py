@@ -99,10 +99,14 @@ OptionId = Annotated[str, typer.Argument(metavar="OPTION", help="The option's id
 def _texts(
     session: Session,
     name: Annotated[str | None, typer.Option(metavar="TEXT", help="The text to show.")] = None,
-    short_name: Annotated[str | None, typer.Option(metavar="TEXT", help="A shorter text.")] = None,
+    short_name: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="A shorter text to show where space is limited.")
+    ] = None,
     description: Annotated[str | None, typer.Option(metavar="TEXT", help="More text.")] = None,
     image: Annotated[str | None, typer.Option(metavar="URL", help="The address of an image.")] = None,
-    order: Annotated[float | None, typer.Option(metavar="N", help="The place in lists; smaller comes first.")] = None,
+    order: Annotated[
+        float | None, typer.Option(metavar="N", help="The position in lists: smaller numbers come first.")
+    ] = None,
 ) -> dict[str, Any]:
     """Return the texts of a question or option, with `None` for those that are not given."""
     return {"name": name, "short_name": short_name, "description": description, "image": image, "order": order}
@@ -148,8 +152,8 @@ def get(session: Session, question: Question) -> None:
 def define(session: Session, question: Question, *, texts: dict[str, Any]) -> None:
     """Add a question, or change texts of an existing one. Acts as backend.
 
-    A new question is inactive and has no options. An edit keeps options, state, votes and
-    the texts that are not given.
+    A new question is inactive and has no options. An edit keeps the options, the state, the votes,
+    and texts for which no option is given.
 
     Example: extcli trivia define q1 --name "Which team wins?"
     """
@@ -203,7 +207,9 @@ def move(
             autocompletion=lambda: list(_STATES),
         ),
     ],
-    winner: Annotated[str | None, typer.Option(metavar="OPTION", help="The winning option, for results.")] = None,
+    winner: Annotated[
+        str | None, typer.Option(metavar="OPTION", help="The id of the winning option. Required for the state results.")
+    ] = None,
 ) -> None:
     """Move a question to another state. Acts as backend.
 
@@ -226,7 +232,7 @@ def move(
 def vote(session: Session, question: Question, option: OptionId) -> None:
     """Vote on an unlocked question, or replace an earlier vote. Acts as viewer:U1.
 
-    The first vote puts the user into the team of the channel.
+    The first vote also joins the team of the channel.
 
     Example: extcli trivia vote q1 red --as viewer:U7
     """

@@ -43,12 +43,15 @@ def cast(
         str | None, typer.Option("--value", metavar="N", help="The vote, -99 to 99; options have the numbers from 0.")
     ] = None,
     count: Annotated[
-        int | None, typer.Option("--count", metavar="N", help="Cast N votes at once, if the poll allows it.")
+        int | None,
+        typer.Option("--count", metavar="N", help="Cast N votes at once. The poll must allow several votes per user."),
     ] = None,
     source: Annotated[
         Path | None,
         typer.Option(
-            "--from", metavar="FILE", help="Cast many: CSV or JSON lines of user and value; - reads standard input."
+            "--from",
+            metavar="FILE",
+            help="Cast many votes from a file: CSV or JSON lines with user and value; - reads standard input.",
         ),
     ] = None,
     columns: Columns = None,
@@ -57,7 +60,8 @@ def cast(
 ) -> None:
     """Cast a vote, and print the result of the poll. Acts as viewer:U1.
 
-    With --from, -o json prints the counts of the lines instead, and jsonl the refused lines.
+    With --from, -o json prints how many lines succeeded and failed, and jsonl prints the refused
+    lines.
 
     \b
     Examples:
@@ -124,8 +128,8 @@ def get(session: Session, poll: Poll = "default", watch: Watch = False) -> None:
     """Print the result of a poll. Acts as viewer:U1.
 
     A table also shows the prompt and the options' texts, and csv the texts. Plain output is
-    $columns for each value with votes. The service counts the values 0 to 63; others come from the log, if it
-    has at most 10,000 votes and you may read it.
+    $columns for each value with votes. The service counts only the values 0 to 63. Votes for other
+    values are counted from the vote log, if you may read it and it has at most 10,000 votes.
 
     \b
     Examples:
@@ -167,9 +171,9 @@ def logs(
     session: Session,
     poll: Poll = "default",
     since: Annotated[
-        str | None, typer.Option(metavar="TIME", help=f"Only votes from then on: {times.FORMS_AGO}.")
+        str | None, typer.Option(metavar="TIME", help=f"Only votes from this time on: {times.FORMS_AGO}.")
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=0, metavar="N", help="At most N entries.")] = None,
+    limit: Annotated[int | None, typer.Option(min=0, metavar="N", help="Print at most N votes.")] = None,
 ) -> None:
     """List each voter's latest vote in all channels, oldest first. Acts as backend.
 

@@ -58,8 +58,10 @@ _NONE = 0
 
 def _members(
     session: Session,
-    prompt: Annotated[str | None, typer.Option(help="The question.")] = None,
-    option: Annotated[list[str] | None, typer.Option("--option", metavar="TEXT", help="An answer. Repeatable.")] = None,
+    prompt: Annotated[str | None, typer.Option(help="The poll's question.")] = None,
+    option: Annotated[
+        list[str] | None, typer.Option("--option", metavar="TEXT", help="One answer of the poll. Repeatable.")
+    ] = None,
     options: Annotated[
         str | None, typer.Option("--options", metavar="A,B,C", help="All answers, separated by commas.")
     ] = None,
@@ -67,9 +69,11 @@ def _members(
     starts_in: Annotated[str | None, typer.Option(metavar="DURATION", help="How long until it opens.")] = None,
     ends_at: EndsAt = None,
     ends_in: EndsIn = None,
-    user_data: Annotated[str | None, typer.Option(metavar="JSON", help="Your own data: JSON, @file or -.")] = None,
+    user_data: Annotated[
+        str | None, typer.Option(metavar="JSON", help="Any data of yours, stored with the poll: JSON, @file or -.")
+    ] = None,
     total_votes: Annotated[
-        int | None, typer.Option(metavar="N", help="The most votes per user; more than 1 add up.")
+        int | None, typer.Option(metavar="N", help="The most votes per user. Above 1, a user's votes add up.")
     ] = None,
     votes_per_option: Annotated[
         int | None, typer.Option(metavar="N", help="The most votes per user and answer.")
@@ -81,7 +85,9 @@ def _members(
             "--user-id-voting/--no-user-id-voting", help="Whether only users who share their identity can vote."
         ),
     ] = None,
-    disabled: Annotated[bool | None, typer.Option("--disabled/--enabled", help="Whether votes are refused.")] = None,
+    disabled: Annotated[
+        bool | None, typer.Option("--disabled/--enabled", help="Whether the poll refuses votes.")
+    ] = None,
 ) -> dict[str, Any]:
     """Return the members of a definition that the options give, as `vote_config` takes them."""
     if option and options:
@@ -118,7 +124,10 @@ def define(
     members: dict[str, Any],
     show: Annotated[bool, typer.Option("--show", help="Print the current definition, and change nothing.")] = False,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace an existing definition, and drop what is not given.")
+        bool,
+        typer.Option(
+            "--replace", help="Replace an existing definition completely: fields without an option are dropped."
+        ),
     ] = False,
     yes: Yes = False,
 ) -> None:
@@ -171,7 +180,7 @@ def edit(session: Session, poll: Poll, *, members: dict[str, Any]) -> None:
 
 
 def close(session: Session, poll: Poll) -> None:
-    """End a poll now: it refuses votes, and keeps those it has. Acts as broadcaster.
+    """End a poll now: it refuses new votes, and keeps existing ones. Acts as broadcaster.
 
     `vote reopen` opens it again.
 

@@ -59,7 +59,10 @@ def now(session: Session) -> None:
 
 @command(app, loses="the clock moves, and data may expire", is_control=True)
 def advance(
-    session: Session, by: Annotated[str, typer.Argument(metavar="DURATION", help="500ms, 30s, 5m, 1h30m, 8d, 2w.")]
+    session: Session,
+    by: Annotated[
+        str, typer.Argument(metavar="DURATION", help="How far to move the clock: 500ms, 30s, 5m, 1h30m, 8d, 2w.")
+    ],
 ) -> None:
     """Move the clock forward, and print what expired.
 
@@ -85,7 +88,9 @@ def set_clock(
 
 
 @command(app, loses="the clock leaves real time", is_control=True)
-def freeze(session: Session, off: Annotated[bool, typer.Option("--off", help="Let the clock run on.")] = False) -> None:
+def freeze(
+    session: Session, off: Annotated[bool, typer.Option("--off", help="Let a stopped clock run again.")] = False
+) -> None:
     """Stop the clock.
 
     Example: extcli clock freeze && extcli clock freeze --off
@@ -96,13 +101,15 @@ def freeze(session: Session, off: Annotated[bool, typer.Option("--off", help="Le
 @command(app, "next", prints=_COMING)
 def show_next(
     session: Session,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, max=200, help="At most this many.")] = 10,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", min=1, max=200, help="List at most this many records.")
+    ] = 10,
     jump: Annotated[
-        bool, typer.Option("--jump", help="Advance the clock to the first, and print what expired.")
+        bool, typer.Option("--jump", help="Advance the clock to the first expiry, and print what expired.")
     ] = False,
     yes: Yes = False,
 ) -> None:
-    """List what expires next, soonest first. Plain output is $columns.
+    """List the records that expire next, soonest first. Plain output is $columns.
 
     \b
     Examples:

@@ -67,15 +67,19 @@ COUNTS = listing(lambda counts: counts.items(), *counts_of(text=spaced, plain=st
 @shared
 def contents(
     session: Session,
-    kind: Annotated[Kind | None, typer.Argument(metavar="KIND", help="Only this kind.")] = None,
+    kind: Annotated[
+        Kind | None, typer.Argument(metavar="KIND", help="List the records of this kind. Default: count all kinds.")
+    ] = None,
     search: Annotated[
-        str | None, typer.Option("--search", metavar="TEXT", help="Only ids, channels and users that contain this.")
+        str | None,
+        typer.Option("--search", metavar="TEXT", help="Only records whose id, channel or user contains this text."),
     ] = None,
 ) -> None:
-    """List what the emulator holds, of all extensions and channels.
+    """List the data in the emulator, of all extensions and channels.
 
-    Without KIND it prints how many there are of each; 10,000 may mean more. --client-id
-    and --channel limit a list. Codes and PINs are not shown: a PIN has the start of a digest.
+    Without KIND, prints the number of records of each kind; 10,000 may mean more. With KIND,
+    --client-id and --channel limit the list. Codes and PINs are not shown; a PIN is listed by the
+    start of its digest.
 
     \b
     Examples:

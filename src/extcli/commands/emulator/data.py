@@ -29,10 +29,13 @@ app = noun("The file with the emulator's data: back up, verify, restore, describ
 Url = Annotated[
     str | None,
     typer.Option(
-        "--data", metavar="URL", envvar="EXTCLI_SERVE_DATA", help="The data, as for extcli serve: sqlite:///path."
+        "--data",
+        metavar="URL",
+        envvar="EXTCLI_SERVE_DATA",
+        help="The service's data, as passed to `extcli serve`: sqlite:///path.",
     ),
 ]
-Backup = Annotated[Path, typer.Argument(metavar="FILE", help="The backup.")]
+Backup = Annotated[Path, typer.Argument(metavar="FILE", help="The path of the backup.")]
 _VARIABLE = "EXTCLI_SERVE_DATA"
 
 _COUNTS = (
@@ -117,9 +120,9 @@ def backup(
 ) -> None:
     """Copy the data to a new file, even while the service runs.
 
-    The copy has every write that was acknowledged before. It replaces a file only once it is
-    complete, checked and on the disk. It holds the key that signs tokens: keep it secret.
-    Plain output is `format<TAB>bytes`, then `kind<TAB>count`.
+    The copy contains every write that was acknowledged before the command started. An existing file
+    is replaced only once the copy is complete, checked and on the disk. The copy contains the key
+    that signs tokens: keep it secret. Plain output is `format<TAB>bytes`, then `kind<TAB>count`.
 
     Example: extcli data backup /backup/extension.db --data sqlite:///srv/extension.db
     """
@@ -136,9 +139,9 @@ def backup(
 def verify(session: Session, file: Annotated[Path, typer.Argument(metavar="FILE", help="The file.")]) -> None:
     """Check a data file or a backup. Exits 7 if something is wrong.
 
-    Changes nothing; the service may run. Reads all pages, compares the tables with the format,
-    and the counts of polls, rankings and codes with their logs. Prints no values.
-    Plain output is $columns.
+    Changes nothing; the service may run. Reads all pages, compares the tables with the format, and
+    the counts of polls, rankings and codes with their logs. Prints no stored values. Plain output
+    is $columns.
 
     Example: extcli data verify /backup/extension.db
     """
@@ -158,10 +161,11 @@ def verify(session: Session, file: Annotated[Path, typer.Argument(metavar="FILE"
 
 @command(app)
 def restore(session: Session, file: Backup, data: Url = None) -> None:
-    """Replace the data by a backup. The service must not run.
+    """Replace the data with a backup. The service must not run.
 
-    Verifies the backup first, and exits 7 if something is wrong with it. Keeps the former
-    data next to the new, and prints its name. Plain output is that of `data backup`.
+    Verifies the backup first, and exits 7 if the backup is damaged. Keeps the old data in a file
+    next to the new one, and prints that file's name. Plain output has the same fields as `data
+    backup`.
 
     Example: extcli data restore /backup/extension.db --data sqlite:///srv/extension.db
     """

@@ -33,14 +33,16 @@ def exec_(
         typer.Option(
             "--env",
             metavar="NAME=TEXT",
-            help="Set a variable of the command. Fields: {url}, {ws_url}, {host}, {port}, {client_id}, {namespace}. "
-            "Repeatable.",
+            help="Set an environment variable of the command. TEXT may contain {url}, {ws_url}, {host}, {port}, "
+            "{client_id} and {namespace}. Repeatable.",
         ),
     ] = None,
     client_id: Annotated[
         str | None,
         typer.Option(
-            "--client-id", metavar="ID", help="The client id of the command. Default: the first of --extensions."
+            "--client-id",
+            metavar="ID",
+            help="The client id that the command uses. Default: the first in the --extensions file.",
         ),
     ] = None,
     on_failure: Annotated[
@@ -54,7 +56,7 @@ def exec_(
         typer.Option(
             "--fail-on",
             metavar="parity[=RULE,…]",
-            help="Exit 7 if production would have acted differently; !RULE leaves a rule out. "
+            help="Exit 7 if production would have handled a request differently. !RULE ignores a rule. "
             "See `extcli expect parity --help`.",
         ),
     ] = None,
@@ -63,12 +65,12 @@ def exec_(
 ) -> None:
     """Start a service, run a command, stop the service.
 
-    The service takes a free port and keeps its data in memory. The command starts when the
-    service is ready, and finds it through EXTCLI_URL, EXTCLI_WS_URL, EXTCLI_CLIENT_ID and
-    EXTCLI_SECRET_FILE. Exits with the command's exit code, or 128+n if signal n ended it.
-    If the service dies while the command runs, ends the command and exits 5. With
-    --fail-on, exits 7 if the command succeeds but would not in production.
-    The options of `serve` are also options of `exec`.
+    The service takes a free port and keeps its data in memory. The command starts when the service
+    is ready, and finds it through EXTCLI_URL, EXTCLI_WS_URL, EXTCLI_CLIENT_ID and
+    EXTCLI_SECRET_FILE. Exits with the command's exit code, or 128+n if signal n ended it. If the
+    service dies while the command runs, the command is ended and the exit code is 5. With
+    --fail-on, exits 7 if the command succeeds but production would have handled a request
+    differently. The options of `serve` are also options of `exec`.
 
     \b
     Examples:

@@ -17,8 +17,10 @@ from extcli.session import Session
 
 app = noun("Faults: failures of the emulator on purpose, to test how a client copes.")
 
-Reset = Annotated[bool, typer.Option("--reset", help="Reset the connection (RST).")]
-Close = Annotated[int | None, typer.Option("--close", metavar="CODE", help="Close the socket, such as with 1012.")]
+Reset = Annotated[bool, typer.Option("--reset", help="Reset the connection with a TCP RST.")]
+Close = Annotated[
+    int | None, typer.Option("--close", metavar="CODE", help="Close the socket with this close code, such as 1012.")
+]
 
 
 _CONDITIONS = ("role", "channel", "user", "client_id", "event")
@@ -87,53 +89,78 @@ def add(
     match: Annotated[
         str | None,
         typer.Option(
-            "--match", metavar="TEXT", help="'POST /v1/e/vote', '* /v1/e/*', 'SOCKET set state', 'BROADCAST *', …"
+            "--match",
+            metavar="TEXT",
+            help="What the fault applies to: 'POST /v1/e/vote', '* /v1/e/*', 'SOCKET set state', 'BROADCAST *', …",
         ),
     ] = None,
     event: Annotated[
-        str | None, typer.Option("--event", metavar="NAME", help="Only this event. Without --match: its broadcasts.")
+        str | None,
+        typer.Option(
+            "--event", metavar="NAME", help="Apply only to this event. Without --match, apply to its broadcasts."
+        ),
     ] = None,
-    role: Annotated[str | None, typer.Option("--role", metavar="ROLE", help="Only callers with this role.")] = None,
-    user: Annotated[str | None, typer.Option("--user", metavar="ID", help="Only this user.")] = None,
+    role: Annotated[
+        str | None, typer.Option("--role", metavar="ROLE", help="Apply only to callers with this role.")
+    ] = None,
+    user: Annotated[str | None, typer.Option("--user", metavar="ID", help="Apply only to this user.")] = None,
     id: Annotated[
         str | None,
-        typer.Option("--id", metavar="NAME", help="The fault's id; replaces the one that has it [f1, f2, …]."),
+        typer.Option(
+            "--id", metavar="NAME", help="The fault's id. An existing fault with this id is replaced [f1, f2, …]."
+        ),
     ] = None,
     status: Annotated[
-        int | None, typer.Option("--status", metavar="CODE", help="Answer with this status, such as 503.")
+        int | None, typer.Option("--status", metavar="CODE", help="Respond with this status, such as 503.")
     ] = None,
     retry_after: Annotated[
-        int | None, typer.Option("--retry-after", metavar="SECONDS", help="With --status: the header Retry-After.")
+        int | None,
+        typer.Option(
+            "--retry-after", metavar="SECONDS", help="With --status: send Retry-After with this many seconds."
+        ),
     ] = None,
     delay: Annotated[
-        str | None, typer.Option("--delay", metavar="TIME[..TIME]", help="Answer later: 200ms, or 200ms..2s at random.")
+        str | None,
+        typer.Option(
+            "--delay", metavar="TIME[..TIME]", help="Delay the response: 200ms, or a random delay within 200ms..2s."
+        ),
     ] = None,
-    drop: Annotated[bool, typer.Option("--drop", help="Close the connection without an answer.")] = False,
+    drop: Annotated[bool, typer.Option("--drop", help="Close the connection without a response.")] = False,
     reset: Reset = False,
     truncate: Annotated[
-        int | None, typer.Option("--truncate", metavar="BYTES", help="Cut the answer's body after this many bytes.")
+        int | None, typer.Option("--truncate", metavar="BYTES", help="Cut the response's body after this many bytes.")
     ] = None,
-    stall: Annotated[bool, typer.Option("--stall", help="Never answer; the connection stays open.")] = False,
+    stall: Annotated[bool, typer.Option("--stall", help="Never respond; the connection stays open.")] = False,
     close: Close = None,
     lose: Annotated[bool, typer.Option("--lose", help="Do not deliver the broadcast.")] = False,
     double: Annotated[bool, typer.Option("--double", help="Deliver the broadcast twice.")] = False,
     reorder: Annotated[bool, typer.Option("--reorder", help="Deliver the broadcast after the next one.")] = False,
-    times: Annotated[int | None, typer.Option("--times", metavar="N", help="End after N hits.")] = None,
+    times: Annotated[
+        int | None, typer.Option("--times", metavar="N", help="Stop after the fault has acted N times.")
+    ] = None,
     share: Annotated[
-        str | None, typer.Option("--share", metavar="SHARE", help="Hit only this share, at random: 10% or 0.1.")
+        str | None,
+        typer.Option(
+            "--share", metavar="SHARE", help="Act only on this share of matches, chosen at random: 10% or 0.1."
+        ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", help="Another choice of --share and --delay [0].")
+        int | None,
+        typer.Option(
+            "--seed",
+            metavar="N",
+            help="The random seed of --share and --delay: another number makes other choices [0].",
+        ),
     ] = None,
     lasts: Annotated[
-        str | None, typer.Option("--for", metavar="TIME", help="Only for this long, by the emulator's clock: 10s.")
+        str | None, typer.Option("--for", metavar="TIME", help="Stop after this long, by the emulator's clock: 10s.")
     ] = None,
 ) -> None:
     """Add a fault. Plain output is its id.
 
-    A fault matches requests, messages of sockets or broadcasts, and has one effect on them.
-    --channel and --client-id also limit it. `*` stands for any method, action or target, and
-    for any end of a path. 'SOCKET connect' is the handshake of games and pages.
+    A fault matches HTTP requests, socket messages or broadcasts, and has one effect on them.
+    --channel and --client-id also limit it. `*` stands for any method, action or target, and for
+    any end of a path. 'SOCKET connect' is the handshake of games and pages.
 
     \b
     Examples:
@@ -162,7 +189,7 @@ def add(
 
 @command(app, "list", prints=FAULTS)
 def list_faults(session: Session, watch: Watch = False) -> None:
-    """List the faults, oldest first. Of those that match a request, the oldest acts.
+    """List the faults, oldest first. If several match a request, the oldest acts.
 
     Plain output is $columns.
 
@@ -177,7 +204,7 @@ def list_faults(session: Session, watch: Watch = False) -> None:
 
 @command(app)
 def rm(session: Session, id: Annotated[str, typer.Argument(metavar="ID", help="The fault's id.")]) -> None:
-    """Remove a fault. Requests that it stalls end.
+    """Remove a fault. Requests that the fault stalls are ended.
 
     Example: extcli fault rm f1
     """
@@ -186,7 +213,7 @@ def rm(session: Session, id: Annotated[str, typer.Argument(metavar="ID", help="T
 
 @command(app)
 def clear(session: Session) -> None:
-    """Remove all faults. `reset` also does so. Plain output is their number.
+    """Remove all faults, as `extcli reset` also does. Plain output is the number of removed faults.
 
     Example: extcli fault clear
     """

@@ -31,9 +31,9 @@ def list_namespaces(session: Session) -> None:
     A table shows their records (polls, stores, buffers, links…), open sockets, age and
     last use. `-o json` has the same as `details`, with times in seconds.
 
-    A namespace exists from its first use until `ns rm`. The namespace `default`, at the
-    plain URL, is not listed. After a restart, those in a file are listed; their times count
-    from the start. On Redis, a namespace is then listed once it is used again.
+    A namespace exists from its first use until `ns rm`. The namespace `default`, at the plain URL,
+    is not listed. After a restart, the namespaces in a data file are listed, with times since the
+    restart. On Redis, a namespace is listed only once it is used again.
 
     Example: extcli ns list
     """
@@ -44,9 +44,11 @@ def list_namespaces(session: Session) -> None:
 @command(app)
 def new(
     session: Session,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The namespace; a free name if absent.")] = "",
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The name of the namespace. Default: an unused name.")
+    ] = "",
 ) -> None:
-    """Create an empty namespace, and print its URL. A namespace with data is refused.
+    """Create an empty namespace, and print its URL. Fails if the namespace exists and has data.
 
     Example: extcli ns new blue
     """
@@ -56,8 +58,10 @@ def new(
 @command(app)
 def fork(
     session: Session,
-    source: Annotated[str, typer.Argument(metavar="FROM", help="The namespace to copy; `default` at the plain URL.")],
-    name: Annotated[str, typer.Argument(metavar="TO", help="The new namespace.")],
+    source: Annotated[
+        str, typer.Argument(metavar="FROM", help="The namespace to copy; `default` is the one at the plain URL.")
+    ],
+    name: Annotated[str, typer.Argument(metavar="TO", help="The name of the new namespace.")],
 ) -> None:
     """Copy a namespace to a new one, with its data and clock. Prints the URL.
 

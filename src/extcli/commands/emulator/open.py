@@ -55,18 +55,19 @@ POLL = "poll"
 @shared
 def open(
     session: Session,
-    screen: Annotated[str, typer.Argument(metavar="SCREEN", help="polls, requests, clock… Default: overview.")] = (
-        "overview"
-    ),
+    screen: Annotated[
+        str, typer.Argument(metavar="SCREEN", help="The screen: polls, requests, clock… Default: overview.")
+    ] = ("overview"),
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="With poll: the poll's id.")] = None,
     is_presented: Annotated[
-        bool, typer.Option("--present", help="With poll: its question and results alone, for a stream or a wall.")
+        bool,
+        typer.Option("--present", help="With poll: show only its question and results, for a stream or a big screen."),
     ] = False,
 ) -> None:
     """Open the dashboard of the emulator in the browser, and print its address. Sends nothing.
 
-    The dashboard shows live what the emulator holds, and what it was sent. Without a
-    display, only the address is printed.
+    The dashboard shows the emulator's data and requests, live. Without a display, only the address
+    is printed.
 
     \b
     Examples:
@@ -98,9 +99,9 @@ def opened(session: Session, address: str) -> None:
 def demo(session: Session) -> None:
     """Play a demo stream in the browser, and print its address.
 
-    The page sends a seeded crowd into the namespace demo: it votes, ranks words, redeems
-    codes and receives broadcasts, for three minutes at most. Without a display, only the
-    address is printed, and the page plays when you open it.
+    The page simulates a crowd in the namespace demo. For up to three minutes, its viewers vote,
+    rank words, redeem codes and receive broadcasts. Without a display, only the address is printed,
+    and the page plays when you open it.
 
     \b
     Examples:
@@ -114,15 +115,18 @@ def demo(session: Session) -> None:
 def rig(
     session: Session,
     page: Annotated[str, typer.Argument(metavar="PAGE", help="The URL of the viewers' page.")],
-    viewers: Annotated[int, typer.Option(metavar="N", min=1, max=6, help="The number of viewers.")] = 2,
+    viewers: Annotated[
+        int, typer.Option(metavar="N", min=1, max=6, help="How many viewers to show, each in a frame of their own.")
+    ] = 2,
     config: Annotated[str, typer.Option(metavar="PAGE", help="The config page: a path or a URL.")] = "",
     live: Annotated[str, typer.Option(metavar="PAGE", help="The broadcaster's live page: a path or a URL.")] = "",
-    is_opened: Annotated[bool, typer.Option("--open", help="Also open it in the browser.")] = False,
+    is_opened: Annotated[bool, typer.Option("--open", help="Also open the printed address in the browser.")] = False,
 ) -> None:
-    """Print the address of a page with an extension's pages side by side.
+    """Print the address of a page that shows an extension's pages side by side.
 
-    Each viewer is another user, and the config and live pages are the broadcaster's. Serve
-    the pages with any web server; they load /_emulator/platform-helper.js. Sends nothing.
+    Each frame with the viewers' page acts as another viewer; the config and live pages act as the
+    broadcaster. Serve the pages with any web server; they load /_emulator/platform-helper.js. Sends
+    nothing.
 
     \b
     Examples:

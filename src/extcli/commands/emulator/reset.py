@@ -20,18 +20,19 @@ _MAX_SECONDS = 600
 def reset(
     session: Session,
     undo: Annotated[
-        bool, typer.Option("--undo", help="Bring back the data and the clock of the latest reset.")
+        bool, typer.Option("--undo", help="Restore the data and the clock from before the latest reset.")
     ] = False,
     keep: Annotated[
-        str | None, typer.Option("--keep", metavar="DURATION", help="Allow --undo for this long, at most 10m.")
+        str | None,
+        typer.Option("--keep", metavar="DURATION", help="Keep the old data for --undo for this long, at most 10m."),
     ] = None,
 ) -> None:
     """Delete all data of the emulator, and reset its clock to real time.
 
     Also deletes the stored links to it: they are no longer valid.
 
-    With --keep, or after a reset in the dashboard, `extcli reset --undo` brings everything
-    back. What was written since is replaced. Data on Redis cannot be kept.
+    With --keep, or after a reset in the dashboard, `extcli reset --undo` brings everything back.
+    Data written since the reset is lost then. --keep does not work on Redis.
 
     \b
     Examples:

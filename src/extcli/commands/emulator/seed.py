@@ -23,17 +23,17 @@ TrustSeed = Annotated[
     bool,
     typer.Option(
         "--trust-seed",
-        help="Let the seed read any file of yours, and write tokens anywhere: not for a seed of others.",
+        help="Let the seed read any of your files and write tokens anywhere. Only for seeds that you trust.",
     ),
 ]
 
 
 @command(app)
 def check(session: Session, file: File, trust_seed: TrustSeed = False) -> None:
-    """Check a seed and the files it names, which must be in its folder. Sends nothing.
+    """Check a seed and the files that it names. Sends nothing.
 
-    Each error has its line, column and field, and says what is allowed. Limits that the
-    options of `serve` change are checked by `seed apply` only.
+    The files must be in the seed's folder. Each error has its line, column and field, and says what
+    is allowed. Limits that the options of `serve` change are checked by `seed apply` only.
 
     Example: extcli seed check seed.toml
     """
@@ -54,9 +54,9 @@ def example(session: Session) -> None:
 def apply(session: Session, file: File, trust_seed: TrustSeed = False) -> None:
     """Put the data of a seed into the service: all of it, or nothing.
 
-    Replaces what the service has under the same ids; everything else stays. The files that
-    it names must be in its folder, and a file is replaced only if it holds a token. A
-    namespace is chosen by its URL. To begin with nothing else, run `extcli reset` first.
+    Replaces the service's data under the same ids; everything else stays. Files that the seed names
+    must be in the seed's folder, and an existing file is replaced only if it holds a token. To
+    choose a namespace, pass its URL. To begin with nothing else, run `extcli reset` first.
 
     \b
     Examples:

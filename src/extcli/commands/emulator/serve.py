@@ -55,8 +55,9 @@ def serve(**given: Any) -> None:
     """Start the service.
 
     By default it is a sandbox with its data in memory. The first line on standard output is
-    `listening on URL`; logs go to standard error. SIGINT and SIGTERM stop it cleanly.
-    SIGHUP reloads --extensions. In a variable, several values are separated by spaces.
+    `listening on URL`; logs go to standard error. SIGINT and SIGTERM stop it cleanly. SIGHUP
+    reloads --extensions. If an option is set by an environment variable, separate several values
+    with spaces.
 
     Example: extcli serve --port 0 --data sqlite:///srv/extension.db
     """

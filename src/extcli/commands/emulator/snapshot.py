@@ -14,8 +14,13 @@ from extcli.snapshots import comparison
 
 app = noun("Snapshots: save all data of the emulator to a file, load it, and compare files.")
 
-Source = Annotated[str, typer.Argument(metavar="FILE", help="The file; - is standard input. .gz is decompressed.")]
-Target = Annotated[str, typer.Argument(metavar="FILE", help="The file; - is standard output. .gz is compressed.")]
+Source = Annotated[
+    str,
+    typer.Argument(metavar="FILE", help="The snapshot to read; - is standard input. A name in .gz is decompressed."),
+]
+Target = Annotated[
+    str, typer.Argument(metavar="FILE", help="The file to write; - is standard output. A name in .gz is compressed.")
+]
 
 
 @command(app)
@@ -26,10 +31,11 @@ def save(
         bool, typer.Option("--with-keys", help="Include the signing key, links, PINs and PIN tokens.")
     ] = False,
 ) -> None:
-    """Save all data and the clock. Replaces the file once the snapshot is complete.
+    """Save all data and the clock to a file.
 
-    A snapshot is one JSON document with one record per line. Equal data give equal files.
-    Without --with-keys, it has no secrets but the reward codes.
+    An existing file is replaced once the snapshot is complete. A snapshot is one JSON document with
+    one record per line. Equal data give equal files. Without --with-keys, the only secrets in it
+    are reward codes.
 
     \b
     Examples:
@@ -52,7 +58,7 @@ def save(
 def load(session: Session, file: Source) -> None:
     """Replace all data and the clock with a snapshot.
 
-    Prints what the service then holds.
+    Prints the number of records of each type in the service afterwards.
 
     The service checks the whole snapshot first; if a line is invalid, nothing is changed.
     A snapshot without keys ends all links, and deletes the stored links to the service.
@@ -73,7 +79,7 @@ def load(session: Session, file: Source) -> None:
 
 @command(app, prints=comparison.FACTS)
 def show(session: Session, file: Annotated[Path, typer.Argument(metavar="FILE", help="The file.")]) -> None:
-    """Print what a file has: clock, version, size, number of records.
+    """Describe a snapshot: its clock, version, size and number of records.
 
     The records are counted by type and kind.
 
@@ -87,14 +93,14 @@ def show(session: Session, file: Annotated[Path, typer.Argument(metavar="FILE", 
 @command(app, prints=comparison.DIFFERENCE)
 def diff(
     session: Session,
-    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="The first file.")],
-    after: Annotated[Path, typer.Argument(metavar="AFTER", help="The second file.")],
+    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="The snapshot to compare with.")],
+    after: Annotated[Path, typer.Argument(metavar="AFTER", help="The newer snapshot.")],
     limit: Annotated[int, typer.Option(metavar="N", min=0, help="Print at most this many records.")] = 100,
 ) -> None:
-    """Print which records were added, removed or changed. Exits 7 if any.
+    """Print which records differ between two snapshots. Exits 7 if any do.
 
-    Needs no service. Prints keys and names of fields, never values. The version of extcli
-    that saved a file is not compared. Plain output is $columns.
+    Lists added, removed and changed records. Needs no service. Prints keys and names of fields,
+    never values. The version of extcli that saved a file is not compared. Plain output is $columns.
 
     Example: extcli snapshot diff before.json after.json
     """

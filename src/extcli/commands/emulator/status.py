@@ -50,9 +50,8 @@ def status(
 ) -> None:
     """List the services of this machine that run under a name (`serve --name`).
 
-    -o env prints lines for other commands, like `connect env`: for the service named, or
-    for the only one. Exits 7 if there is none. Plain output is $columns,
-    with the start in Unix ms.
+    -o env prints variables that point other extcli commands at the named service, or at the only
+    one. Exits 7 if no service runs. Plain output is $columns, with the start in Unix ms.
 
     \b
     Examples:
@@ -85,12 +84,12 @@ _INTERVAL = 0.02
 def stop(
     session: Session,
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="The service's name. Default: the only one.")
+        str | None, typer.Argument(metavar="NAME", help="The service's name. Default: the only service that runs.")
     ] = None,
 ) -> None:
     """Stop a service that runs under a name (`serve --name`), and wait until its port is free.
 
-    Exits 7 if it does not run, 2 if several run and none is named, 3 if it does not stop
+    Exits 7 if the service does not run, 2 if several run and you name none, 3 if it does not stop
     within --timeout.
 
     \b

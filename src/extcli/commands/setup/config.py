@@ -110,7 +110,10 @@ def list_settings(
 
 
 @command(app)
-def get(session: Session, key: Annotated[str, typer.Argument(metavar="KEY", help="A key of `config list`.")]) -> None:
+def get(
+    session: Session,
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The setting's key, as `config list` shows it.")],
+) -> None:
     """Print the effective value of one setting. Exits 7 if it is not set.
 
     Example: extcli config get url
@@ -142,7 +145,7 @@ def set_value(
     key: Key,
     value: Annotated[str, typer.Argument(metavar="VALUE", help="The value; it is checked before it is written.")],
 ) -> None:
-    """Set a value of a profile: that of -p NAME, or the current one.
+    """Set a value of a profile: of the current one, or of -p NAME.
 
     Secrets are set by file: use the key secret_file. The rest of the profiles file stays
     as it is, comments included.
@@ -164,7 +167,7 @@ def set_value(
 
 @command(app, use_profile=False)
 def unset(session: Session, key: Key) -> None:
-    """Remove a value from the profile of -p NAME, or the current one.
+    """Remove a value from the current profile, or from -p NAME.
 
     Example: extcli config unset timeout -p dev
     """

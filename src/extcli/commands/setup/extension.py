@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 app = noun("Registered extensions: the file that `serve --extensions` reads, and its secrets.")
 
 File = Annotated[str, typer.Argument(metavar="FILE", envvar="EXTCLI_SERVE_EXTENSIONS", help="The TOML file.")]
-Show = Annotated[bool, typer.Option("--show", help="Also print the secret.")]
+Show = Annotated[bool, typer.Option("--show", help="Print the new secret as well.")]
 _DEFAULT = "extensions.toml"
 _OTHERS = 0o077
 
@@ -76,14 +76,14 @@ def init(
         str | None, typer.Option("--owner", metavar="USER_ID", help="The user id of the extension's owner.")
     ] = None,
     inline: Annotated[
-        bool, typer.Option("--inline", help="Write the secret into FILE instead of a separate file.")
+        bool, typer.Option("--inline", help="Write the secret into the extensions file instead of a separate file.")
     ] = False,
     show: Show = False,
 ) -> None:
     """Register an extension with a new secret of 32 bytes.
 
-    Creates FILE, or adds to it. The secret goes to a separate file next to it that only you
-    can read; EXTCLI_SECRET_FILE can name that file.
+    Creates FILE, or adds the extension to it. The secret is written to a separate file in the same
+    folder that only you can read; EXTCLI_SECRET_FILE can name that file.
 
     \b
     Examples:
@@ -124,15 +124,15 @@ def rotate(
     session: Session,
     file: File = _DEFAULT,
     keep: Annotated[
-        int, typer.Option("--keep", metavar="N", min=0, max=100, help="How many older secrets stay valid.")
+        int, typer.Option("--keep", metavar="N", min=0, max=100, help="The number of older secrets that stay valid.")
     ] = 1,
     show: Show = False,
 ) -> None:
     """Add a new secret to an extension, and keep the previous valid.
 
-    A running service reloads FILE at SIGHUP. Deploy the new secret, then run `retire` to
-    drop the old one. After a leak use --keep 0: all older secrets, and all tokens and links
-    that rest on them, end at once.
+    A running service reloads FILE at SIGHUP. Deploy the new secret, then run `retire` to drop the
+    old one. After a leak use --keep 0: all older secrets, and all tokens and links made with them,
+    end at once.
 
     \b
     Examples:
@@ -174,10 +174,10 @@ def retire(session: Session, file: File = _DEFAULT) -> None:
 def revoke_all(session: Session, file: File = _DEFAULT) -> None:
     """End all links and issued tokens of an extension.
 
-    Use it after one has leaked. Writes the present time to FILE as tokens_not_before. After SIGHUP, a running service
-    refuses every link made before it, with its PINs and tokens, and closes their sockets;
-    broadcasters link their games again. Tokens that your own servers sign stay valid:
-    `rotate` and `retire` end those.
+    Use it after a token has leaked. Writes the present time to FILE as tokens_not_before. After
+    SIGHUP, a running service refuses every link made before it, with its PINs and tokens, and
+    closes their sockets; broadcasters link their games again. Tokens that your own servers sign
+    stay valid: `rotate` and `retire` end those.
 
     Example: extcli extension revoke-all --client-id my-extension
     """

@@ -39,7 +39,9 @@ def help(
     session: Session,
     topic: Annotated[
         list[str] | None,
-        typer.Argument(metavar="exit-codes|env|seed", help="Or a command: vote cast. Default: all commands."),
+        typer.Argument(
+            metavar="exit-codes|env|seed", help="A topic, or a command such as vote cast. Default: list all commands."
+        ),
     ] = None,
 ) -> None:
     """Explain exit codes, variables, the content of a seed, or a command. Without a topic, list the commands.

@@ -33,7 +33,9 @@ def list_profiles(session: Session) -> None:
 @command(app, use_profile=False)
 def show(
     session: Session,
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The profile. Default: the current one.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="The name of the profile. Default: the current profile.")
+    ] = None,
 ) -> None:
     """Print the settings in a profile. (`extcli config list` prints the effective ones.)
 
@@ -67,20 +69,24 @@ def add(
     session: Session,
     name: Name,
     production: Annotated[
-        bool, typer.Option("--production", help="Ask for confirmation before data is deleted, replaced or reset.")
+        bool,
+        typer.Option(
+            "--production",
+            help="Mark the deployment as production: ask for confirmation before data is deleted, replaced or reset.",
+        ),
     ] = False,
     secret_file: Annotated[
         str | None, typer.Option("--secret-file", metavar="FILE", help="The file with the extension's secret.")
     ] = None,
     ws_url: Annotated[
         str | None,
-        typer.Option("--ws-url", metavar="URL", help="The address of the WebSocket, if it does not follow from --url."),
+        typer.Option("--ws-url", metavar="URL", help="The WebSocket's address. Default: derived from --url."),
     ] = None,
 ) -> None:
     """Add a profile for the deployment at --url.
 
-    --client-id, --channel, --as and --token-file become settings of the profile; `extcli
-    config set` adds others. Everything is checked before it is written.
+    --client-id, --channel, --as and --token-file become settings of the profile; `extcli config
+    set` adds other settings. Everything is checked before it is written.
 
     \b
     Examples:
