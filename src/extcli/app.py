@@ -104,7 +104,7 @@ _FILES = {
 
 
 class Nouns(Group):
-    """Lists the nouns without importing them, and imports the one that is called."""
+    """The group of all nouns (such as `vote`): lists them without importing, and imports the noun that is called."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)

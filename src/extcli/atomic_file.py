@@ -26,7 +26,7 @@ def write_new(path: Path, text: str, *, owned_like: Path) -> None:
 
 
 def replace(path: Path, text: str, *, keep_mode: bool = True) -> None:
-    """Replace a file's content, or create the file, as `replacing` does."""
+    """Replace a file's content in one step, or create the file."""
     with replacing(path, keep_mode=keep_mode) as file:
         file.write(text.encode())
 
@@ -35,7 +35,7 @@ def replace(path: Path, text: str, *, keep_mode: bool = True) -> None:
 def replacing(path: Path, *, keep_mode: bool = True) -> Iterator[BinaryIO]:
     """Yield a file that replaces the one at `path` when the block ends without an error.
 
-    A reader sees the old content or the new, never a mix. A new file has mode 0600. So has a replaced one, unless it
+    A reader sees the old content or the new, never a mix. The file gets mode 0600; with `keeps_mode`, an existing file
     keeps its mode.
     """
     target = path.resolve()
@@ -50,7 +50,7 @@ def replacing(path: Path, *, keep_mode: bool = True) -> Iterator[BinaryIO]:
 
 
 def _move(name: str, target: Path) -> None:
-    """Replace a file. Windows refuses while another program has it open, so this tries again for a while."""
+    """Rename a file over another. Windows refuses this while a program has the file open, so it is tried repeatedly."""
     deadline = clock.elapsed() + _MOVE_SECONDS
     while True:
         try:
@@ -77,7 +77,10 @@ def _deleted_on_error(path: str | Path) -> Iterator[None]:
 
 
 def _sync(file: BinaryIO, owned_like: Path) -> None:
-    """Write to the disk. A file that root writes keeps its owner, so that the service's user can still read it."""
+    """Flush the file to the disk.
+
+    If root writes, keep the file's owner, so that the service's user can still read it.
+    """
     file.flush()
     os.fsync(file.fileno())
     if sys.platform != "win32" and os.geteuid() == 0 and owned_like.exists():

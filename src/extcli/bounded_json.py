@@ -31,7 +31,7 @@ def decoded(text: bytes | str, *, strict: bool = False) -> Any:
 
 
 def members(text: bytes | str) -> dict[str, Any]:
-    """Return the members of a JSON object; none if the text is anything else, or too large to decode."""
+    """Return the members of a JSON object; empty if the text is not a JSON object or is too large to decode."""
     try:
         value = decoded(text)
     except ValueError:
@@ -40,7 +40,7 @@ def members(text: bytes | str) -> dict[str, Any]:
 
 
 def _separators(text: bytes | str) -> int:
-    """Return at least the number of values. Characters within strings count as well."""
+    """Return an upper bound of the number of values in a JSON text, from its commas, colons and brackets."""
     return text.count(b",") + _brackets(text) if isinstance(text, bytes) else text.count(",") + _brackets(text)
 
 

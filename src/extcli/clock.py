@@ -21,12 +21,12 @@ def elapsed() -> float:
 
 
 def sleep(seconds: float) -> None:
-    """Wait."""
+    """Sleep for this many seconds."""
     time.sleep(seconds)
 
 
 def waits(seconds: float | None, longest: float | None = LONGEST_WAIT) -> Iterator[float | None]:
-    """Divide a wait into waits of at most `longest` seconds; `None` stands for a wait without an end."""
+    """Divide a wait into parts of at most `longest` seconds. `None` means an endless wait."""
     if longest is None:
         yield seconds
         return

@@ -12,7 +12,7 @@ _HTML = "an HTML page"
 
 
 class ExitCode(IntEnum):
-    """How the program can end (`operations.md`)."""
+    """The exit codes of extcli (`operations.md`)."""
 
     DONE = 0
     BUG = 1
@@ -57,7 +57,7 @@ class CliError(Exception):
         self.fix = fix
 
     def lines(self) -> list[str]:
-        """Return what happened, why, and what to do: one line each, without empty ones."""
+        """Return the error's lines: what happened, why, and what to do. Empty lines are left out."""
         return [f"extcli: {self.what}", *(f"  {line}" for line in (self.why, self.fix) if line)]
 
     def as_json(self) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class CliError(Exception):
 
 
 class Withheld(Exception):
-    """A request was printed instead of sent, because of --dry-run. Ends the command."""
+    """Ends the command after --dry-run has printed a request instead of sending it."""
 
 
 class UsageError(CliError):
@@ -83,7 +83,7 @@ class Unreachable(CliError):
 
 
 class ExpectationFailed(CliError):
-    """The command worked, but what it expected did not happen."""
+    """The command worked, but an expected condition was not met."""
 
     exit_code = ExitCode.EXPECTATION_NOT_MET
 
@@ -128,13 +128,13 @@ class ErrorAnswer(CliError):
 
 
 class Refused(ErrorAnswer):
-    """An answer of 4xx, or a redirect, which extcli never follows."""
+    """The service refused the request with 4xx, or with a redirect, which extcli never follows."""
 
     exit_code = ExitCode.REFUSED
 
 
 class ServerError(ErrorAnswer):
-    """An answer of 5xx. `request_id` finds the request in the service's log."""
+    """The service failed with 5xx. `request_id` finds the request in the service's log."""
 
     exit_code = ExitCode.SERVICE_FAILED
 
@@ -149,7 +149,7 @@ class UnexpectedAnswer(ServerError):
     """A success status with a body that no extension service sends."""
 
     def __init__(self, answer: Answered, problem: str = "") -> None:
-        """`problem` says which field of the answer is wrong, what it must be, and what it is."""
+        """`problem` says which field of the response is wrong, what it must be, and what it is."""
         request = f"{answer.request.method} {answer.request.url.path}"
         content_type = shortened(answer.headers.get("content-type", "no content type"), 80)
         CliError.__init__(
@@ -164,7 +164,7 @@ class UnexpectedAnswer(ServerError):
 
 
 class TooLarge(CliError):
-    """An answer is larger than any extension service's."""
+    """The response is larger than any that an extension service sends."""
 
     exit_code = ExitCode.SERVICE_FAILED
 
@@ -174,7 +174,7 @@ class TooLarge(CliError):
 
 
 class Answered(Protocol):
-    """What `UnexpectedAnswer` reads of an answer."""
+    """The parts of a response that `UnexpectedAnswer` reads."""
 
     @property
     def request(self) -> Any: ...
@@ -197,7 +197,9 @@ _RENAMED: Final = {413: "Content Too Large", 422: "Unprocessable Content"}
 
 
 def reason_of(body: bytes) -> str:
-    """Return the error message in a body, on one line: from any error shape of ruling W4, or plain text."""
+    """Return the error message of a response body on one line, from any of the formats in ruling W4, or from plain
+    text.
+    """
     import json
 
     document = _readable(body)
@@ -226,7 +228,7 @@ FORBIDDEN: Final = "this identity may not do that: use another token, or another
 
 
 def is_from_service(body: bytes) -> bool:
-    """Return whether a body has an error shape of ruling W4. An error page of a proxy does not."""
+    """Return whether a body is an error in one of the formats of ruling W4, unlike a proxy's error page."""
     document = _readable(body)
     return isinstance(document, Mapping) and (
         isinstance(document.get("errors"), list) or isinstance(document.get("reason"), str)

@@ -1,4 +1,4 @@
-"""Faults: options of commands, tables of files, and the members of `POST /_emulator/faults` that they become."""
+"""Converts faults from command options and file tables to the members of `POST /_emulator/faults`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Named = Callable[[str], str]
 
 
 def problems(options: Mapping[str, Any], named: Named) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with the options as a whole: the option to blame, or "" for none, and the problem."""
+    """Yield problems with the combination of options: the wrong option, or "" if no single one, and the problem."""
     effects = [name for name in EFFECTS if name in options]
     if not effects:
         yield "", f"give one effect: {_listed(EFFECTS, named)}"
@@ -58,7 +58,7 @@ def problems(options: Mapping[str, Any], named: Named) -> Iterator[tuple[str, st
 
 
 def _not_allowed(effect: str, options: Mapping[str, Any], named: Named) -> Iterator[tuple[str, str]]:
-    """Yield the effect, the conditions and the close code that what the fault matches cannot have."""
+    """Yield the effect, conditions and close code that are not allowed for the fault's kind of match."""
     kind = KINDS[_kind_of(options.get("match", "BROADCAST"))]
     if effect not in kind.effects:
         yield effect, f"does not act on {kind.name}; use {_listed(kind.effects, named)}"
@@ -72,7 +72,7 @@ def _not_allowed(effect: str, options: Mapping[str, Any], named: Named) -> Itera
 
 
 def _kind_of(match: str) -> str:
-    """Return what a match is about, as a key of `KINDS`; the service checks the rest of it."""
+    """Return the kind of a match, as a key of `KINDS`. The service checks the rest of the match."""
     words = match.split()
     if words[:1] == ["SOCKET"]:
         return "connect" if words[1:] == ["connect"] else "message"
@@ -155,7 +155,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Only:
-    """`true`: an effect without a value."""
+    """The only allowed value is `true`, for an effect without a value."""
 
     allowed: str = "true"
 
@@ -219,7 +219,7 @@ _PLACE = re.compile(r"faults\[\d+\]")
 
 
 class Target(Protocol):
-    """The service, or a namespace of it."""
+    """A service or one of its namespaces, to which faults are sent."""
 
     def replace_faults(self, faults: Sequence[Mapping[str, Any]]) -> Any:
         """Send the faults and return the answer. Raises `Refused`."""

@@ -28,7 +28,7 @@ SHAPE: Final = {
 
 
 class Selection:
-    """The rules that are failures: all but the unknown ones, or those that a list names.
+    """The rules whose verdicts count as failures: all but `unknown`, or the rules in a list.
 
     A name after `!` is left out: `!stage` is every rule but this one.
     """
@@ -46,7 +46,7 @@ class Selection:
             raise UsageError(f"the rules {names[:40]!r} leave no rule")
 
     def failures(self, document: Mapping[str, Any]) -> list[Seen]:
-        """Return what this selects of the answer of `GET /_emulator/parity`."""
+        """Return the selected verdicts of a response of `GET /_emulator/parity`."""
         return [each for each in document["rules"] if self._selects(each)]
 
     def _selects(self, seen: Seen) -> bool:

@@ -1,4 +1,4 @@
-"""What every command receives: its settings, its output, and connections to the service."""
+"""The session that every command receives: its settings, its output, and connections to the service."""
 
 from __future__ import annotations
 
@@ -82,8 +82,9 @@ class Session:
         return Http(url, timeout=self.resolver.timeout(), trace=trace, control_token=token)
 
     def environment(self, *, over_socket: bool = False) -> str:
-        """Return what the service says that it is: `sandbox` or `production`; empty if it does not say. One GET.
+        """Return the environment that the service reports: `sandbox` or `production`; empty if it reports none.
 
+        Sends one GET.
         `over_socket` asks the service at the address of the WebSocket, which may be another one. Raises `Unreachable`,
         but not for that other one.
         """
@@ -135,7 +136,7 @@ class Session:
 
     @cached_property
     def dry_run(self) -> DryRun | None:
-        """What prints requests instead of sending them, with --dry-run."""
+        """The object that prints requests instead of sending them, if --dry-run is given."""
         if self.resolver.flags.dry_run is None:
             return None
         from extcli.api.dry_run import DryRun
@@ -143,11 +144,14 @@ class Session:
         return DryRun(self.resolver, self.output, self.resolver.flags.dry_run)
 
     def service(self, acts_as: str = VIEWER) -> Service:
-        """Return the service, called as the identity that the user chose, or else as `acts_as`."""
+        """Return the service, to be called as the identity that the user chose, or by default as `acts_as`."""
         return self._service(self.credentials(acts_as))
 
     def credentials(self, acts_as: str, *, to: str | None = None) -> Credentials:
-        """Return the credentials of that identity. The token will be sent to `to`, by default the service."""
+        """Return the credentials of the chosen identity, or of `acts_as`.
+
+        Tokens will be sent to `to`, by default the service.
+        """
         from extcli.api.token_sources import credentials
 
         identity = self.resolver.identity(acts_as)
@@ -240,7 +244,7 @@ class Session:
         return service_time(self.http, self.output.report) or clock.now()
 
     def _warn_if_elsewhere(self, address: str, found: Found[str] | None) -> None:
-        """Report that a profile was named, but the command goes to another address: that may be a mistake."""
+        """Report that the command goes to another address than that of the named profile, which may be a mistake."""
         profile = self.resolver.profile
         if profile and found and self.resolver.named_profile and not profile.is_of(address):
             self.output.report(
@@ -249,7 +253,7 @@ class Session:
             )
 
     def _warn_if_ignored(self) -> None:
-        """Report that -p NAME beats EXTCLI_URL, if that names another service."""
+        """Report that -p NAME takes precedence over EXTCLI_URL, if the two name different services."""
         chosen, variable = self.resolver.find(settings.URL), self.resolver.in_variable(settings.URL)
         if chosen and variable and chosen.source is Source.NAMED_PROFILE:
             profile = self.resolver.profile
@@ -257,7 +261,7 @@ class Session:
                 self.output.report(f"EXTCLI_URL is ignored: profile {profile.name} names {chosen.value}")
 
     def close(self) -> None:
-        """Close what was opened."""
+        """Close all connections that the session opened."""
         if self._socket:
             self._socket.close()
         if "http" in self.__dict__:

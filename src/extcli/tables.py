@@ -94,7 +94,7 @@ Problem = tuple[positions.Path, str]
 
 @dataclass(frozen=True)
 class Source:
-    """A file, or standard input."""
+    """The text of a file or of standard input, with its format."""
 
     name: str
     """For messages."""
@@ -103,7 +103,7 @@ class Source:
     text: str = field(repr=False)
 
     def value(self, table: Table, environ: Mapping[str, str]) -> Any:
-        """Return the content with variables replaced, if it is what `table` allows. Raises `InvalidFile`."""
+        """Return the content with variables replaced. Raises `InvalidFile` unless `table` allows it."""
         found: list[Problem] = []
 
         def report(at: positions.Path, problem: str) -> None:
@@ -196,7 +196,7 @@ def _has_repeated(text: str) -> bool:
 
 
 def _begins(detail: str, place: str) -> bool:
-    """Whether a detail is about the field at `place`, or one inside."""
+    """Whether an error's detail is about the field at `place`, or about a field inside it."""
     return detail.startswith(place) and detail[len(place) : len(place) + 1] in (":", ".", "[", " ")
 
 

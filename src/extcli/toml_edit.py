@@ -20,14 +20,15 @@ def parse(path: Path, text: str) -> tomlkit.TOMLDocument:
 
 
 def append(text: str, tables: tomlkit.TOMLDocument) -> str:
-    """Return the text with these tables below it, after a blank line."""
+    """Return the text of a file with these tables appended after a blank line."""
     gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
     return f"{text}{gap}{tomlkit.dumps(tables)}"
 
 
 def save(path: Path, text: str, *, table: str, as_intended: bool, unchanged: bool) -> None:
-    """Replace the file by an edited text. Raises `UsageError` if that fails, or if a check of the caller failed.
+    """Replace the file with an edited text.
 
+    Raises `UsageError` if that fails, or if one of the caller's two checks is false.
     `as_intended`: the text parses to the intended content; tomlkit cannot edit every layout.
     `unchanged`: the file is still as it was before the edit.
     """

@@ -1,4 +1,4 @@
-"""The bodies of answers: decompressed while they are read, and bounded in decoded bytes and in time."""
+"""Reads response bodies: decompresses them on the way, and limits their decoded size and the time."""
 
 from __future__ import annotations
 
@@ -23,16 +23,19 @@ _FIX: Final = "check that --url (EXTCLI_URL) is an extension service"
 
 
 class Undecodable(CliError):
-    """The body of an answer is not encoded as its header says, or in a way that was not requested."""
+    """Raised for a response body that is not encoded as its header says, or whose encoding was not requested."""
 
     exit_code = ExitCode.SERVICE_FAILED
 
 
 class Decoder:
-    """Decodes the body of one answer, and ends it with an error when it is too large or takes too long."""
+    """Decodes one response body. Raises an error when the body is too large or takes too long."""
 
     def __init__(self, url: str, encoding: str, *, limit: int | None, deadline: float | None) -> None:
-        """`encoding` is the header `content-encoding`. `deadline` is a time of `clock.elapsed`. `None` is no limit."""
+        """`encoding` is the header `content-encoding`.
+
+        `deadline` is a time of `clock.elapsed`; `None` means no limit.
+        """
         self._url = url
         self._encoding = encoding.strip().lower()
         self._gzip: Any = _new_gzip() if self._encoding not in ("", "identity") else None

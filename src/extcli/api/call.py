@@ -1,4 +1,4 @@
-"""One request to the service, and what sends it."""
+"""One request to the service, and the interface of objects that send it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def encoded(value: object) -> bytes:
 
 
 class Probing:
-    """Sends all calls as probes."""
+    """Sends calls marked as probes: requests that extcli makes for itself, which the journal leaves out."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
@@ -65,5 +65,5 @@ class Probing:
 
 
 def given(**values: Any) -> dict[str, Any]:
-    """Return the values that are not `None`."""
+    """Return the keyword arguments that are not `None`, as a dict."""
     return {name: value for name, value in values.items() if value is not None}

@@ -59,7 +59,10 @@ class Service:
         return self._stream("vote_logs", given(id=poll, since=since, limit=limit, channel_id=channel))
 
     def define_poll(self, poll: str, config: Mapping[str, Any], *, expected: Mapping[str, Any] | None = None) -> Answer:
-        """Define a poll; with `expected`, only in place of that definition, empty for none. Otherwise returns 409."""
+        """Define a poll.
+
+        With `expected`, the service responds 409 unless that is the current definition; empty means none.
+        """
         more = {} if expected is None else {"expected": expected}
         return self._post("vote_config", {"id": poll, "config": config, **more})
 
@@ -98,7 +101,7 @@ class Service:
     # Stores, by the last part of their path: extension_state, channel_config, …
 
     def read_store(self, store: str, *, users: str | None = None, user: str | None = None) -> Answer:
-        """Read the caller's record, or with role admin those of `users`, or with role backend that of `user`."""
+        """Read the caller's store; as admin the stores of `users`, as backend the store of `user`."""
         return self._get(store, **given(user_ids=users, userID=user))
 
     def replace_store(self, store: str, document: object) -> Answer:
@@ -195,7 +198,7 @@ class Service:
         return self.perform(Call(method, f"{SERVICE}whisper_self", body=encoded({"event": event, "data": data})))
 
     def broadcast_as_page(self, event: str, data: object) -> Answer:
-        """`event` is the full name, with environment and client id."""
+        """Send a broadcast as a page does. `event` is the full name, with environment and client id."""
         return self._post("pusher_broadcast", {"event": event, "target": "broadcast", "data": data})
 
     # Tokens and users

@@ -40,7 +40,7 @@ class Control:
         return self._get("contents")
 
     def list_contents(self, kind: str, only: Mapping[str, Any], cursor: str) -> Answer:
-        """List a page of the emulator's data: all, or only that of one client id, channel or text."""
+        """List a page of the emulator's records: all, or only records with one client id, channel or text."""
         return self._get(f"contents/{kind}", **only, limit=200, cursor=cursor)
 
     def reset(self, keep: int = 0) -> Answer:
@@ -54,7 +54,7 @@ class Control:
         return self._send("PUT", "seed", body=document)
 
     def save_snapshot(self, *, keys: bool) -> AbstractContextManager[Answer]:
-        """Return the answer with a snapshot of all data, the body unread, as a context."""
+        """Return a context manager for the response with a snapshot of all data. Its body is not read yet."""
         return self._stream("snapshot", {"keys": "true"} if keys else {})
 
     def load_snapshot(self, body: Body) -> Answer:
@@ -105,11 +105,14 @@ class Control:
         return self._send("GET", "journal", query)
 
     def read_journal_entry(self, id: str, **form: str) -> Answer:
-        """Read an entry by its request id or number, or what `form` makes of it."""
+        """Read a journal entry by its request id or number. With `form`, read it as a command or test."""
         return self._get("journal/entry", id=id, **form)
 
     def follow_journal(self, query: Mapping[str, Any]) -> AbstractContextManager[Answer]:
-        """Return the answer as a context. Its body is one line of JSON per entry and does not end."""
+        """Return a context manager for the journal's stream.
+
+        Its body has one line of JSON per entry and does not end.
+        """
         return self._stream("journal/stream", query)
 
     def call_as(self, body: bytes) -> Answer:
@@ -117,7 +120,7 @@ class Control:
         return self._send("POST", "call", body=body)
 
     def read_parity(self, of: str) -> Answer:
-        """Read what production would have done differently, of the `namespace` or of the whole `service`."""
+        """Read production's verdicts on the requests of the `namespace` or of the whole `service`."""
         return self._get("parity", of=of)
 
     # Namespaces

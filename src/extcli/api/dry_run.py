@@ -1,6 +1,6 @@
 """`--dry-run`: prints the request that would change something, instead of sending it.
 
-Requests that only read are sent, since commands decide by them what to write. The first write ends the command.
+Requests that only read are still sent, because commands need their results. The first write ends the command.
 """
 
 from __future__ import annotations
@@ -62,7 +62,10 @@ class DryRun:
         *,
         user: str | None = None,
     ) -> None:
-        """Print a call as the identity of the credentials, or as this user in their role."""
+        """Print a call with the identity of the credentials.
+
+        With `user`, the identity is that user in the same role.
+        """
         url = url_of(f"{url}{call.path}", query)
         if self._curl:
             self._output.line(self._curl_of(call, url, credentials, user))
@@ -107,7 +110,10 @@ class DryRun:
         return " ".join([*words, "--globoff", quote(url)])
 
     def _authorization(self, credentials: Credentials, user: str | None) -> str:
-        """Return the header for a shell, in quotes. Commands in it make the token when the line runs."""
+        """Return the Authorization header as a quoted shell word.
+
+        A command in it makes the token when the line runs.
+        """
         resolver = self._resolver
         client_id = resolver.client_id()
         if credentials.given:
@@ -127,7 +133,7 @@ class DryRun:
 
 
 def _in_double_quotes(text: str) -> str:
-    """Return a text for a place between double quotes of a shell, which interprets nothing in it."""
+    """Return a text with escapes, so that a shell reads it literally between double quotes."""
     return text if quote(text) == text else f'"{quote(text)}"'
 
 

@@ -26,7 +26,7 @@ class Message:
 
     @property
     def is_update(self) -> bool:
-        """Whether it is an update, not a reply."""
+        """Whether the message is an update, not a reply."""
         return self.document["meta"].get("action") == "update" and self.request_id == NO_REQUEST and not self.errors
 
     @property
@@ -68,7 +68,7 @@ def error_of(name: str, message: Message) -> ErrorAnswer:
 
 
 def status_of(message: Message) -> int:
-    """Return the status of the first error in a reply. Some published services call it `number`."""
+    """Return the status of the first error in a reply. Some deployments call this field `number`."""
     first = message.errors[0] if message.errors and isinstance(message.errors[0], dict) else {}
     found = first.get("status", first.get("number"))
     return found if isinstance(found, int) else 400

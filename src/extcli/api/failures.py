@@ -1,4 +1,4 @@
-"""The errors for a service that does not answer, alike for HTTP and the WebSocket."""
+"""Errors about a service that does not respond, for HTTP and the WebSocket."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from extcli.errors import Unreachable
 
 
 class NotConnected(Unreachable):
-    """There was no connection, so nothing was sent."""
+    """Raised if no connection could be opened, so that nothing was sent."""
 
 
 def not_connected(url: str, why: str) -> NotConnected:
@@ -19,7 +19,7 @@ def not_connected(url: str, why: str) -> NotConnected:
 
 
 def timed_out(url: str) -> Unreachable:
-    """Return the error for an answer that did not arrive in time."""
+    """Return the error for a response that did not arrive in time."""
     return Unreachable(f"no answer from {url} in time", fix="allow more time with --timeout, for example 2m")
 
 
@@ -36,7 +36,7 @@ def no_tls(url: str) -> Unreachable:
 
 
 def incomplete(url: str) -> Unreachable:
-    """Return the error for a connection that ended before the answer."""
+    """Return the error for a connection that ended before the response was complete."""
     return Unreachable(
         f"{url} closed the connection, or does not speak HTTP",
         why="the answer is incomplete",

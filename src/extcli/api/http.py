@@ -1,4 +1,4 @@
-"""Texts that may be shown: without PINs, tokens, codes and receipts."""
+"""HTTP connections to a service, and texts about requests without PINs, tokens, codes and receipts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def masked(value: Any) -> Any:
 
 
 def _mask_of(value: Any) -> Any:
-    """Hide text; numbers, such as the `code` of an error, are no secrets."""
+    """Return `[hidden]` for a text. Other values, such as the number `code` of an error, are not secrets and stay."""
     if isinstance(value, list):
         return [_mask_of(member) for member in value]
     if isinstance(value, dict):
@@ -78,7 +78,10 @@ Answer = httpx.Response
 
 
 class Streamed(Protocol):
-    """A body that is produced while it is sent. Every iteration starts again, so that a request can be repeated."""
+    """A request body that is produced while it is sent.
+
+    Each iteration starts from the beginning, for repeated requests.
+    """
 
     @property
     def length(self) -> int | None: ...
@@ -109,11 +112,11 @@ class Http:
         self._client = httpx.Client(**client_options(url, timeout))
 
     def below(self, path: str) -> Http:
-        """Return the service at a path below this one, over the same connections."""
+        """Return an `Http` for a path below this service's address, which shares its connections."""
         return self.at(self.url + path)
 
     def at(self, url: str) -> Http:
-        """Return the service at another address of the same server, over the same connections."""
+        """Return an `Http` for another address of the same server, which shares its connections."""
         other = copy(self)
         other.url = url
         return other
@@ -190,7 +193,7 @@ class Http:
 
 
 class _Body(httpx.SyncByteStream):
-    """The decoded body of an answer."""
+    """The decoded body of a response."""
 
     def __init__(self, raw: httpx.SyncByteStream, decoder: Decoder) -> None:
         self._raw = raw
@@ -206,7 +209,7 @@ class _Body(httpx.SyncByteStream):
 
 
 class _AsyncBody(httpx.AsyncByteStream):
-    """The decoded body of an answer, for asynchronous clients."""
+    """The decoded body of a response, for asynchronous clients."""
 
     def __init__(self, raw: httpx.AsyncByteStream, decoder: Decoder) -> None:
         self._raw = raw
@@ -223,7 +226,7 @@ class _AsyncBody(httpx.AsyncByteStream):
 
 
 def bound(answer: Answer, url: str, *, limit: int | None, within: float | None = None) -> None:
-    """Let reading the body of an answer decode and bound it: in bytes, and in seconds from now."""
+    """Make a response decode its body when it is read, and limit its size in bytes and the time in seconds from now."""
     deadline = None if within is None else clock.elapsed() + within
     decoder = Decoder(url, answer.headers.pop("content-encoding", ""), limit=limit, deadline=deadline)
     if isinstance(answer.stream, httpx.AsyncByteStream) and not isinstance(answer.stream, httpx.SyncByteStream):
@@ -251,7 +254,7 @@ def _traced(request: httpx.Request, body: Body | None, authorization: str | None
 
 
 def url_of(url: str, query: Mapping[str, Any]) -> str:
-    """Return the complete address of a request, as httpx writes it."""
+    """Return the complete URL of a request, in httpx's spelling."""
     with explained(url):
         return str(httpx.URL(url, params=query) if query else httpx.URL(url))
 
@@ -275,7 +278,7 @@ def headers(body: Body | None, authorization: str | None) -> dict[str, str]:
 
 
 def probe_id() -> str:
-    """Return an id for a request that extcli makes for itself. The journal of an emulator does not list those."""
+    """Return a request id that marks a request of extcli's own, which the journal of an emulator does not list."""
     return f"probe-{os.urandom(6).hex()}"
 
 
@@ -302,7 +305,7 @@ def certificates() -> ssl.SSLContext:
 
 
 def proxy_of(url: str) -> str:
-    """Return the variable of the proxy that httpx uses for a URL; empty if it uses none."""
+    """Return the environment variable whose proxy httpx uses for a URL; empty if it uses none."""
     from urllib.request import getproxies, proxy_bypass
 
     parts, proxies = urlsplit(url), getproxies()
@@ -334,7 +337,7 @@ def explained(url: str) -> Iterator[None]:
 
 
 def unreachable(url: str, error: httpx.HTTPError) -> CliError:
-    """Return the error for a request without a complete answer."""
+    """Return the error for a request whose response is missing or incomplete."""
     if isinstance(error, httpx.ConnectTimeout):
         return not_connected(url, "no connection in time")
     if isinstance(error, httpx.TimeoutException):

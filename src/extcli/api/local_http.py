@@ -20,11 +20,11 @@ _PIECE = 1 << 16
 
 
 class Failed(Exception):
-    """There is no complete answer. The text says why."""
+    """Raised if there is no complete response. The text says why."""
 
 
 class Answer(NamedTuple):
-    """The status of an answer, and its body unless that was written elsewhere."""
+    """The status of a response, and its body, unless the body was passed to `write`."""
 
     status: int
     body: bytes
@@ -39,8 +39,9 @@ def get(
     largest: int | None = LARGEST,
     write: Callable[[bytes], object] | None = None,
 ) -> Answer:
-    """Send `GET url/path` as a probe, and return the answer within `seconds`. Raises `Failed`, also above `largest`.
+    """Send `GET url/path` as a probe, and return the response within `seconds`.
 
+    Raises `Failed`, also for over `largest` bytes.
     With `write`, the body of a 200 goes there in pieces instead, and an `OSError` of it is raised. The URL must begin
     with `http://`.
     """
@@ -74,10 +75,10 @@ def get(
 
 
 class AnswerReader:
-    """Finds the ends of the answers on one connection. Its callbacks are those of httptools."""
+    """Finds where each response on one connection ends. Its methods are the callbacks of httptools."""
 
     def __init__(self, largest: int | None, write: Callable[[bytes], object] | None = None) -> None:
-        """An answer has at most `largest` bytes. With `write`, the body of a 200 goes there in pieces."""
+        """A response may have at most `largest` bytes. With `write`, the body of a 200 is passed to it in pieces."""
         from httptools import HttpParserError, HttpResponseParser
 
         self._not_http = HttpParserError
@@ -89,7 +90,7 @@ class AnswerReader:
         self.reset()
 
     def reset(self) -> None:
-        """Forget the latest answer: another one begins."""
+        """Prepare for the next response on the connection."""
         self.status = 0
         """0 until the whole head has come, without answers 1xx before it."""
         self.body = bytearray()
@@ -102,7 +103,7 @@ class AnswerReader:
         self._head = 0
 
     def feed(self, data: bytes) -> None:
-        """Read more of the answer. Raises `Failed` if it is not HTTP, or `Failed`."""
+        """Parse the next bytes of the response. Raises `Failed` if they are not HTTP."""
         try:
             self._parser.feed_data(data)
         except self._not_http as error:
@@ -114,7 +115,7 @@ class AnswerReader:
                 raise Failed("the head of the answer is too large")
 
     def end(self) -> None:
-        """Note that the service closed the connection. Raises `Failed` if the answer is incomplete."""
+        """Handle that the service closed the connection. Raises `Failed` if the response is incomplete."""
         if not self.status or not self._until_close:
             raise Failed("the answer is incomplete")
 

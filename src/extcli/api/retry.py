@@ -1,4 +1,4 @@
-"""When a refused request is sent again: the one policy of single commands, bulk runs, crowds and probes."""
+"""When to send a refused request again: one policy for single commands, bulk runs, simulations and probes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def retry_after(header: str | None) -> float | None:
 def pause(header: str | None, attempts: int = 0) -> float:
     """Return the seconds to wait before a request is sent again, at least about `FLOOR`, with jitter.
 
-    Without a usable `Retry-After`, they double with each earlier repetition, up to 8.
+    Without a usable `Retry-After`, the wait doubles with each earlier repetition, up to 8 seconds.
     """
     asked = retry_after(header)
     if asked is None:
@@ -47,7 +47,7 @@ def pause(header: str | None, attempts: int = 0) -> float:
 
 
 class Deadline:
-    """The end of repetitions: so many seconds after the first refusal since the latest success."""
+    """When to stop repeating: `seconds` after the first refusal since the latest success."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -58,7 +58,7 @@ class Deadline:
         self._ends = None
 
     def allows(self, pause: float) -> bool:
-        """Return whether a request may be sent again after this pause, in seconds. Begins the time if it has not."""
+        """Return whether a request may be sent again after this pause, in seconds. The first call starts the time."""
         now = clock.elapsed()
         if self._ends is None:
             self._ends = now + self._seconds
@@ -66,7 +66,10 @@ class Deadline:
 
 
 def until_done(call: Callable[[], T], seconds: float) -> T:
-    """Make a call that may be repeated, again for `seconds` after 429, 5xx or no answer. Raises its last error."""
+    """Make a call that may be repeated.
+
+    After 429, 5xx or no response, repeat it for `seconds`, then raise the last error.
+    """
     deadline, attempts = Deadline(seconds), 0
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Sends the calls of a command, and words the errors for answers that are not a success."""
+"""Sends the calls of a command, and turns error responses into errors with advice."""
 
 from __future__ import annotations
 
@@ -52,7 +52,10 @@ class SignedCalls:
 
     @contextmanager
     def stream(self, call: Call) -> Iterator[Answer]:
-        """Send a call and yield its answer, the body unread and not limited as a whole. Raises `ErrorAnswer`."""
+        """Send a call and yield its response before the body is read.
+
+        The body's size is not limited. Raises `ErrorAnswer`.
+        """
         with self._answer(call, None) as answer:
             yield answer
 
@@ -110,7 +113,7 @@ class SignedCalls:
             raise
 
     def _suspect_faults(self, call: Call, error: Unreachable) -> None:
-        """Add to the error that faults of a sandbox may be its cause."""
+        """Add a hint to the error, if faults of a sandbox may be its cause."""
         profile = self._resolver.profile
         if call.is_probe or call.path.startswith(CONTROL) or (profile and profile.production):
             return
@@ -161,7 +164,7 @@ def _advice(call: Call, answer: Answer, credentials: Credentials | None) -> str:
 
 
 def _correction(call: Call, answer: Answer) -> str:
-    """Return how to correct a call that was refused with 400, as far as the answer tells."""
+    """Return how to correct a call that was refused with 400, as far as the response says."""
     if answer.headers.get(CODE) == "callers.no_channel":
         return "add --channel ID"
     if member_of(answer.content, "reason") == "poll is closed" and "id" in call.query:  # ruling P4
@@ -174,7 +177,7 @@ _SUSPICION_SECONDS = 0.25
 
 
 def _suspicion(url: str) -> str:
-    """Return that faults have acted, and how to see them; empty if none have, or if the service does not say."""
+    """Return a hint that faults have acted, and how to list them; empty if none have, or if that is unknown."""
     if not is_loopback(urlsplit(url).hostname or ""):
         return ""
     http = Http(url, timeout=_SUSPICION_SECONDS, trace=None)

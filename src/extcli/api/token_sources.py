@@ -33,7 +33,7 @@ class Credentials(Protocol):
 
     @property
     def identity(self) -> Identity | None:
-        """The identity that tokens are made for; `None` for a given token, and without a token."""
+        """The identity in the tokens; `None` if the token is given, or if there is none."""
 
     def token(self) -> str:
         """Return the token for the identity of the command."""
@@ -42,11 +42,14 @@ class Credentials(Protocol):
         """Return a token for each user, in order. Raises `UsageError` if that is impossible."""
 
     def renew(self) -> bool:
-        """Prepare a retry after a 401, perhaps because the token has expired. Return whether a new one may work."""
+        """Prepare a retry after a 401, for example because the token has expired.
+
+        Return whether a new token may work.
+        """
 
     @property
     def advice(self) -> str:
-        """The fix to show if a token is refused."""
+        """The advice to show if a token is refused."""
 
 
 class NoToken:
@@ -72,7 +75,7 @@ class NoToken:
 
 
 class GivenToken:
-    """A ready-made token, sent as it is."""
+    """Sends a token that the user has given, unchanged."""
 
     given = True
     origin = "the given token"
@@ -128,7 +131,7 @@ class SelfSigned:
         return self.follow_clock()
 
     def follow_clock(self) -> bool:
-        """Sign by the service's clock from now on, and return whether it has one that can be read."""
+        """From now on, sign by the service's clock. Return whether that clock can be read."""
         now = service_time(self._http)
         if now is None:
             return False
@@ -166,7 +169,7 @@ class SandboxTokens:
         opaque: str | None = None,
         for_helper: bool = False,
     ) -> None:
-        """`for_helper`: the tokens stand for those of the platform, and stay valid when the clock moves."""
+        """With `for_helper`, tokens replace the platform's own, and stay valid when the clock is moved."""
         self._query = "?helper=1" if for_helper else ""
         self._client_id = client_id
         self.identity = identity
@@ -214,7 +217,7 @@ class SandboxTokens:
 
 
 def _no_token(call: Call, answer: Answer) -> ErrorAnswer:
-    """Return the error for an answer without a token. Often this is the first request, so the address may be wrong."""
+    """Return the error for a response without a token. This is often the first request, so the address may be wrong."""
     status = answer.status_code
     if status < 300:
         return UnexpectedAnswer(answer)
@@ -231,7 +234,7 @@ def _no_token(call: Call, answer: Answer) -> ErrorAnswer:
 
 
 def _tokens_in(answer: Answer, values: Sequence[object]) -> list[str]:
-    """Return tokens that a service has issued. Raises `UnexpectedAnswer` for what no header can carry."""
+    """Return the tokens in a response. Raises `UnexpectedAnswer` for a token that no header can carry."""
     tokens = [value for value in values if isinstance(value, str) and _TOKEN.fullmatch(value)]
     if len(tokens) < len(values):
         raise UnexpectedAnswer(answer, "a token must be printable ASCII without spaces")
@@ -239,7 +242,10 @@ def _tokens_in(answer: Answer, values: Sequence[object]) -> list[str]:
 
 
 def _is_about(path: str, answer: Answer) -> bool:
-    """Return whether a service refused this very path. A base address that ends in /v1/e yields a longer one."""
+    """Return whether a service refused exactly this path.
+
+    With a base address that ends in /v1/e, the path is longer.
+    """
     if not is_from_service(answer.content):
         return False
     return all(named == path for named in re.findall(r"/[\w/.-]*authtoken", answer.text))
@@ -258,7 +264,7 @@ def service_time(http: Http, report: Callable[[str], None] = lambda _: None) -> 
 
 
 def _batch(users: Sequence[str]) -> list[str]:
-    """Return as many of the first users as fit into one request. The service's limit is 64 KiB."""
+    """Return as many users from the start of the list as fit into one request of at most 64 KiB."""
     size, count = 0, 0
     while count < len(users) and (size := size + len(encoded(users[count])) + 1) <= _LARGEST_REQUEST:
         count += 1
@@ -266,13 +272,14 @@ def _batch(users: Sequence[str]) -> list[str]:
 
 
 def _member(answer: Answer, name: str) -> Any:
-    """Return a field of the answer, or `None` if it has none or is not an object."""
+    """Return a field of a JSON response; `None` if the response lacks the field or is not an object."""
     return bounded_json.members(answer.content).get(name)
 
 
 def credentials(resolver: Resolver, identity: Identity, http: Http, *, to: str) -> Credentials:
-    """Choose the first there is: given token, secret, sandbox. `to` is the address that receives the token.
+    """Return the first available source of tokens: a given token, a secret, a sandbox.
 
+    `to` is the address that gets the token.
     Raises `UsageError` for production without a token or secret, because production issues no tokens.
     """
     if token := secret_lookup.token(resolver, to):
@@ -286,7 +293,7 @@ def credentials(resolver: Resolver, identity: Identity, http: Http, *, to: str) 
 
 
 def _advice_on_secret(resolver: Resolver, to: str) -> str:
-    """Return the advice if a self-signed token is refused: the secret may belong to another client id."""
+    """Return the advice for a refused token that extcli signed: the secret may belong to another client id."""
     secret, client_id = secret_lookup.find_secret(resolver, to), resolver.find(settings.CLIENT_ID)
     of_profile = secret and secret.in_profile
     name = secret.label if secret and of_profile else "EXTCLI_SECRET (or EXTCLI_SECRET_FILE)"

@@ -105,7 +105,7 @@ class WebSocketClient:
 
     @property
     def place(self) -> tuple[str, int]:
-        """The request id of the handshake, empty for other services than an emulator, and the messages sent."""
+        """Return the handshake's request id (only an emulator has one), and the number of messages sent."""
         return self._handshake_id, self._count
 
     def send(self, text: str | bytes) -> None:
@@ -117,7 +117,7 @@ class WebSocketClient:
             self._socket.send(text)
 
     def receive(self, seconds: float | None = None) -> Message | None:
-        """Wait for a message and return it, or `None` after that many seconds."""
+        """Wait for a message and return it, or `None` after `seconds`."""
         text = self.receive_text(seconds)
         if text is None:
             return None
@@ -132,7 +132,7 @@ class WebSocketClient:
         return message
 
     def receive_text(self, seconds: float | None = None) -> bytes | None:
-        """Wait for a frame of any content and return it, or `None` after that many seconds."""
+        """Wait for a text frame of any content and return it, or `None` after `seconds`."""
         with explained(self.url, sent=self._sent):
             for wait in clock.waits(seconds):
                 with suppress(TimeoutError):
@@ -161,7 +161,7 @@ class WebSocketClient:
 
 
 class UnsentWebSocket(WebSocketClient):
-    """Connects to nothing: with --dry-run, the first request is printed and ends the command."""
+    """A WebSocket for --dry-run: opens no connection, prints the first request, and ends the command."""
 
     def __init__(self, dry_run: DryRun) -> None:
         self._dry_run = dry_run
@@ -175,7 +175,10 @@ class UnsentWebSocket(WebSocketClient):
 
 
 class Closed(CliError):
-    """The connection is unusable. The exit code says whether the client, the service or the network is at fault."""
+    """Raised if the connection has ended.
+
+    The exit code says whether the client, the service or the network is the cause.
+    """
 
     def __init__(self, what: str, *, why: str, fix: str, exit_code: ExitCode, code: int | None = None) -> None:
         super().__init__(what, why=why, fix=fix)

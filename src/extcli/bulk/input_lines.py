@@ -89,7 +89,7 @@ class Input:
 
     @property
     def drained(self) -> bool:
-        """Whether reading the next line may block."""
+        """Whether no complete line is buffered, so that reading the next one may block."""
         return not self._pending
 
     def close(self) -> None:
@@ -175,7 +175,7 @@ def _csv(lines: Numbered, first: str, wanted: Columns) -> Iterator[Line]:
 
 
 def _is_other_heading(names: list[str], wanted: Columns) -> bool:
-    """Return whether a first line is a heading without the two columns: one has its name, or none can be a value."""
+    """Return whether the first line is a heading that lacks the two columns."""
     known = wanted.user.lower() in names or wanted.value.lower() in names
     if wanted.is_number:
         return len(names) > 1 and not any(any(map(str.isdigit, name)) for name in names)
@@ -220,7 +220,7 @@ def _parsed(text: str) -> Any:
 
 
 def _attributed(number: int, user: Any, content: Any) -> Line:
-    """Return the line for a user id in JSON, which may be a number."""
+    """Return a line with its user, whose id in JSON may be a number."""
     if isinstance(user, str):
         return Line(number, user, content)
     if isinstance(user, int) and not isinstance(user, bool):
@@ -237,9 +237,9 @@ T = TypeVar("T")
 
 
 class ReaderThread(Generic[T]):
-    """Fetches one item at a time.
+    """Fetches items from an iterator in a thread, one at a time.
 
-    The thread is a daemon, since it may be blocked on a terminal; asyncio would wait for its own threads at exit.
+    The thread is a daemon, because it may be blocked on a terminal. asyncio would wait for its own threads at exit.
     """
 
     def __init__(self, items: Iterator[T]) -> None:
@@ -248,7 +248,7 @@ class ReaderThread(Generic[T]):
         Thread(target=self._run, name="input", daemon=True).start()
 
     def next_item(self) -> asyncio.Future[T | None]:
-        """Fetch the next item, or `None` after the last."""
+        """Return the next item from the thread, or `None` after the last."""
         future: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()
         self._requests.put(future)
         return future

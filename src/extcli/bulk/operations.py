@@ -18,7 +18,7 @@ _INTEGER = re.compile(r"\s*[+-]?[0-9]{1,4000}\s*")
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What to do with each line."""
+    """How to turn each line into a request."""
 
     call_of: Callable[[Line], Call]
     """Returns the request. Raises `UsageError` for an invalid line."""
@@ -50,7 +50,7 @@ def additions(buffer: str) -> Operation:
 
 
 def votes_add_up(status: int, definition: bytes) -> bool:
-    """Return whether votes add up, by the answer of `vote_config`; true if the answer does not say."""
+    """Return whether votes add up in a poll, from the response of `vote_config`; true if the response does not say."""
     if status == 404:
         return False
     try:

@@ -1,4 +1,4 @@
-"""Knows which lines are processed, so that a run that ended early can be resumed without doing a line twice."""
+"""Tracks which lines are processed, so that a run that ended early can be resumed without sending a line twice."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_RANGES = 500
 
 
 class ResumePoint:
-    """Sorts lines into settled, sent but unacknowledged, and not sent."""
+    """Tracks for each line whether it is settled, sent but unacknowledged, or not sent."""
 
     def __init__(self) -> None:
         self._pending: dict[int, None] = {}
@@ -59,11 +59,11 @@ class ResumePoint:
 
     @property
     def not_sent(self) -> list[int]:
-        """Lines that were not sent although a later one was: users are spread over connections."""
+        """The lines that were not sent although a later line was, because users are spread over connections."""
         return sorted(n for n in self._pending if n <= self._furthest and n not in self._unacknowledged)
 
     def facts(self) -> dict[str, Any]:
-        """Return the state for programs."""
+        """Return the state as a JSON object."""
         return {
             "dealt_with_to": self.settled_to,
             "unacknowledged": self.unacknowledged,
@@ -72,7 +72,7 @@ class ResumePoint:
         }
 
     def lines(self, repeatable: str) -> list[str]:
-        """Return the state for people; `repeatable` says why lines may be sent again, if so."""
+        """Return the state as lines of text. `repeatable` says why lines may be sent again; empty if they may not."""
         lines = [f"all lines up to {self.settled_to:,} are processed"]
         if self._unacknowledged:
             lines.append(f"  sent but unconfirmed: {_named(self.unacknowledged)}")
@@ -105,7 +105,7 @@ class LinesRefused(CliError):
 
 
 class Report:
-    """Counts lines. With `jsonl` refusals are printed at once, otherwise the first twenty at the end.
+    """Counts accepted and refused lines. With `jsonl`, prints refusals at once, otherwise the first twenty at the end.
 
     The service `refused` a line that was sent. An `invalid` line was not sent.
     """
@@ -152,7 +152,8 @@ class Report:
     def finish(self, ending: str = "", *, repeatable: str = "") -> None:
         """Report the counts: on standard error, and on standard output as `json`.
 
-        After an early `ending` also report where to resume; `repeatable` says why lines may be sent again, if so.
+        If the run ended early, with `ending`, also report where to resume. `repeatable` says why lines may be sent
+        again.
         """
         seconds = max(clock.elapsed() - self._started, 1e-9)
         if self._output.format is Format.JSON:
@@ -173,7 +174,10 @@ class Report:
                 self._output.report(line)
 
     def _name_refused(self) -> None:
-        """Name the refused and invalid lines. `--quiet` shows them, as they are errors, unless `json` contains them."""
+        """Report the refused and invalid lines.
+
+        As errors they are shown even with `--quiet`, unless the JSON output has them.
+        """
         report = self._output.report if self._output.format is Format.JSON else lambda line: write_stderr([line])
         for refusal in sorted(self._first, key=lambda refusal: int(refusal["line"])):
             status = "invalid" if refusal["status"] is None else status_line(refusal["status"])

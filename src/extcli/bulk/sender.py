@@ -1,4 +1,4 @@
-"""Sends the lines of a file: in order, in parallel, again where that is harmless, and resumable."""
+"""Sends the lines of a file, in parallel but in order for each user. Repeats lines where that is harmless."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Connection:
             return await self._send_traced(request, job, self._trace)
 
     async def _send_traced(self, request: httpx.Request, job: Job, trace: Callable[[str], None]) -> Answer:
-        """Send and trace. Connections write traces concurrently, so each names its line."""
+        """Send the request and trace it. Each trace names its line, because connections write concurrently."""
         number = job.line.number
         trace(f"> line {number}: {request.method} {request.url}")
         trace(f"> line {number}: authorization: {job.authorization.split(' ')[0]} ***")
@@ -97,7 +97,7 @@ _RETRYING = "the service is unavailable; retrying"
 
 
 class RetryPolicy:
-    """Retries for `seconds` without a success."""
+    """Decides on retries: until `seconds` have passed without a success."""
 
     def __init__(self, seconds: float, operation: Operation, report: Report) -> None:
         self._deadline = Deadline(seconds)
@@ -107,7 +107,7 @@ class RetryPolicy:
 
     @property
     def repeatable(self) -> str:
-        """Why lines may be sent again, as far as is known; empty if they may not."""
+        """The reason why repeating lines is harmless; empty if it is not, or not known to be."""
         return "" if self._may_repeat is False else self._operation.repeatable
 
     def reset(self) -> None:
@@ -146,7 +146,7 @@ class RetryPolicy:
         return bool(self._may_repeat)
 
     def _pause(self, answer: Answer, attempts: int) -> float | None:
-        """Return the seconds that this answer asks to wait; `None` if it asks for none, or if there is no time left."""
+        """Return the seconds that a response asks to wait; `None` if it asks for none, or if no time is left."""
         header = answer.headers.get("retry-after")
         is_asking = answer.status_code == RATE_LIMITED or (
             answer.status_code == UNAVAILABLE and retry_after(header) is not None
@@ -352,7 +352,10 @@ class Run:
 
 
 def _is_json_object(body: bytes) -> bool:
-    """Return whether a success is the service's: it answers every write with an object, unlike a proxy's login page."""
+    """Return whether a successful response is a JSON object, as every write of the service returns.
+
+    A proxy's login page is not.
+    """
     try:
         return isinstance(bounded_json.decoded(body), dict)
     except ValueError:
@@ -360,7 +363,7 @@ def _is_json_object(body: bytes) -> bool:
 
 
 def _stop(job: Job, answer: Answer, credentials: Credentials) -> ErrorAnswer:
-    """Return the error that ends the run, because it would affect every line."""
+    """Return the error for a response that would be the same for every line, and so ends the run."""
     error = error_of(job.call, answer, credentials)
     error.what = f"line {job.line.number}: {error.what}"
     if answer.status_code >= 500:

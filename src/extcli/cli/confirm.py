@@ -34,12 +34,15 @@ class NotConfirmed(CliError):
 
 
 def in_production(session: Session) -> bool:
-    """Return whether a profile says that the command goes to production. Sends nothing."""
+    """Return the production profile whose service the command would change, if there is one. Sends nothing."""
     return session.resolver.production() is not None
 
 
 def in_sandbox(session: Session) -> bool:
-    """Return whether the service says that it is a sandbox, and no production profile names it. If in doubt, no."""
+    """Return whether the service says that it is a sandbox, and no production profile names it.
+
+    False in case of doubt.
+    """
     if in_production(session):
         return False
     with suppress(CliError):
@@ -50,8 +53,8 @@ def in_sandbox(session: Session) -> bool:
 def guard(session: Session, loss: str, *, yes: bool, over_socket: bool = False, is_control: bool = False) -> None:
     """Ask for confirmation if the command goes to production. Raises `NotConfirmed` or `UsageError`.
 
-    Unless a profile says that it does, the service is asked what it is. For a call of the control API, which no
-    production service has, the profiles are enough.
+    The profiles decide, or the service's own statement of its environment. For calls of the control API, which
+    production lacks, only the profiles count.
     """
     if yes or session.dry_run:
         return
@@ -78,7 +81,10 @@ def guarded(loses: str, *, is_control: bool = False) -> Callable[[Callable[..., 
 
 
 def ask(session: Session, losses: Sequence[str], question: str, *, over_socket: bool = False) -> None:
-    """Show what would be lost and where, and ask. Raises `NotConfirmed`, or `UsageError` without a terminal."""
+    """Show what data would be lost on which service, and ask.
+
+    Raises `NotConfirmed`, or `UsageError` without a terminal.
+    """
     if session.dry_run:
         return
     if profile := session.resolver.production():
@@ -102,7 +108,7 @@ def ask(session: Session, losses: Sequence[str], question: str, *, over_socket: 
 
 
 def _claim(session: Session, *, over_socket: bool) -> str:
-    """Return why a service counts as production that no profile names; empty for a sandbox."""
+    """Return why a service that no profile names counts as production; empty if it is a sandbox."""
     address = session.resolver.ws_url() if over_socket else session.resolver.url()
     environment = session.environment(over_socket=over_socket)
     if environment == "sandbox":
@@ -115,7 +121,7 @@ def _claim(session: Session, *, over_socket: bool) -> str:
 
 
 def _where(resolver: Resolver, profile: Profile, *, over_socket: bool) -> list[str]:
-    """Return the production service, and what chose its address if the profile did not."""
+    """Return the production service as text, and which option or variable chose its address."""
     address = resolver.ws_url() if over_socket else resolver.url()
     production = f"profile {profile.name} is production"
     if profile.is_of(address):

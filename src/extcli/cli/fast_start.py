@@ -44,7 +44,7 @@ def choices_of(parameter: Any) -> list[str]:
 
 
 def _type_of(parameter: Any) -> Any:
-    """Return what Typer knows of the type of a parameter; `None` if this version keeps it elsewhere."""
+    """Return Typer's type object of a parameter; `None` if this version of Typer keeps it elsewhere."""
     return getattr(parameter, "type_descriptor", None)
 
 
@@ -92,7 +92,7 @@ class _Parser:
         return numbers if len(numbers) == len(values) and all(map(self._within, numbers)) else _UNPARSED
 
     def _message(self, value: Any) -> str:
-        """Return an error message with the value and its limits; empty where pydantic's is better."""
+        """Return an error message with the value and its limits; empty to use pydantic's message."""
         if self._type == list[int]:
             value = next((each for each in value if not self._is_whole(each)), value)
         named = repr(shortened(str(value), _SHOWN_LENGTH))
@@ -120,7 +120,7 @@ class _Parser:
 
 @contextmanager
 def garbage_collection_paused() -> Iterator[None]:
-    """Collect no garbage while the block imports modules.
+    """Pause garbage collection while the block imports modules.
 
     What an import creates lives as long as the process: looking for garbage in it takes a tenth of the start-up time.
     """

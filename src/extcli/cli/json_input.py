@@ -37,7 +37,7 @@ def _read(file: BinaryIO, name: str) -> bytes:
 
 
 def read_json(source: str, what: str) -> Any:
-    """Return the JSON in `-`, `@file` or the argument. Raises `UsageError` that names `what`."""
+    """Return the JSON in standard input (`-`), `@file` or the argument. Raises `UsageError` that names `what`."""
     try:
         return bounded_json.decoded(read_bytes(source))
     except ValueError as error:

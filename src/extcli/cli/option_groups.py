@@ -1,4 +1,4 @@
-"""Declares the options of a function for Typer, and adds those that several commands have."""
+"""Declares the options of a function for Typer, and adds options that several commands share."""
 
 from __future__ import annotations
 

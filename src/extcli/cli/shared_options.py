@@ -35,7 +35,7 @@ _SECONDS = 0.5
 
 
 def repeat(session: Session, show: Callable[[], None], *, watch: bool) -> None:
-    """Show a result once, or again after each change."""
+    """Show a result once, or with --watch again after each change."""
     if not watch:
         show()
         return
@@ -195,7 +195,9 @@ def _are_flags(letters: str, options: Mapping[str, Any]) -> bool:
 
 
 def _suggest(error: Any, typed: Sequence[str], options: Container[str]) -> None:
-    """Add what was meant by a value without the name of its option, or by one that looks like an option."""
+    """Add a suggestion to an error about a value whose option name is missing, or about a value that looks like an
+    option.
+    """
     number, option = getattr(error, "option_name", ""), next((name for name in _UNNAMED if name in options), None)
     if number[1:2].isdigit():
         meant = next((arg for arg in typed if arg.startswith(number)), number)
@@ -247,20 +249,20 @@ def _write_parameters(command: Any, ctx: Any, formatter: Any, *, shared: bool = 
 
 
 def shown_name(parameter: Any) -> str:
-    """Return what help and reference call the value of an argument or option, where Typer shows a Python type."""
+    """Return the name of an argument's or option's value in help, in place of the Python type that Typer would show."""
     name = parameter.metavar or "|".join(choices_of(parameter)) or parameter.name.upper()
     return f"{name}..." if parameter.nargs == -1 else str(name)
 
 
 def with_choices(parameter: Any, text: str) -> str:
-    """Add the values that an argument takes to its text, which is wrapped, unless its name lists them."""
+    """Add the allowed values of an argument to its help text, unless its name already lists them."""
     choices = choices_of(parameter)
     listed = parameter.metavar in (None, "|".join(choices))
     return text if listed or not choices else f"{text} One of {', '.join(choices)}."
 
 
 def with_forms(args: list[str]) -> list[str]:
-    """Write `--dry-run` out: Typer knows no options whose value may be left out."""
+    """Replace `--dry-run` with its form with a value, because Typer has no options with optional values."""
     end = args.index("--") if "--" in args else len(args)
     return [f"{each}=request" if each == "--dry-run" and at < end else each for at, each in enumerate(args)]
 
@@ -325,7 +327,7 @@ def command(
 def shared(
     function: Callable[..., None], *, use_profile: bool = True, has_env: bool = False, prints: View | None = None
 ) -> Callable[..., None]:
-    """Give a function the shared options, and turn `CliError` into its exit code. Few commands have `-o env`."""
+    """Give a function the shared options, and turn `CliError` into an exit code. `-o env` is only for some commands."""
     # `extcli --help` needs none of these.
     from extcli.output.printer import print_error
     from extcli.session import Session
@@ -372,7 +374,7 @@ def remembers_shared_options(function: Callable[..., None]) -> Callable[..., Non
 
 
 def _merged(context: typer.Context, values: dict[str, Any]) -> Flags:
-    """Take the shared options out of `values`."""
+    """Remove the shared options from `values`, and return them merged with earlier ones."""
     flags = shared_flags(**{each.name: values.pop(each.name) for each in _PARAMETERS})
     return flags.over(context.obj) if isinstance(context.obj, Flags) else flags
 

@@ -1,4 +1,4 @@
-"""Usage errors that Typer finds, in the form of extcli's own: what is wrong, then where to read how it is done."""
+"""Turns usage errors of Typer into extcli's form: what is wrong, then where to read the usage."""
 
 from __future__ import annotations
 

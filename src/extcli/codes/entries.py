@@ -46,7 +46,7 @@ _BY_SUFFIX = {
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Takes the place of an entry that is not text."""
+    """Replaces an entry that is not text."""
 
     fault: str
 
@@ -96,7 +96,7 @@ _HEADINGS = frozenset(("code", "codes", "user", "users", "user_id", "userid", "u
 def read_csv(stream: IO[bytes], name: str, column: str | None) -> Iterator[Batch]:
     """Yield the cells of one column, named by its heading or by its number from 1.
 
-    The only column needs no name if it has a known heading. Blank lines are skipped.
+    A single column needs no name if its heading is a known one. Blank lines are skipped.
     """
     lines = chain.from_iterable(lines for _, lines in _blocks(stream, name))
     blank, first = 0, ""
@@ -240,7 +240,10 @@ _COPY_CHUNK = 1 << 18
 
 
 class Entries:
-    """One source of entries. A pipe is copied to an anonymous temporary file, so that it can be read again."""
+    """The entries of one file or pipe.
+
+    A pipe is copied to an anonymous temporary file, so that it can be read again.
+    """
 
     def __init__(
         self, argument: str, *, form: FileFormat | None = None, column: str | None = None, take_numbers: bool = False
@@ -267,7 +270,7 @@ class Entries:
 
     @property
     def size(self) -> int:
-        """The size of the file in bytes, compressed if it is."""
+        """The size of the file in bytes, as stored: for a compressed file, the compressed size."""
         return self._state[0]
 
     @property

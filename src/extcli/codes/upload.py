@@ -1,4 +1,4 @@
-"""What is sent about codes: uploads of sets, and marks of winners, from a poll or a list (rulings C3, C4)."""
+"""Uploads code sets, and marks winners from a poll or a list (rulings C3, C4)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SECONDS_BELOW = 100_000_000_000
 def grant(prizes: Sequence[int], limits: Sequence[str]) -> dict[str, Any]:
     """Return `prizes` and `prize_limits`. Raises `UsageError`.
 
-    The limit of a set is the first given: its own, the one for all sets, or the number of its codes in `prizes`.
+    A set's limit is the first of: its own limit, the limit for all sets, the number of its codes in `prizes`.
     """
     if not prizes:
         raise UsageError("no --prize was given", fix="--prize 0 grants a code of set 0; repeat it for more codes")
@@ -97,12 +97,12 @@ def mark_all(session: Session, service: Service, users: Entries, granted: dict[s
 
 
 def marked_in(answer: Answer) -> int | None:
-    """Return how many users may redeem more codes than before; `None` if the deployment does not say."""
+    """Return how many users the response says may redeem more codes than before; `None` if it does not say."""
     return _count(answer, "extcli-marked")
 
 
 def users_in(answer: Answer) -> int | None:
-    """Return how many distinct users the call named, marked before or not; `None` if the deployment does not say."""
+    """Return how many distinct users the call named, marked before or not. `None` if the response does not say."""
     return _count(answer, "extcli-users")
 
 
@@ -195,7 +195,10 @@ def existing_sets(service: Service) -> dict[int, str]:
 
 
 def _replaced(sets: Sequence[CodeSet], existing: Mapping[int, str]) -> dict[int, str]:
-    """Return which existing sets are replaced. Raises `UsageError` if a remaining one has the name of a new one."""
+    """Return which existing sets would be replaced.
+
+    Raises `UsageError` if a set that stays has the name of a new one.
+    """
     new = {each.index: each.name for each in sets}
     for index, name in existing.items():
         if index not in new and name in new.values():

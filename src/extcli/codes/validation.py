@@ -128,7 +128,7 @@ class Duplicate(NamedTuple):
 
 
 class Duplicates:
-    """Takes the entries of one source after another, then counts the duplicates of each."""
+    """Collects the entries of several sources, one source after another, then counts each source's duplicates."""
 
     def __init__(self) -> None:
         # Hashes are signed: a negative index counts from the end of the list, so every hash has a bucket.
@@ -170,7 +170,9 @@ class Duplicates:
 def compare(
     sources: Sequence[Iterable[Batch]], candidates: array[int], limit: int
 ) -> tuple[list[Duplicate], list[Location]]:
-    """Read the entries again and return the first duplicates, at most `limit`, and where only the hashes are equal."""
+    """Read the entries again, and return at most `limit` duplicates, and the entries of which only the hashes are
+    equal.
+    """
     found = dict(_repeated_hashes(sources, candidates, limit))
     wanted = set(found.values())
     first: dict[str, Location] = {}
@@ -254,7 +256,7 @@ class ValidationErrors:
 
 
 def fault_in(item: str | Unreadable, kind: str, longest: int) -> str:
-    """Return what is wrong with an entry, or "". `kind` is "a code" or "an id"."""
+    """Return what is wrong with an entry, or "" if it is valid. `kind` is "a code" or "an id"."""
     if isinstance(item, Unreadable):
         return item.fault
     if not item:
@@ -290,7 +292,7 @@ def validate(sets: Sequence[CodeSet], output: Output) -> ValidationErrors:
 
 
 def _take(code_set: CodeSet, batch: Batch, errors: ValidationErrors, duplicates: Duplicates) -> bool:
-    """Validate a batch of a set. Returns false once the set has too many codes."""
+    """Validate a batch of a set. Return False once the set has too many codes."""
     space = MAX_CODES - code_set.count
     items = batch.items[:space] if len(batch.items) > space else batch.items
     code_set.count += len(items)
@@ -307,7 +309,7 @@ def _take(code_set: CodeSet, batch: Batch, errors: ValidationErrors, duplicates:
 
 
 def _all_valid(items: Sequence[Any]) -> bool:
-    """Check a batch at once, which is much faster than one by one."""
+    """Return whether a whole batch is valid: much faster than checking each entry."""
     try:
         return (
             all(map(str.isprintable, items)) and "" not in items and max(map(len, items), default=0) <= MAX_CODE_LENGTH
@@ -317,7 +319,7 @@ def _all_valid(items: Sequence[Any]) -> bool:
 
 
 def _valid(code_set: CodeSet, numbers: Sequence[int], items: Sequence[Any], errors: ValidationErrors) -> list[str]:
-    """Return the valid codes, and add the errors of the others."""
+    """Return the valid codes of a batch, and add an error for each invalid one."""
     valid = []
     for number, item in zip(numbers, items, strict=False):
         if fault := fault_in(item, "a code", MAX_CODE_LENGTH):
@@ -328,7 +330,7 @@ def _valid(code_set: CodeSet, numbers: Sequence[int], items: Sequence[Any], erro
 
 
 def _add_duplicates(sets: Sequence[CodeSet], candidates: array[int], errors: ValidationErrors) -> None:
-    """Name the first duplicates, and correct the counts where only the hashes are equal."""
+    """Add an error for each of the first duplicates, and correct the counts where only the hashes are equal."""
     found, equal_hashes = compare([each.entries for each in sets], candidates, max(errors.names_left, 1))
     for source, _ in equal_hashes:
         if sets[source].in_earlier_sets:

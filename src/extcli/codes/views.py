@@ -1,4 +1,4 @@
-"""How sets and codes look. A table masks codes, since people share screens; formats for programs show them in full."""
+"""How sets and codes are printed. Tables mask codes, because people share screens; other formats show them in full."""
 
 from __future__ import annotations
 

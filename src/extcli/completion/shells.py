@@ -64,7 +64,7 @@ def _read(kind: str, given: Mapping[str, str], environ: Mapping[str, str]) -> It
 
 
 class _Service(NamedTuple):
-    """The service of the command line, and what its listings are about."""
+    """The service that the command line names, with the client id and channel of its listings."""
 
     url: str
     client_id: str
@@ -215,17 +215,17 @@ def _one_line(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Escape what bash would interpret."""
+    """Escape the characters that bash interprets outside quotes."""
     return "".join(char if char.isalnum() or char in "-_./,:=@%+" else f"\\{char}" for char in text)
 
 
 def _in_single_quotes(text: str) -> str:
-    """Leave single quotes for each one in the text."""
+    """Escape single quotes for a text between single quotes."""
     return text.replace("'", "'\\''")
 
 
 def _in_double_quotes(text: str) -> str:
-    """Escape what bash would interpret between double quotes."""
+    """Escape the characters that bash interprets between double quotes."""
     return "".join(f"\\{char}" if char in '$`"\\' else char for char in text)
 
 

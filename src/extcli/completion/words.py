@@ -1,4 +1,4 @@
-"""What the word at the cursor may be: pure functions on the text of a command line."""
+"""Determines which kinds of words may be completed at the cursor. Pure functions on the text of a command line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Table = Mapping[str, Command]
 
 
 class Asked(NamedTuple):
-    """What to complete."""
+    """The word to complete: its text so far and the kinds of words that it may be."""
 
     kind: str
     """A kind of argument, or `options` or `commands`."""
@@ -86,7 +86,7 @@ class _Before(NamedTuple):
 
 
 def asked(table: Table, line: str) -> Asked | None:
-    """Return what the word at the end of the line may be; `None` if no command has such a word."""
+    """Return which words may stand at the end of the line; `None` if no command has a word there."""
     words, typed, _ = split(line)
     while words and "=" in words[0]:
         words.pop(0)  # an assignment before the program's name

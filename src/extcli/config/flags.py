@@ -24,7 +24,7 @@ class Flags(NamedTuple):
     query: str | None = None
 
     def over(self, outer: Flags) -> Flags:
-        """These options, filled up with those that were given before the command's name."""
+        """Return these options; options that are not set are taken from those given before the command's name."""
         # An empty text counts as given; the command reports it.
         return self._replace(
             **{name: getattr(outer, name) for name, value in self._asdict().items() if value in (None, False)}

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def by_precedence(variable: T, profile: T, *, is_named: bool) -> tuple[T, T]:
-    """Return what a setting has in the environment and in the profile, that which counts first.
+    """Return the values of a setting in the environment and in the profile, the one with precedence first.
 
     A profile that is named on the command line (`-p NAME`) comes before the environment.
     """

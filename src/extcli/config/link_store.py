@@ -23,7 +23,7 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """The right to act for a channel, until its refresh token expires."""
+    """A stored link: the right to act for a channel until the refresh token expires."""
 
     service: str
     """The URL of the service."""
@@ -39,7 +39,7 @@ class Link:
 
     @property
     def key(self) -> Key:
-        """A new link replaces the one with the same key."""
+        """The key of a link: service, client id and channel. A new link replaces a stored one with its key."""
         return self.service, self.client_id, self.channel_id
 
 
@@ -69,7 +69,7 @@ class LinkStore:
         self._change(lambda links: None)
 
     def add(self, link: Link) -> None:
-        """Store a new link. It replaces an older one."""
+        """Store a link. A stored link with its key is replaced."""
 
         def put(links: dict[Key, Link]) -> None:
             links[link.key] = link
@@ -86,7 +86,7 @@ class LinkStore:
         self._change(put)
 
     def delete(self, link: Link, *, even_if_newer: bool = False) -> None:
-        """Delete a link. One with a newer token from another process stays, unless `even_if_newer`."""
+        """Delete a link. If another process has stored a newer token for it, the link stays, unless `even_if_newer`."""
 
         def drop(links: dict[Key, Link]) -> None:
             stored = links.get(link.key)

@@ -51,7 +51,7 @@ def set_value(file: Path, name: str, key: str, text: str) -> None:
 
 
 def unset_value(file: Path, name: str, key: str) -> None:
-    """Remove a key from a profile, even one that is not valid there."""
+    """Remove a key from a profile, even an invalid key."""
 
     def take_out(document: Any) -> None:
         table = _profile_in(file, document, name)
@@ -76,7 +76,7 @@ def use(file: Path, name: str) -> None:
 
 
 def remove(file: Path, name: str) -> bool:
-    """Remove a profile, and return whether it was the default. Then there is no default any more."""
+    """Remove a profile, and return whether it was the default. If so, no default remains."""
     was_default = default_in(file) == name
 
     def take_out(document: Any) -> None:
@@ -102,13 +102,13 @@ def permission_warnings(file: Path, values: Mapping[str, str]) -> list[str]:
 
 
 def _resolved(file: Path, text: str) -> Path:
-    """Resolve a path as typed: in the working directory, or else beside the profiles file."""
+    """Resolve a typed path: relative to the working directory or, if no file is there, to the profiles file."""
     here, there = Path(text).expanduser().absolute(), file.parent / text
     return there if there.exists() and not here.exists() else here
 
 
 def _checked(file: Path, name: str, key: str, text: str) -> str | bool:
-    """Return the value to write. Raises `UsageError` for one that reading the file would refuse."""
+    """Return the value to write. Raises `UsageError` for a value that would be invalid in the file."""
     where = f"{file}: profiles.{name}.{key}"
     check_key(where, key)
     if not text:
@@ -137,7 +137,7 @@ def _profile_in(file: Path, document: Any, name: str) -> Any:
 
 
 def _edit(file: Path, change: Callable[[Any], None]) -> None:
-    """Apply a change to the content of the file and to its text, and save the text if both agree."""
+    """Apply a change to the parsed file and to its text, and save the text if both results agree."""
     before = text_of(file)
     intended = document_of(file, before or "")
     change(intended)

@@ -50,7 +50,7 @@ class Profile:
         return not self._addresses or any(same_address(address, each) for each in self._addresses)
 
     def may_be_of(self, address: str) -> bool:
-        """Return whether this may be the deployment under another name. For warnings: if in doubt, yes."""
+        """Return whether a URL may be the deployment under another name. For warnings: true in case of doubt."""
         return any(may_be_one_service(address, each) for each in self._addresses)
 
     @property

@@ -48,7 +48,7 @@ class Found(Generic[T]):
 
     @property
     def label(self) -> str:
-        """How an error message names it: for a profile, with the key."""
+        """The source's name for error messages; for a profile, with the key."""
         return f"{self.key} of {self.origin}" if self.in_profile else self.origin
 
     @property
@@ -66,7 +66,7 @@ class Resolver:
         self._environ = environ
 
     def variable(self, name: str) -> str | None:
-        """Return an environment variable; set but empty counts as not set."""
+        """Return an environment variable. An empty variable counts as not set."""
         return self._environ.get(name) or None
 
     def find(self, setting: Setting[T]) -> Found[T] | None:
@@ -120,7 +120,7 @@ class Resolver:
         _ = self.profile
 
     def ignore_profiles(self) -> None:
-        """Use no profile from now on."""
+        """Ignore all profiles from now on."""
         self.profile = None
 
     @cached_property
@@ -134,7 +134,7 @@ class Resolver:
     def production(self) -> Profile | None:
         """Return the production profile that this command would change: the one named, or any with the same address.
 
-        A named one counts even if the address comes from elsewhere: it may be another name of the same service.
+        A named profile counts even if the address comes from elsewhere, which may be another name of its service.
         """
         chosen = self.profile
         if chosen and chosen.production and (self.named_profile or "url" not in chosen.texts):

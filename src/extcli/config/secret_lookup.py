@@ -1,4 +1,4 @@
-"""Finds the token or the secret to use, and makes sure that a profile's are sent to the profile's own service only.
+"""Finds the token or secret to use, and ensures that those of a profile are sent only to the profile's service.
 
 With `-p live --url http://other`, the command goes to another service, by mistake or on purpose. That service must not
 receive a token that is valid for live. So a profile's token, and tokens signed with its secret, go to the profile's own
@@ -120,7 +120,7 @@ def permission_warning(file: Path) -> str:
 
 
 def _of_profile(resolver: Resolver, file: Setting[Path], to: str | None) -> Found[str | Path] | None:
-    """Return the profile's file, unless the address belongs to another service."""
+    """Return the profile's secret or token file, unless the address belongs to another service."""
     found = resolver.in_profile(file)
     if found is None or (resolver.profile and not resolver.profile.is_of(to or resolver.url())):
         return None

@@ -31,7 +31,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who a command acts as: `backend`, `viewer:U1`."""
+    """The role and user that a command acts as: `backend`, `viewer:U1`."""
 
     role: str
     user: str | None = None
@@ -52,7 +52,7 @@ class Identity:
 
     @property
     def spans_channels(self) -> bool:
-        """Whether a token of this role may name no channel, and then reads all of them (ruling A4)."""
+        """Whether a token of this role may omit the channel, and then reads all channels (ruling A4)."""
         return self.role in ("admin", "backend")
 
 
@@ -68,7 +68,7 @@ class Setting(Generic[T_co]):
     option: str = ""
 
     def given_in(self, flags: Flags) -> str | None:
-        """Return the text of its option, if given. It may be empty."""
+        """Return the value of the setting's command-line option, if given. It may be empty."""
         given: Any = getattr(flags, "acts_as" if self.key == "as" else self.key, None)
         return None if given is None else str(given)
 

@@ -60,7 +60,7 @@ def same_address(one: str, other: str) -> bool:
 def may_be_one_service(one: str, other: str) -> bool:
     """Return whether two URLs may reach the same service: schemes are ignored, and all names of this machine are equal.
 
-    If in doubt, yes. Use it for warnings, never to decide where a secret may be sent.
+    True in case of doubt, so use it only for warnings, never to decide where a secret may be sent.
     """
     return _normalized_loosely(one) == _normalized_loosely(other)
 

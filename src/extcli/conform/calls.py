@@ -1,4 +1,4 @@
-"""Makes HTTP calls as one caller and returns every answer, whatever its status."""
+"""Makes HTTP calls as one caller, and returns every response, whatever its status."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CORS_HEADERS = (
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One request with its answer, or one frame of a socket."""
+    """One request with its response, or one socket frame."""
 
     caller: str
     request: str
@@ -53,7 +53,7 @@ _LONGEST_WAIT = 70.0
 
 
 class Probing(Protocol):
-    """The probe that makes the calls."""
+    """The probe for which calls are made."""
 
     @property
     def target(self) -> Target: ...
@@ -65,7 +65,7 @@ class Probing(Protocol):
 
 
 class Reply:
-    """An answer."""
+    """The response to a call."""
 
     def __init__(self, request: str, status: int, headers: Mapping[str, str], content: bytes) -> None:
         self.request = request
@@ -93,12 +93,12 @@ class Reply:
         return self.json
 
     def check(self) -> None:
-        """Raise `Differs` unless this is a success."""
+        """Raise `Differs` unless the response has a success status."""
         self.data  # noqa: B018
 
 
 class Caller:
-    """One identity, or none."""
+    """Makes calls with one identity, or without credentials."""
 
     def __init__(self, at: Probing, role: str, authorization: str | None) -> None:
         self._at = at
@@ -197,7 +197,7 @@ class Caller:
             self._at.wrote(self, path, query, None if body is None else _decoded(body))
 
     def _check_may_write(self, method: str, path: str) -> None:
-        """Rules that write must say so, because without --writes they are skipped."""
+        """Raise an error if a rule writes but is not declared as `writes`. Such rules run only with --writes."""
         name = path.partition("?")[0].strip("/").rpartition("/")[2]
         if not self._at.rule.writes and (method not in READS or name in SENDING):
             raise AssertionError(f"{self._at.rule.name} writes ({method} {path}), but is not marked `writes`")

@@ -1,4 +1,4 @@
-"""The service as one probe uses it: opening it, callers of each role, sockets, new ids, and removing what was left."""
+"""The service as one probe uses it: callers of each role, sockets, new ids, and the removal of written data."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class Callers(Protocol):
 
 
 class Leftovers:
-    """What one probe has written, with the calls that remove it."""
+    """The data that one probe has written, with the calls that remove it."""
 
     def __init__(self, at: Callers) -> None:
         self._at = at
@@ -134,7 +134,7 @@ class Leftovers:
         self._is_removing = False
 
     def wrote(self, caller: Caller, path: str, query: Mapping[str, Any], body: Any) -> None:
-        """Note a call that has succeeded, or may have."""
+        """Record what to remove after a call that has succeeded, or may have."""
         where = urlsplit(path)
         name = where.path.strip("/").removeprefix("v1/e/")
         in_path = {name: values[0] for name, values in parse_qs(where.query).items()}
@@ -162,7 +162,7 @@ class Leftovers:
                 self._add(name, lambda: self._at.extension_admin.post(name, {}))
 
     def wrote_over_socket(self, action: str, target: str, data: Mapping[str, Any]) -> None:
-        """Note a request of a game that has succeeded, or may have."""
+        """Record what to remove after a socket request that has succeeded, or may have."""
         if action == "create" and target == "poll":
             self.poll(str(data.get("poll_id", "default")))
             self.store("channel_state")
@@ -172,19 +172,21 @@ class Leftovers:
             self.link()
 
     def poll(self, id: str) -> None:
-        """Note that a poll was written."""
+        """Record a written poll, to be removed."""
         self._add(f"poll {id}", lambda: self._clear("vote", id))
 
     def store(self, name: str) -> None:
-        """Note that a store of the channel was written."""
+        """Record a written store of the channel, to be cleared."""
         self._add(name, lambda: self._at.broadcaster.post(name, {}))
 
     def link(self) -> None:
-        """Note that the channel was linked."""
+        """Record that the channel was linked, so that its links are revoked."""
         self._add("links", lambda: self._at.broadcaster.delete("pin"))
 
     def _clear(self, path: str, id: str) -> Reply:
-        """Delete in all channels what only this probe can have made; an id that others use, in its own channel only."""
+        """Delete a poll or ranking: in all channels if only this probe can have made it, otherwise in the probe's
+        channel.
+        """
         own = id.removeprefix("global-").startswith(PREFIX)
         return (self._at.extension_admin if own else self._at.admin).delete(path, id=id)
 
@@ -193,7 +195,7 @@ class Leftovers:
             self._removals[what, owner] = removal
 
     def remove(self) -> list[str]:
-        """Remove everything, the latest first. Returns what could not be removed."""
+        """Remove all recorded data, the latest first. Return what could not be removed."""
         self._is_removing = True
         failed = []
         for (what, _), removal in reversed(self._removals.items()):
@@ -297,7 +299,7 @@ class Deployment:
         return self.bearer(token, role=role, client_id=client_id)
 
     def bearer(self, token: str, *, role: str = "bearer", client_id: str = OWN) -> Caller:
-        """Return a caller with this token. `role` is its name in recordings."""
+        """Return a caller that sends this token. `role` names the caller in recordings."""
         return Caller(self, role, f"{self.client_id if client_id is OWN else client_id} {token}")
 
     def token(
@@ -310,7 +312,7 @@ class Deployment:
         client_id: str = OWN,
         **claims: Any,
     ) -> str:
-        """Return a token with these claims, as `caller` has it."""
+        """Return a token with these claims, completed as for `caller`."""
         where = self.channel if channel is OWN else channel
         if user is OWN:
             user = {"viewer": self.user, "broadcaster": where}.get(role or "")
@@ -376,10 +378,10 @@ class Deployment:
         self.exchanges.append(exchange)
 
     def wrote(self, caller: Caller, path: str, query: Mapping[str, Any], body: Any) -> None:
-        """Note what must be removed after a call that has succeeded."""
+        """Record the data to remove after a call that has succeeded."""
         self._leftovers.wrote(caller, path, query, body)
 
     def wrote_over_socket(self, action: str, target: str, data: Mapping[str, Any]) -> None:
-        """Note what must be removed after a request of a game that has succeeded."""
+        """Record the data to remove after a socket request that has succeeded."""
         if self.rule.writes:
             self._leftovers.wrote_over_socket(action, target, data)

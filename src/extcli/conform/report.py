@@ -1,4 +1,4 @@
-"""What a run has found: reports, and recordings of the answers of a deployment, which others are compared with.
+"""Reports of a `conform` run, and recordings of a deployment's responses, to compare other deployments with.
 
 Ids, tokens, PINs and times differ from run to run. A recording has names in their place, and in place of what the
 extension itself stores, such as its hidden state. So it holds no secret. Texts of errors are kept, but not compared.
@@ -105,7 +105,7 @@ def read(path: Path) -> Mapping[str, Any]:
 
 
 def compare(result: Result, rules: Mapping[str, Any]) -> str:
-    """Return how the answers differ from those of the recording, or `same`; empty if the rule was skipped."""
+    """Return how the responses to a rule differ from the recording, or `same`; empty if the rule was skipped."""
     if result.status is Status.SKIPPED:
         return ""
     old = rules.get(result.rule.name)
@@ -155,7 +155,7 @@ def _answer(each: Exchange, names: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _own(each: Exchange, names: Mapping[str, str]) -> Any:
-    """Return an answer without what belongs to the whole extension."""
+    """Return a response without the data that belongs to the whole extension."""
     answer = each.answer
     if each.status != 200 or not each.request.startswith("GET "):
         return answer
@@ -234,13 +234,13 @@ def as_json(result: Result) -> dict[str, Any]:
 
 
 def text_of(value: object) -> str:
-    """Return a value as one line of JSON, or a text as it is, cut to 300 characters."""
+    """Return a value as one line of JSON, or a string unchanged, cut to 300 characters."""
     text = value if isinstance(value, str) else shown(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def view() -> View:
-    """Return how to print the document."""
+    """Return the view that prints the results."""
     return View(
         table=_table,
         rows=lambda document: map(_row, document["rules"]),

@@ -22,7 +22,7 @@ Probe = Callable[[Any], None]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One thing that must hold, and the code that finds out whether it does."""
+    """One rule that a service must keep, and the probe that checks it."""
 
     name: str
     """`W3.empty-list`: its source, and what the probe is about."""
@@ -82,7 +82,7 @@ def rule(
 
 
 class Differs(Exception):
-    """The service does not keep the rule."""
+    """Raised if the service does not keep the rule."""
 
     def __init__(self, what: str, expected: object, seen: object) -> None:
         super().__init__(what)
@@ -92,15 +92,20 @@ class Differs(Exception):
 
 
 class Unknown(Differs):
-    """The specification allows both: `expected` is the answer of `extcli serve`, `seen` that of this service."""
+    """Raised if the specification allows both: `expected`, which `extcli serve` does, and `seen`, which this service
+    does.
+    """
 
 
 class Unspecified(Differs):
-    """The service refuses the call, but with another status. The specification names no statuses of REST."""
+    """Raised if the service refuses the call, but with another status than expected.
+
+    The specification names no REST statuses.
+    """
 
 
 class Skipped(Exception):
-    """The probe cannot run here. The message says why."""
+    """Raised if the probe cannot run against this service. The message says why."""
 
 
 def expect(what: str, expected: object, seen: object) -> None:
@@ -127,7 +132,7 @@ def shown(value: object) -> str:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Return whether two JSON values are equal. `1` and `1.0` are, `1` and `true` are not."""
+    """Return whether two JSON values are equal. `1` equals `1.0`, but not `true`."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):
@@ -177,7 +182,7 @@ class Target:
         return clock.now() + self.ahead
 
     def missing(self, rule: Rule) -> str:
-        """Return why a rule cannot be probed here; empty if it can."""
+        """Return why a rule cannot be checked on this service; empty if it can."""
         if rule.mode and rule.mode != self.environment:
             return f"only in {rule.mode}"
         if rule.emulator and not self.has_control:
@@ -225,7 +230,7 @@ class Pace:
     """Delays requests so that no caller makes more than `PER_SECOND`."""
 
     def __init__(self, *, unlimited: bool, shared: bool) -> None:
-        """With `shared`, all callers together keep the limit."""
+        """With `shared`, the limit applies to all callers together, otherwise to each caller."""
         self._unlimited = unlimited
         self._shared = shared
         self._spent: dict[str, tuple[float, float]] = {}

@@ -26,7 +26,7 @@ def all_rules() -> list[Rule]:
 
 
 def _place(source: str) -> tuple[int, str, int]:
-    """Return the place of a source: the specification first, then docs/gaps.md in its order."""
+    """Return the sort key of a rule's source: the specification first, then docs/gaps.md in its order."""
     if ":" in source:
         return 0 if source.startswith("spec:") else 10, source, 0
     return 1 + "WAPRSTXBC".index(source[0]), "", int(source[1:])
@@ -68,7 +68,7 @@ class Status(StrEnum):
 
 @dataclass(slots=True)
 class Result:
-    """What one probe found."""
+    """The result of probing one rule."""
 
     rule: Rule
     status: Status
@@ -87,7 +87,7 @@ class Result:
 
 
 def results(rules: Sequence[Rule], target: Target) -> Iterator[Result]:
-    """Probe each rule. Raises `Unreachable` if the service does not answer; what was written is removed first."""
+    """Probe each rule. Raises `Unreachable` if the service does not respond, after removing the written data."""
     for rule in rules:
         reason = target.missing(rule)
         yield Result(rule, Status.SKIPPED, reason) if reason else probe(rule, target)
@@ -105,7 +105,10 @@ def probe(rule: Rule, target: Target) -> Result:
 
 
 def _outcome(rule: Rule, at: Deployment, *, is_own: bool) -> Result:
-    """Probe a rule. The specification is silent where a ruling decided, and about the status of a refusal."""
+    """Probe a rule, and decide its result.
+
+    Where the specification is silent, another service's difference is `unknown`.
+    """
     try:
         rule.probe(at)
     except Skipped as skipped:

@@ -83,7 +83,7 @@ class Socket:
         return dict(errors[0])
 
     def update(self, what: str = "an update", *, is_noted: bool = True) -> Json:
-        """Return the next update, whole. Raises `Differs` if none arrives in time.
+        """Return the next complete update. Raises `Differs` if none arrives in time.
 
         If the number of updates depends on the pace of the service, they are not noted for a recording.
         """
@@ -102,7 +102,7 @@ class Socket:
         return self._receive("a message")
 
     def updates(self) -> list[Json]:
-        """Return the updates that have arrived. Makes a request first, so that earlier ones are here."""
+        """Return the updates so far. First makes a request, whose reply arrives after all earlier updates."""
         self.request("get", "state", {"state_id": "channel"})
         found = list(self._updates)
         self._updates.clear()
@@ -170,7 +170,10 @@ class Page:
         return status
 
     def heard(self) -> list[Any]:
-        """Return the data of the short events so far. Pings first, so that earlier ones are here."""
+        """Return the data of the short events so far.
+
+        First sends a ping, whose reply arrives after all earlier events.
+        """
         self._send("pusher:ping", {})
         found = []
         while (message := self._receive("pusher:pong"))[0] != "pusher:pong":
@@ -186,7 +189,7 @@ class Page:
         self._socket.send(json.dumps({"event": event, "data": data}))
 
     def _receive(self, what: str, *events: str) -> tuple[str, Any]:
-        """Return event and data of the next message. Raises `Differs` if it is none of these events."""
+        """Return event and data of the next message. Raises `Differs` unless it is one of these events."""
         text = self._socket.receive_text(WAIT)
         if text is None:
             raise Differs(what, f"a message within {WAIT:.0f} s", "none")

@@ -1,4 +1,4 @@
-"""Runs the checks. Each yields its finding; none ends the command."""
+"""Runs all checks of `doctor`. Each yields findings; a failing check does not end the command."""
 
 from __future__ import annotations
 
@@ -112,13 +112,13 @@ def _machine(session: Session, found: Probe) -> Iterator[Finding]:
 
 
 def localhost(host: str, port: int, *, in_url: bool) -> Finding:
-    """Check that a name of this machine leads to what listens on the port."""
+    """Check that `localhost` leads to the program that listens on the port."""
     addresses, accepting = machine.addresses_of(host), machine.accepting(port)
     return machine.localhost(host, port, addresses, accepting, in_url=in_url)
 
 
 def _faults(session: Session, found: Probe) -> Iterator[Finding]:
-    """Note the faults that still act, if there are any: errors on purpose look like those of a broken service."""
+    """Yield a note about faults that still act, because their errors look like those of a broken service."""
     if found.clock is None:
         return
     try:

@@ -1,4 +1,4 @@
-"""Checks of this machine: what it has, and what that means."""
+"""Checks of this machine: ports, names and proxies."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _address(text: str) -> str:
 
 
 def _holders(inodes: Collection[str]) -> dict[str, tuple[int, str]]:
-    """Return the process id and program name that hold each socket, as far as this user may see them."""
+    """Return the process id and program name behind each socket inode, as far as this user may see them."""
     wanted = {f"socket:[{inode}]": inode for inode in inodes}
     found: dict[str, tuple[int, str]] = {}
     for process in Path("/proc").glob("[0-9]*"):

@@ -1,4 +1,4 @@
-"""Checks of a service: its answers, what they mean, and the findings.
+"""Checks of a service: clock, token, polls and environment.
 
 Texts of findings may quote a service, so they are made safe to print.
 """
@@ -52,7 +52,7 @@ class Finding:
 
 
 def failed(check: str, error: CliError) -> Finding:
-    """Return a failed check with what the error says."""
+    """Return the finding of a failed check, with the texts of an error."""
     return Finding(check, Status.FAIL, f"{error.what}: {error.why}" if error.why else error.what, error.fix)
 
 
@@ -213,7 +213,7 @@ def _counted(number: int) -> str:
 
 
 def acting(faults: Sequence[Mapping[str, Any]], now: int) -> list[str]:
-    """Return the ids of the faults that have hits left and have not ended at `now`, in Unix ms."""
+    """Return the ids of the faults that can still act at `now`, in Unix ms."""
     return [
         str(each["id"]) for each in faults if each["left"] != 0 and (each["ends_at"] is None or each["ends_at"] > now)
     ]
@@ -258,7 +258,7 @@ class Probe:
 
     @property
     def is_ours(self) -> bool:
-        """Whether it is an extension service."""
+        """Whether the program at the URL is an extension service."""
         return self.kind in (Kind.EMULATOR, Kind.DEPLOYMENT)
 
     @property
@@ -268,7 +268,7 @@ class Probe:
 
 
 def probe(http: Http) -> Probe:
-    """Request the readiness, and tell from the answer what the service is."""
+    """Request the service's readiness, and determine from the response what kind of service it is."""
     before = system_clock.now()
     try:
         answer = http.send("GET", f"{CONTROL}ready")

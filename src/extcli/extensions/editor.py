@@ -65,7 +65,7 @@ def register(path: Path, client_id: str, *, owner: str | None, inline: bool) -> 
 
 
 def rotate(path: Path, client_id: str, *, keep: int) -> Written:
-    """Put a new secret before the others, and keep the `keep` newest of those. Raises `UsageError`."""
+    """Put a new secret before the others, of which only the `keep` newest stay. Raises `UsageError`."""
     before = read_text(path)
     document, table = _registered(path, before, client_id)
     dropped = _drop(table, keep)
@@ -96,7 +96,7 @@ def revoke_all(path: Path, client_id: str, *, now: int) -> str:
 
 
 def _registered(path: Path, text: str, client_id: str) -> tuple[tomlkit.TOMLDocument, Any]:
-    """Return the file for editing, and the extension's table in it."""
+    """Return the file, parsed for editing, and the table of the extension."""
     tables = parsed(path, text).tables
     if client_id not in tables:
         known = f"registered: {', '.join(tables)}" if tables else "the file has no extensions"

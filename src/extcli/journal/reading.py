@@ -86,8 +86,8 @@ def _check_callers(answer: Answer, entries: Sequence[Json]) -> None:
 def latest(session: Session, query: Mapping[str, Any], *, since: str | None, limit: int | None) -> Json:
     """Return the latest entries, oldest first, at most `limit`, after a mark or within a time such as `5m`.
 
-    As `entries`, `mark`, `lost` (how many after the given mark are gone), `run`, and `more` (whether earlier ones
-    match).
+    The result has `entries`, `mark`, `run`, `lost` (how many entries after the given mark are gone), and `more`
+    (whether earlier entries match).
     """
     mark = mark_of(since) if since else None
     earliest = times.instant(since, clock.now, ago=True) if since and mark is None else 0
@@ -144,7 +144,7 @@ def with_deliveries(session: Session, entry: Json) -> Json:
 
 
 def latest_request(session: Session, path: str) -> Json:
-    """Return the latest request with this part in its path. Raises `UsageError` if there is none."""
+    """Return the latest request whose path contains this text. Raises `UsageError` if there is none."""
     entries = page(session, {"kind": "request", "limit": 1, "path": path})["entries"]
     if not entries:
         raise UsageError(f"the journal has no request below {path}", fix="`extcli logs` lists what it has")
@@ -152,18 +152,18 @@ def latest_request(session: Session, path: str) -> Json:
 
 
 def _is_transient(error: CliError) -> bool:
-    """Return whether the next connection may work. A stream of another shape stays one."""
+    """Return whether reconnecting may help after this error. It does not if the stream has an unexpected form."""
     if isinstance(error, (TooLarge, UnexpectedAnswer)):
         return False
     return error.exit_code in (ExitCode.UNREACHABLE, ExitCode.SERVICE_FAILED)
 
 
 class _Restarted(Exception):
-    """The marks of the service started again, so the stream has to."""
+    """Raised if the service was restarted: its entries are numbered from 1 again, so the stream must begin anew."""
 
 
 class Follower:
-    """Follows the journal over as many connections as it takes, and reports gaps."""
+    """Follows the journal, reconnects when the connection is lost, and reports gaps."""
 
     def __init__(self, session: Session, query: Mapping[str, Any], mark: int, run: str = "") -> None:
         """Begin after a mark, of this run of the service if that is known."""
@@ -217,7 +217,7 @@ class Follower:
             raise _without_journal(self._session) if refused.status == 404 else refused from None
 
     def _seen(self, item: Json) -> Iterator[Json]:
-        """Keep the mark of a line, and yield it if it is an entry or a gap."""
+        """Remember the position of a line, and yield the line if it is an entry or a gap."""
         if "number" in item:
             self._mark, self._heard_at = item["number"], item["system_at"]
             yield item

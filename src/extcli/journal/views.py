@@ -28,7 +28,7 @@ _LONGEST_ID = 24
 
 
 def request_of(entry: Json) -> str:
-    """Return what was done: `POST /v1/e/vote?id=rps`, `frame set state`, `delivery poll:rps`."""
+    """Return an entry's request in words: `POST /v1/e/vote?id=rps`, `frame set state`, `delivery poll:rps`."""
     if entry["kind"] == "request":
         return f"{entry['endpoint'].partition(' ')[0]} {entry['path']}"
     return f"{entry['kind']} {entry['endpoint']}"
@@ -50,7 +50,9 @@ def caller_of(entry: Json, *, with_client: bool = False) -> str:
 
 
 def note_of(entry: Json) -> str:
-    """Return why it was refused, its recipients, its fault, or what production would have done; and its hint."""
+    """Return a note on an entry: the reason of its refusal, its recipients, its fault or production's verdict, and its
+    hint.
+    """
     return "; ".join(filter(None, (_note_of(entry), entry.get("hint"))))
 
 
@@ -322,6 +324,6 @@ def _comment(body: Mapping[str, Any]) -> Json:
 
 
 def _own(entry: Mapping[str, Any]) -> Json:
-    """Return what the format has no place for, under names of our own, which begin with `_`."""
+    """Return an entry's facts that HAR has no field for, under names that begin with `_`."""
     names = ("id", "number", "caller", "reason", "rule", "next_step", "production", "fault")
     return {f"_{name}": entry[name] for name in names if entry.get(name)}

@@ -57,7 +57,7 @@ class Column:
         return self.name if self.value == "" or callable(self.value) else self.value
 
     def of(self, record: Any) -> Any:
-        """Return the value of a record."""
+        """Return the column's value of a record."""
         return self.value(record) if callable(self.value) else record[self.member]
 
 
@@ -93,7 +93,7 @@ def table(columns: Iterable[Column], records: Iterable[Any]) -> Table:
 
 
 def numbered_table(columns: Iterable[Column], records: Iterable[Any]) -> Table:
-    """Return the table of these records, with the place of each in front, from 1."""
+    """Return the table of these records, with a first column that numbers them from 1."""
     place = Column("", itemgetter(0), "", str, right=True)
     others = [replace(each, value=_of_second(each)) for each in columns]
     return table([place, *others], enumerate(records, 1))
@@ -115,7 +115,7 @@ def counts_of(
 
 
 def spaced(name: str) -> str:
-    """Return the name of a kind in words."""
+    """Return the name of a kind with spaces: `json store`."""
     return visible(name.replace("_", " "))
 
 
@@ -132,7 +132,7 @@ def listing(
     around: Callable[[Any, Table], RenderableType] = lambda _, table: table,
     items: Callable[[Any], Iterable[object]] | None = None,
 ) -> View:
-    """Return the view of a list: of the member `at` of a document, of what a function finds, or of all of it (`""`).
+    """Return the view of a list: the member `at` of a document, the whole document (`""`), or the result of a function.
 
     `else_shown` stands for a table without rows; without it, the headings are shown. `plain` names the columns in the
     order of plain output, if that differs. A table that is `numbered` begins with the place of each record. `around`

@@ -1,4 +1,4 @@
-"""Prints data to standard output, everything else to standard error. Knows formats, not what it prints."""
+"""Prints data to standard output, and everything else to standard error, in the chosen format."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Answer(shapes.Answer, Protocol):
-    """What printing reads of an answer of the service."""
+    """The parts of a response that are needed to print it."""
 
     def iter_bytes(self) -> Iterator[bytes]: ...
 
@@ -59,11 +59,11 @@ class View:
 
 
 class Part(Protocol):
-    """Selects a part of results (`output/query.py`)."""
+    """The interface of `--query`, which selects a part of a result (`output/query.py`)."""
 
     @property
     def view(self) -> View:
-        """How to print a part."""
+        """Return how to print the selected part of a result."""
 
     def part_of(self, document: object) -> Any: ...
 
@@ -90,7 +90,10 @@ class Output:
         """The columns that were printed last, as `csv`."""
 
     def show(self, answer: Answer, view: View) -> None:
-        """Print an answer. As `json`, its body byte for byte, if it is JSON; else raises `UnexpectedAnswer`."""
+        """Print a response.
+
+        The format `json` prints the body byte for byte; raises `UnexpectedAnswer` if it is not JSON.
+        """
         if hint := answer.headers.get(HINT):
             self.report(f"hint: {hint}")
         if self.query or self.watcher:
@@ -105,7 +108,10 @@ class Output:
                 self._print(document, view)
 
     def show_stream(self, answer: Answer, items_at: str, view: View) -> None:
-        """Print an answer while reading it. `items_at` is the ijson path of its items. A query needs all of it."""
+        """Print a response while reading it.
+
+        `items_at` is the ijson path of its items. With a query, the whole response is read first.
+        """
         path = str(answer.request.url.path)
         if self.query:
             whole = b"".join(streams.limited(answer.iter_bytes(), f"the answer of {path}"))
@@ -123,7 +129,7 @@ class Output:
             self._print(streams.items(pieces, items_at, path), view)
 
     def show_value(self, value: Any, view: View, *, of: Answer | None = None) -> None:
-        """Print a value that extcli computed, or the document `of` an answer, which may have an unexpected shape."""
+        """Print a value that extcli computed, or the document of the response `of`, which may lack expected fields."""
         if self.query:
             value, view = self.query.part_of(value), self.query.view
             if value in (None, []) and self.format is not Format.JSON and not self.watcher:
@@ -188,7 +194,7 @@ class Output:
                 self.line("\t".join(row))
 
     def _print_csv(self, rows: Iterator[Iterable[str]]) -> None:
-        """Print a list, or a part of one: the names of its columns only once."""
+        """Print a list, or a part of it, as CSV. The names of the columns are printed only once."""
         from csv import writer
 
         lines = writer(SimpleNamespace(write=self.line), lineterminator="")
@@ -208,7 +214,7 @@ def _is_json(body: bytes) -> bool:
 
 
 def _checked_stream(answer: Answer) -> Iterator[bytes]:
-    """Yield a body that is too long to check as a whole, if it starts as an object or array."""
+    """Yield the chunks of a long body, after checking that it begins like a JSON object or array."""
     blank = b""
     chunks = answer.iter_bytes()
     for chunk in chunks:

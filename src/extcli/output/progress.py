@@ -1,4 +1,4 @@
-"""What changes on a terminal while a command runs: progress bars, and results that are watched."""
+"""Output that changes on a terminal while a command runs: progress bars, and results of --watch."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def shown(output: Output, what: str, total: int, *, is_bytes: bool = True) -> It
 async def followed(
     output: Output, total: int | None, done: Callable[[], tuple[int, str]], *, delay: float = DELAY_SECONDS
 ) -> AsyncIterator[None]:
-    """Show a bar of work in an event loop, after `delay` seconds.
+    """Show a progress bar while an event loop works, after `delay` seconds.
 
     `done` returns how much of `total` is done, and the same in words.
     """
@@ -88,16 +88,16 @@ async def followed(
 
 
 class Watcher:
-    """Shows each result that differs from the one before."""
+    """Shows a result again whenever it has changed."""
 
     def __init__(self, output: Output, live: Live | None) -> None:
-        """`live` redraws the terminal; without it, results are lines of JSON."""
+        """`live` redraws the terminal. Without it, each result is printed as a line of JSON."""
         self._output = output
         self._live = live
         self._last = ""
 
     def see(self, value: Any, view: View) -> None:
-        """Show a result, unless it is the last one."""
+        """Show a result, unless it equals the previous one."""
         text = compact(value)
         if text == self._last:
             return

@@ -1,4 +1,4 @@
-"""Makes text from others safe to print: it cannot move the cursor, color the terminal or break a row."""
+"""Makes untrusted text safe to print, so that it cannot move the cursor, color the terminal or break a row."""
 
 from __future__ import annotations
 

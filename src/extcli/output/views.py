@@ -161,7 +161,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def _short(name: str) -> str:
-    """Shorten the id of a PIN, which is a digest."""
+    """Return an id, shortened if it is the digest of a PIN."""
     return f"{name[:12]}…" if _DIGEST.fullmatch(name) else name
 
 
@@ -254,7 +254,7 @@ _WIDTH = 80
 
 
 def outcome_lines(outcome: Mapping[str, Any]) -> list[str]:
-    """Return what was wanted and found, and the last changes, in lines of at most 80 columns."""
+    """Return the result of a wait in lines of at most 80 columns: the wanted and actual values, and the last changes."""
     wanted, found = outcome["wanted"], outcome["found"]
     texts = [f"{name}: {text}" for name, text in wanted.items()]
     facts = [f"{name}: {compact(found[name]) if name in found else 'absent'}" for name in wanted]

@@ -1,4 +1,4 @@
-"""Says where a text that a person typed stops being JSON, and what to write instead."""
+"""Explains why a typed text is not JSON: where the mistake is, and what to write instead."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def not_json(what: str, error: ValueError | RecursionError, *, fix: str = "") ->
 
 
 def _finding(error: json.JSONDecodeError) -> tuple[str, str, str]:
-    """Return where the mistake is, what it is, and what to do."""
+    """Return the place of the first mistake in a JSON text, the mistake, and how to correct it."""
     text, rest = error.doc.strip(), error.doc[error.pos :].strip()
     where = _place(error)
     if not text:

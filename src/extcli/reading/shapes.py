@@ -1,4 +1,4 @@
-"""Checks that the answer of a service has the fields that a command reads."""
+"""Checks that a response has the fields that a command reads."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Answer(Answered, Protocol):
 
 
 def document_of(answer: Answer, shape: Shape = dict) -> Any:
-    """Return the JSON of an answer, which has this shape. Raises `UnexpectedAnswer`."""
+    """Return the JSON of a response. Raises `UnexpectedAnswer` unless its fields have the types in `shape`."""
     try:
         document = bounded_json.decoded(answer.content)
     except ValueError:
@@ -54,7 +54,7 @@ def document_of(answer: Answer, shape: Shape = dict) -> Any:
 def expected(answer: Answered | None) -> Iterator[None]:
     """Raise `UnexpectedAnswer` if the block finds that the answer does not have the expected shape.
 
-    Without an answer, errors pass: the block works on a value that extcli computed.
+    Without a response, errors are not caught, because the block works on a value that extcli computed.
     """
     try:
         yield
@@ -67,7 +67,7 @@ def expected(answer: Answered | None) -> Iterator[None]:
 
 
 def problem_of(value: object, shape: Shape, path: str = "") -> str:
-    """Return the first field that has another shape, with what it must be and what it is; empty if there is none."""
+    """Return the first field of the wrong type, with the expected and the actual type; empty if all are right."""
     if isinstance(shape, Mapping):
         if not isinstance(value, dict):
             return _wrong(path, "an object", value)

@@ -103,14 +103,14 @@ def parseable(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _end_of_complete(text: bytes) -> int:
-    """Return where the last text begins if it is not closed, otherwise the length."""
+    """Return the position where an unclosed string begins; the length of the piece if all strings are closed."""
     if b"\\" in text:
         return _COMPLETE.match(text).end()  # type: ignore[union-attr]
     return text.rindex(b'"') if text.count(b'"') % 2 else len(text)
 
 
 class _Counted:
-    """Pieces of JSON, and how many bytes of them came since `size` was set to 0."""
+    """Passes on pieces of JSON, and counts their bytes since `size` was set to 0."""
 
     def __init__(self, pieces: Iterable[bytes], source: str) -> None:
         self._pieces = pieces

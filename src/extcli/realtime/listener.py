@@ -51,7 +51,7 @@ _GIVE_UP_AFTER = 120.0
 
 
 class Listener:
-    """Listens to events, over as many connections as it takes."""
+    """Listens to events, and reconnects when the connection is lost."""
 
     def __init__(self, session: Session, events: Sequence[str], *, give_up_after: float = _GIVE_UP_AFTER) -> None:
         self._session = session

@@ -82,7 +82,7 @@ def delete_links(session: Session, channel_id: str | None = None) -> None:
 
 
 def own_channel(session: Session) -> str:
-    """Return the channel of a command that acts as broadcaster: the given token's, otherwise the configured one."""
+    """Return the channel of a command that acts as broadcaster: from the given token, or the configured channel."""
     given = secret_lookup.token(session.resolver)
     if given:
         return _channel_of(given)
@@ -178,7 +178,7 @@ def _pair_of(session: Session, reply: Message, channel_id: str = "") -> TokenPai
 
 
 class _NoTokens(CliError):
-    """A successful reply without tokens."""
+    """Raised for a successful reply to `authenticate` that has no tokens."""
 
     exit_code = ExitCode.SERVICE_FAILED
 

@@ -44,7 +44,7 @@ class _EndOfInput:
 
 
 class RequestsRefused(CliError):
-    """The service refused some requests of a script."""
+    """Raised at the end of a script of which the service has refused some requests."""
 
     exit_code = ExitCode.REFUSED
 
@@ -94,7 +94,7 @@ class Repl:
             raise _refusal(self._refused, self._answered)
 
     def _next(self) -> _Line | _EndOfInput | Message | CliError:
-        """Return the next event. Raises `Unreachable` if a reply takes too long."""
+        """Return the next line, message or end. Raises `Unreachable` if a reply takes too long."""
         for wait in clock.waits(self._websocket.timeout if self._unanswered else None):
             with suppress(Empty):
                 return self._events.get(timeout=wait)

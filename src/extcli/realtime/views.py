@@ -1,4 +1,4 @@
-"""PINs, links and events: asking for a PIN, never on the command line, and views of what becomes of it."""
+"""Reads PINs from a prompt or a pipe, never from the command line, and prints PINs, links and events."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def ask_for_pin(session: Session, argument: str | None, shown_by: str, use: Call
 
 
 class _InvalidPin(UsageError):
-    """The input cannot be a PIN."""
+    """Raised for input that cannot be a PIN."""
 
 
 def checked_pin(text: str) -> str:
@@ -179,7 +179,7 @@ LOGIN = View(
 
 
 def facts_of(link: Link) -> dict[str, Any]:
-    """Return what a list shows of a link: everything but its token."""
+    """Return a link as a record without its token."""
     return {
         _SERVICE: link.service,
         _CLIENT_ID: link.client_id,

@@ -1,4 +1,4 @@
-"""What is left of a run: the verdicts of production, and on a failure the log, metrics, data and journal."""
+"""The results of an `exec` run: production's verdicts, and after a failure the log, metrics, data and journal."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class Log:
         self._file = TemporaryFile(buffering=0, dir=directory)  # noqa: SIM115  (open as long as the process)
 
     def write(self, data: bytes) -> None:
-        """Add to the log."""
+        """Append text to the log."""
         with suppress(OSError):  # no space, or the reader of standard error has ended
             self._file.write(data)
         if self.is_shown:
             _print(data)
 
     def show(self) -> None:
-        """Print the log to standard error, if that has not happened."""
+        """Print the log to standard error, unless it was already printed."""
         if not self.is_shown:
             self._file.seek(0)
             while data := self._file.read(1 << 16):
@@ -73,13 +73,13 @@ _OWNER_ONLY = 0o700
 
 
 class FailureReport:
-    """A directory for the owner alone, which is created when something is written. So are its files."""
+    """A directory that only its owner can read. It is created when the first file is written."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
     def fetch(self, url: str) -> None:
-        """Write what the running service at this URL knows. Raises `OSError` if a file cannot be written."""
+        """Write metrics, data and journal of the service at this URL. Raises `OSError` if a file cannot be written."""
         self._prepare()
         for name, path in _FILES.items():
             _fetch(url, path, self.directory / name)
@@ -130,7 +130,7 @@ def _entries(lines: BinaryIO) -> Iterator[dict[str, Any]]:
 
 
 def _fetch(url: str, path: str, file: Path) -> None:
-    """Write the answer to a file, unless there is none or it is not 200. Removes what an earlier run has written.
+    """Write a response with status 200 to a file. Otherwise remove the file of an earlier run.
 
     Raises `OSError` if the file cannot be written, and leaves no part of it.
     """
@@ -152,7 +152,7 @@ _PATH = "/_emulator/parity?of=service"
 
 @dataclass(frozen=True, slots=True)
 class FailOn:
-    """The verdicts on which a run fails."""
+    """Decides by production's verdicts whether a run fails."""
 
     text: str
     """The option as given."""

@@ -72,7 +72,7 @@ class CommandProcess:
         return 0
 
     def signal(self, number: int) -> None:
-        """Send a signal to the whole group, if any of it is left."""
+        """Send a signal to the command's process group, if any process of it is left."""
         with suppress(OSError):
             os.killpg(self.pid, number)
 
@@ -150,7 +150,7 @@ class ServiceProcess:
                 self.exit_code = exit_code_of(status)
 
     def kills_with_it(self, group: int) -> None:
-        """Let the service also kill this process group, if this process is gone; 0 for none."""
+        """Make the service also kill this process group when this process is gone; 0 means no group."""
         with suppress(OSError):  # the service has ended
             os.write(self._lifeline, b"%d\n" % group)
 
@@ -166,7 +166,7 @@ class ServiceProcess:
 
 
 class Terminal:
-    """Lends the terminal to another process group, if this one has it. Without a terminal, does nothing."""
+    """Lends the terminal from this process group to another one. Without a terminal, does nothing."""
 
     def __init__(self) -> None:
         self._file: int | None = None
@@ -182,11 +182,11 @@ class Terminal:
         return self._file is not None
 
     def lend(self, group: int) -> bool:
-        """Give the terminal to a group, if this one has it. Returns whether it did."""
+        """Give the terminal to a process group, if this process's group has it. Return whether it was given."""
         return self._group() == self._own and self._set(group)
 
     def take_back(self, group: int) -> bool:
-        """Take the terminal back from a group, if that has it. Returns whether it did."""
+        """Take the terminal back from a process group, if that group has it. Return whether it was taken."""
         return self._group() == group and self._set(self._own)
 
     def _group(self) -> int | None:

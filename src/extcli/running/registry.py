@@ -51,7 +51,7 @@ class Entry:
         self._write()
 
     def announce(self, url: str, environment: str, data: str) -> None:
-        """Add where the service is, once it serves."""
+        """Write the service's address to its file, once it serves."""
         self._running = replace(self._running, url=url, environment=environment, data=data)
         self._write()
 
@@ -102,7 +102,7 @@ def the_one(services: list[Running], name: str | None) -> Running:
 
 
 def is_running(service: Running) -> bool:
-    """Return whether this service still runs."""
+    """Return whether a registered service still runs."""
     path = runtime_directory() / f"{service.name}.json"
     current = None if _is_stale(path) else _read(path)
     return current is not None and (current.pid, current.started) == (service.pid, service.started)

@@ -1,4 +1,4 @@
-"""A command beside a service of its own: the place of the run, the environment of the command, and the run."""
+"""Runs a command next to its own service: the run's directory, the command's environment, and the run itself."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ class Place:
 
 
 def registered(file: Path | None, client_id: str | None) -> tuple[str | None, str | None]:
-    """Return the client id to use and its first secret, from the extensions file. Without a client id: its first.
+    """Return a client id and its first secret from the extensions file. By default it is the file's first client id.
 
-    Returns the client id as it is, and no secret, if the file does not have it. Raises `UsageError` for a bad file.
+    A client id that the file lacks is returned without a secret. Raises `UsageError` for an invalid file.
     """
     if file is None:
         return client_id, None
@@ -151,7 +151,7 @@ def environment_of(
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run, and how."""
+    """The command to run, and the settings of the run."""
 
     command: Sequence[str]
     templates: Sequence[Template]

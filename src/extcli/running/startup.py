@@ -1,4 +1,4 @@
-"""What a run has in common on all systems: when the service is ready, what fails, and how long each step may take."""
+"""The parts of a run that are equal on all systems: readiness of the service, errors, and time limits."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Readiness:
         self.url = found[1].decode() if found else ""
 
     def is_reached(self) -> bool:
-        """Ask a service that listens whether it is ready."""
+        """Return whether the listening service says that it is ready."""
         reason = _problem(self.url)
         if reason and not self._was_noted and clock.elapsed() - self._since > _SLOW_START:
             self._was_noted = True
@@ -71,7 +71,7 @@ def notes_of_death(code: int, log: Log) -> list[str]:
 
 
 def _problem(url: str) -> str:
-    """Return why the service at this URL is not ready: its answer's body, or the error. Empty if it is ready."""
+    """Return why the service at this URL is not ready: the body of its response, or the error. Empty if it is ready."""
     try:
         answer = local_http.get(url, "/_emulator/ready", seconds=_READY_TIMEOUT, largest=1 << 20)
     except local_http.Failed as failed:

@@ -167,13 +167,16 @@ class Supervisor:
         command.signal(signal.SIGCONT)
 
     def _on_ctrl_z(self) -> None:
-        """The terminal asked this process to stop: stop the command as well."""
+        """Handle Ctrl-Z: stop the command along with this process."""
         if self._command is not None:
             self._command.signal(signal.SIGTSTP)
         os.kill(os.getpid(), signal.SIGSTOP)
 
     def _on_stopped_command(self, group: int, number: int) -> None:
-        """Lend the command the terminal if it was stopped because it needs that. Stop with it at its Ctrl-Z."""
+        """Lend the terminal to a command that was stopped because it needs one.
+
+        After Ctrl-Z, stop this process as well.
+        """
         if number in (signal.SIGTTIN, signal.SIGTTOU) and self._terminal.lend(group):
             os.killpg(group, signal.SIGCONT)
         elif self._terminal.take_back(group) or (self._terminal.exists and number == signal.SIGTTIN):

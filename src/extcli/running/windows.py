@@ -120,7 +120,7 @@ class Supervisor:
         return self._service
 
     def _read(self, pipe: IO[bytes], take: Callable[[bytes], object]) -> None:
-        """Hand what comes out of a pipe to `take`, in a thread, until its end."""
+        """Pass the output of a pipe to `take`, in a thread, until the pipe ends."""
 
         def read() -> None:
             while data := os.read(pipe.fileno(), 1 << 16):
@@ -153,7 +153,7 @@ def _found(args: Sequence[str], environment: Mapping[str, str]) -> list[str]:
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int | None:
-    """Wait for a moment; return the exit code, or `None` while the process runs."""
+    """Wait briefly for the process to end; return its exit code, or `None` if it still runs."""
     with suppress(subprocess.TimeoutExpired):
         return process.wait(_INTERVAL)
     return None
@@ -193,7 +193,7 @@ _KILL_ON_CLOSE: Final = 0x2000
 
 
 def stop_when_asked(pid: int) -> None:
-    """Stop this process, as Ctrl-C does, when another one of the same user asks for that."""
+    """Stop this process, as Ctrl-C does, when another process of the same user asks for that."""
 
     def wait() -> None:
         with connection.Listener(_pipe_of(pid), "AF_PIPE") as listener:
@@ -204,7 +204,7 @@ def stop_when_asked(pid: int) -> None:
 
 
 def ask_to_stop(pid: int) -> None:
-    """Ask the process with this id to stop, if it waits for that."""
+    """Ask the process with this id to stop, if it listens for such requests."""
     with suppress(OSError):
         connection.Client(_pipe_of(pid), "AF_PIPE").close()
 

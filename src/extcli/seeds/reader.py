@@ -40,7 +40,7 @@ class Place:
         return self._folder / name
 
     def problem_of(self, name: str) -> str:
-        """Return why the seed may not name this file; empty if it may."""
+        """Return why the seed may not use this file; empty if it may."""
         if self._trusted or user_files.is_inside(name, self._folder):
             return ""
         return (
@@ -58,7 +58,7 @@ def problem_of_reading(file: Path) -> str:
 
 
 def problem_of_replacing(file: Path) -> str:
-    """Return why a token must not overwrite this file; empty if it may."""
+    """Return why a token must not be written over this file; empty if it may be."""
     if not file.exists():
         return ""
     try:
@@ -76,7 +76,7 @@ Located = tuple[positions.Path, str, Any]
 
 
 def read_codes(document: Mapping[str, Any], folder: Place, report: Report) -> None:
-    """Put the codes of its file in place of `file` and `column` in each set.
+    """Replace `file` and `column` in each code set with the codes from that file.
 
     Reports codes that are invalid, or twice among the sets of a client id.
     """
@@ -93,7 +93,7 @@ def read_codes(document: Mapping[str, Any], folder: Place, report: Report) -> No
 
 
 def _codes(code_set: dict[str, Any], folder: Place, at: positions.Path, report: Report) -> Iterator[Located]:
-    """Yield each code of a set. Leaves the codes of its file in the set."""
+    """Yield each code of a set. Codes that were read from a file are stored in the set."""
     if "file" not in code_set:
         for position, code in enumerate(code_set["codes"]):
             path = (*at, "codes", position)
@@ -208,14 +208,14 @@ def _with_texts(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Target(Protocol):
-    """The service, or a namespace of it."""
+    """A service or one of its namespaces, to which a seed is applied."""
 
     def apply_seed(self, document: bytes) -> Any:
         """Send the document and return the answer. Raises `Refused`."""
 
 
 def apply(seed: Seed, service: Target) -> dict[str, Any]:
-    """Put a seed into a service, write the files with refresh tokens, and return what the service counted.
+    """Apply a seed to a service, write the files with refresh tokens, and return how many records were created.
 
     Raises `InvalidFile` if the service found errors; then nothing was changed.
     """
@@ -234,7 +234,7 @@ def apply(seed: Seed, service: Target) -> dict[str, Any]:
 
 
 def _problems(body: bytes) -> list[str]:
-    """Return the problems with a seed in the body of an error answer; none if the answer is about something else."""
+    """Return the problems that an error response lists about a seed; empty if the error is about something else."""
     try:
         document = bounded_json.decoded(body)
         is_about_seed = document["reason"] in ("Invalid seed", "Invalid body")

@@ -103,7 +103,7 @@ def _clock_rule(clock: dict[str, Any], path: Path, report: Report) -> None:
 
 
 def _seed_rule(seed: dict[str, Any], path: Path, report: Report) -> None:
-    """Report things that two tables describe."""
+    """Report polls, rankings and other records that two tables of a seed describe."""
     report_repeated_ids(seed.get("faults", []), report)
     for kind in ("polls", "rankings", "buffers", "stores", "json_stores", "codes", "links"):
         taken: dict[tuple[object, ...], int] = {}
@@ -114,7 +114,7 @@ def _seed_rule(seed: dict[str, Any], path: Path, report: Report) -> None:
 
 
 def _identities(seed: dict[str, Any], kind: str, each: dict[str, Any]) -> Iterator[tuple[str, tuple[object, ...]]]:
-    """Yield the field that names a thing, and everything that tells it from others."""
+    """Yield the field with the id of a record, and all values that distinguish the record from others."""
     client_id = each.get("client_id", seed.get("client_id", DEFAULT_CLIENT_ID))
     channel = each.get("channel", seed.get("channel", DEFAULT_CHANNEL))
     if kind == "codes":

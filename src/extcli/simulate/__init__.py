@@ -1,3 +1,3 @@
-"""Crowds with exact results: what will be sent and must come out (`plan`), sending it at planned instants (`pool`),
-comparing (`outcome`), and reports.
+"""Simulated crowds with exact results: the plan (`plan`), sending on time (`pool`), the comparison (`outcome`), and
+reports.
 """

@@ -23,7 +23,7 @@ PAGE, GAME = "page", "game"
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """Connections, and the broadcasts that each of them must receive."""
+    """The settings of a simulation of listeners: its connections, and the broadcasts that each must receive."""
 
     connections: int
     broadcasts: int
@@ -36,7 +36,7 @@ class Audience:
 
 @dataclass(slots=True)
 class _Sent:
-    """What became of the broadcasts themselves. Times are of `clock.elapsed`."""
+    """When each broadcast was sent, and whether sending failed. Times are of `clock.elapsed`."""
 
     planned: list[float]
     refusals: list[str] = field(default_factory=list)
@@ -96,7 +96,7 @@ class _Sender:
         self._finished = 0
 
     def done(self) -> tuple[int, str]:
-        """Return the number of broadcasts that have ended, and the same in words."""
+        """Return the number of broadcasts that have ended, and that number in words for the progress bar."""
         return self._finished, f"{self._finished:,} of {self._audience.broadcasts:,}"
 
     def send(self, number: int) -> None:

@@ -1,4 +1,4 @@
-"""One connection of a pool: sends a request, finds the end of its answer, and measures."""
+"""One connection of a pool: sends a request, finds the end of its response, and measures the time."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Work:
 
 @dataclass(slots=True)
 class Measured:
-    """What became of each request. Times are seconds from the start."""
+    """The outcome of each request. Times are seconds from the start."""
 
     status: array[int]
     sent: array[float]
@@ -72,16 +72,16 @@ class Owner(Protocol):
     def now(self) -> float: ...
 
     def free(self, connection: Connection, now: float) -> None:
-        """Take back a connection whose request is answered."""
+        """Return a connection to the pool after the response to its request."""
 
     def lost(self, connection: Connection) -> None:
-        """Forget a connection that is closed."""
+        """Remove a closed connection from the pool."""
 
     def answered(self, index: int, answer: AnswerReader, now: float) -> None:
-        """Note an answer, or send the request again later."""
+        """Record a response, or schedule the request to be sent again."""
 
     def settle(self, index: int, status: int, now: float) -> None:
-        """Note the outcome of a request."""
+        """Record the final outcome of a request."""
 
 
 class Connection(asyncio.Protocol):
@@ -153,5 +153,5 @@ class Connection(asyncio.Protocol):
             self._pool.settle(index, status if status >= 300 else NO_ANSWER, self._pool.now())
 
     def abandon(self) -> None:
-        """Close the connection at once; its request has no whole answer."""
+        """Close the connection at once, because its request has no complete response."""
         self._transport.abort()

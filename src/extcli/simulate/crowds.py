@@ -1,4 +1,4 @@
-"""Runs a crowd: says what the result will be, sends the requests, and compares."""
+"""Runs a simulation: predicts the result, sends the requests, and compares."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PER_VIEWER = 50
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How requests are sent."""
+    """How requests are sent: their pace, the number of connections, and retries."""
 
     connections: int = 100
     churn: float = 0.0
@@ -56,7 +56,7 @@ class Options:
 
 
 def simulate(session: Session, kind: str, subject: Subject, plan: Plan, options: Options) -> None:
-    """Run a plan, print what became of it, and raise an error if it is not as planned or expected."""
+    """Run a plan and print its outcome. Raises an error if the result differs from the plan or from `--expect`."""
     credentials = viewer_credentials(session)
     if proxy := proxy_of(session.resolver.url()):
         session.output.report(f"{proxy} is ignored: a crowd connects to the service directly")
@@ -142,7 +142,7 @@ def _compared(
 
 
 def promise(subject: Subject, plan: Plan) -> str:
-    """Return what the result will be, in words."""
+    """Return the predicted result in words."""
     late = f"; {plan.late:,} late {subject.requests} are refused" if plan.late else ""
     if isinstance(subject, Buffer):
         return f"will: {len(plan):,} entries of {plan.viewers:,} viewers, each of them once"
@@ -182,7 +182,10 @@ def _check_users(subject: Subject, plan: Plan, tokens: Sequence[str]) -> None:
 
 
 def _closing(session: Session, subject: Subject, plan: Plan) -> Callable[[], float] | None:
-    """Return what closes a poll before late votes. Raises `UsageError` if it cannot close, or closes too early."""
+    """Return the function that closes a poll before late votes.
+
+    Raises `UsageError` if the poll cannot close, or closes too early.
+    """
     if not isinstance(subject, Poll):
         return None
     subject.read_definition()
@@ -259,7 +262,7 @@ def requests_of(
 
 
 def target_of(url: str) -> Target:
-    """Return where the requests to a URL go."""
+    """Return the host, port and path to which requests for a URL go."""
     parts = urlsplit(url)
     is_secure = parts.scheme == "https"
     port = parts.port or (443 if is_secure else 80)
@@ -293,7 +296,7 @@ def run(
 
 
 class _Sending:
-    """One run of a plan: the requests in time, and then the late ones."""
+    """One run of a plan: first the requests in time, then the late requests."""
 
     def __init__(
         self,
@@ -350,7 +353,7 @@ class _Sending:
             pool.close()
 
     def done(self) -> tuple[int, str]:
-        """Return the number of requests that have ended, and the same in words."""
+        """Return the number of requests that have ended, and that number in words for the progress bar."""
         count = self._done + (self._pool.finished if self._pool else 0)
         return count, f"{count:,} of {len(self._plan):,}"
 
@@ -369,7 +372,7 @@ def _not_connected(url: str, error: Exception) -> CliError:
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return what makes the fastest event loop; uvloop does not exist on Windows."""
+    """Return the factory of the fastest event loop: uvloop's, which does not exist on Windows, or asyncio's."""
     try:
         import uvloop
     except ImportError:

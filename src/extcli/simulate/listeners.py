@@ -103,12 +103,15 @@ class Listeners:
             await asyncio.wait_for(asyncio.gather(*(self._pong(socket) for socket in self._open)), seconds)
 
     def skip(self) -> None:
-        """Do not wait for one of the broadcasts: the service refused it."""
+        """Stop waiting for one of the broadcasts, because the service refused it."""
         self._missing -= len(self.received)
         self._check_complete()
 
     async def reopen(self, index: int, sent: int, seconds: float) -> None:
-        """Close a connection and open it again, when it has received what was `sent` so far. Raises `CliError`."""
+        """Close a connection and open it again, once it has received the broadcasts `sent` so far.
+
+        Raises `CliError`.
+        """
         received = self.received[index]
         if len(received.numbers) < sent and not received.closed:
             received.awaited, received.arrived = sent, asyncio.Event()

@@ -1,4 +1,4 @@
-"""What became of the requests of a plan, in figures, and whether it is the planned result. No I/O."""
+"""The outcome of a simulation in figures, and its comparison with the plan. No I/O."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BUCKETS = 60
 
 @dataclass(slots=True)
 class Tally:
-    """What became of the requests of a run, and how long they took."""
+    """The outcomes of a run's requests, and how long the requests took."""
 
     planned: int
     sent: int
@@ -132,7 +132,7 @@ _CLOSED = "closed"
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of the requests of a plan. Times are seconds from the start."""
+    """The outcomes of a plan's requests. Times are seconds from the start."""
 
     measured: Measured
     due: Sequence[float]
@@ -231,18 +231,18 @@ class Count:
 
     @property
     def is_possible(self) -> bool:
-        """Whether the service has what its answers acknowledge, as far as there are answers."""
+        """Whether the result agrees with every response that arrived."""
         return self.acknowledged[0] <= self.found <= self.acknowledged[1]
 
     @property
     def is_open(self) -> bool:
-        """Whether lost answers leave it open if the service is right: both `found` and `planned` are possible."""
+        """Whether lost responses make it impossible to judge the result: both `found` and `planned` are possible."""
         return self.is_possible and self.acknowledged[0] <= self.planned <= self.acknowledged[1]
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The whole result."""
+    """The comparison of the whole result with the plan."""
 
     counts: Sequence[Count]
     undecided: int
@@ -262,7 +262,7 @@ class Comparison:
 
     @property
     def is_as_acknowledged(self) -> bool:
-        """Whether the service has what its answers acknowledge, so that a difference comes from refusals."""
+        """Whether the result agrees with the responses, so that a difference from the plan comes from refusals."""
         return not self.faults and all(count.is_possible for count in self.counts)
 
 

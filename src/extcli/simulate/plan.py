@@ -1,4 +1,4 @@
-"""What a simulation sends and must come out of it, from shares of a crowd. Pure and seeded."""
+"""Plans a simulation from shares of a crowd: its requests and their exact result. Pure and seeded."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class Plan:
 
     @property
     def users(self) -> Sequence[str]:
-        """The user id of each viewer. Another seed has other users."""
+        """The user id of each viewer. Plans with different seeds have different users."""
         return [f"sim{self.seed}-{number}" for number in range(1, self.viewers + 1)]
 
 
@@ -223,7 +223,7 @@ def _total(crowd: Crowd, in_time: int, changing: int) -> int:
 
 
 def _shuffled(items: Iterable[int], random: Random) -> list[int]:
-    """Shuffle by `random()` alone: only that is the same in every version of Python."""
+    """Shuffle with `random()` only, because other methods differ between versions of Python."""
     shuffled = list(items)
     for index in range(len(shuffled) - 1, 0, -1):
         other = int(random.random() * (index + 1))

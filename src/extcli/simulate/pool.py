@@ -97,7 +97,7 @@ class Pool:
     # Requests
 
     def _tick(self) -> None:
-        """Handle the requests that are due, and come back for the next one."""
+        """Send the requests that are due, and schedule the next call."""
         now = self.now()
         at, index, end = self._work.at, self._next, len(self._work.requests)
         while index < end and at[index] <= now:
@@ -130,7 +130,7 @@ class Pool:
             self._idle.pop().send(self._queue.popleft(), now)
 
     def settle(self, index: int, status: int, now: float, body: bytes = b"") -> None:
-        """Note the outcome of a request."""
+        """Record the final outcome of a request."""
         measured = self.measured
         measured.status[index] = status
         measured.done[index] = now
@@ -150,7 +150,7 @@ class Pool:
             self._ended.set_result(None)
 
     def answered(self, index: int, answer: AnswerReader, now: float) -> None:
-        """Note an answer, or send the request again later."""
+        """Record a response, or schedule the request to be sent again."""
         wait = self._pause_after(answer)
         if wait is not None and now + wait < self.measured.sent[index] + self._timeout:
             self.measured.repeated += 1
@@ -188,13 +188,13 @@ class Pool:
     # Connections
 
     def free(self, connection: Connection, now: float) -> None:
-        """Take back a connection whose request is answered."""
+        """Return a connection to the pool after the response to its request."""
         self._idle.append(connection)
         if self._queue:
             self._drain(now)
 
     def lost(self, connection: Connection) -> None:
-        """Forget a connection that is closed."""
+        """Remove a closed connection from the pool."""
         self._all.discard(connection)
         if connection in self._idle:
             self._idle.remove(connection)
@@ -229,7 +229,7 @@ class Pool:
         self.free(connection, self.now())
 
     async def _not_connected(self) -> None:
-        """Try again, and give up what waits if no connection could be opened for too long."""
+        """Try to connect again. If no connection could be opened for too long, give up waiting requests."""
         now = self.now()
         if self._cannot_connect_since is None:
             self._cannot_connect_since = now
@@ -258,7 +258,7 @@ class Pool:
                 self._churned += 1
 
     def _reopen(self, share: float) -> None:
-        """Close a connection, a busy one after its answer; one that is idle is opened again at once."""
+        """Close a connection: an idle one now, to open it again at once, a busy one after its response."""
         ordered = sorted(self._all, key=lambda each: each.number)
         if not ordered:
             return
@@ -272,6 +272,6 @@ class Pool:
             task.add_done_callback(self._tasks.discard)
 
     def _drop(self, connection: Connection) -> None:
-        """Close a connection that is idle, and forget it."""
+        """Close an idle connection, and remove it from the pool."""
         self.lost(connection)
         connection.abandon()

@@ -1,4 +1,4 @@
-"""What a run found: expectations such as `p99<50ms`, the document of `-o json`, the error to end with, and the report.
+"""Reports a simulation: expectations such as `p99<50ms`, the JSON of `-o json`, the final error, and the HTML report.
 
 The report is one HTML file with charts as inline SVG, which needs no script and no network.
 """
@@ -47,7 +47,7 @@ class Expectation:
     limit: float
 
     def is_met(self, tally: Tally) -> bool:
-        """Return whether the run meets it. A latency without an answer does not."""
+        """Return whether the run meets the expectation. A latency is not met if no response arrived."""
         found = tally.value(self.name)
         return found is not None and _COMPARISONS[self.comparison](found, self.limit)
 
@@ -161,7 +161,7 @@ def document(
 
 
 def error_of(found: Mapping[str, Any], comparison: Comparison) -> CliError | None:
-    """Return the error to end with, or `None` if the result is as planned and every expectation is met."""
+    """Return the error that ends the command; `None` if the result is as planned and every expectation is met."""
     failed = [each for each in found["expectations"] if not each["met"]]
     if comparison.verdict is Verdict.DIFFERS:
         what = f"the result of {found['what']} {visible(found['id'])} differs from the plan"
@@ -307,7 +307,7 @@ def page(found: Mapping[str, Any]) -> str:
 
 
 def _chart(title: str, unit: str, columns: Sequence[str], series: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what the template draws: values over the seconds of a run, as lines in `_AREA`."""
+    """Return a chart for the template: values over the seconds of a run, as lines in `_AREA`."""
     end = series[-1]["at"] or 1.0
     largest = {name: max((each[name] for each in series if each[name] is not None), default=0) for name in columns}
     most = _rounded_up(max(largest.values()))
@@ -339,7 +339,7 @@ def _chart(title: str, unit: str, columns: Sequence[str], series: Sequence[Mappi
 
 
 def _rounded_up(value: float) -> float:
-    """Return the next of 1, 2, 5 times a power of ten; 1 for 0."""
+    """Return a number rounded up to 1, 2 or 5 times a power of ten; 1 for 0."""
     step = 0.001
     while value > 0:
         for factor in (1, 2, 5):

@@ -1,4 +1,4 @@
-"""What a crowd acts on: a poll, a ranking or a buffer. Reads it before and after, and makes its requests."""
+"""The poll, ranking or buffer of a simulation: reads it before and after the run, and builds the requests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Subject(Protocol):
         """Return the counts that the service has. Raises `UnexpectedAnswer`."""
 
     def call(self, plan: Plan, index: int) -> Call:
-        """Return a request of the plan."""
+        """Return one request of the plan, by its index."""
 
     def compare(
         self, plan: Plan, status: Sequence[int], before: Mapping[str, int], faults: Sequence[str]
@@ -132,14 +132,14 @@ class Poll:
 
 
 def counts_of(stats: Mapping[str, Any]) -> Mapping[str, int]:
-    """Return the votes by value, and those that are not counted one by one as `other values`."""
+    """Return the number of votes for each value; values that the service does not count singly are `other values`."""
     counts = {str(value): votes for value, votes in enumerate(stats["specific"]) if votes}
     others = stats["count"] - sum(counts.values())
     return {**counts, "other values": others} if others else counts
 
 
 def wrong_statistics(stats: Mapping[str, Any]) -> list[str]:
-    """Return which statistics do not follow from the votes by value, if all are counted one by one."""
+    """Return the statistics of a poll that contradict its votes by value."""
     votes = list(enumerate(stats["specific"]))
     count = sum(each for _, each in votes)
     if count != stats["count"] or not count:
@@ -211,7 +211,7 @@ class Buffer:
     def compare(
         self, plan: Plan, status: Sequence[int], before: Mapping[str, int], faults: Sequence[str]
     ) -> Comparison:
-        """Count each entry of the plan once; those that are there more often count as `doubled`."""
+        """Compare the buffer with the plan. An entry that occurs more than once counts as `doubled`."""
         seen, doubled, others = bytearray(len(plan)), 0, 0
         for data in self._entries():
             number = data.get("number") if isinstance(data, dict) and data.get("simulation") == plan.seed else None

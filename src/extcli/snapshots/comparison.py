@@ -23,7 +23,7 @@ ADDED, REMOVED, CHANGED = "added", "removed", "changed"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A record that is not the same in both snapshots."""
+    """A record that was added, removed or changed between two snapshots."""
 
     change: str
     """`ADDED`, `REMOVED` or `CHANGED`."""
@@ -34,7 +34,7 @@ class Difference:
 
 @dataclass(slots=True)
 class Comparison:
-    """The outcome. A snapshot's version of extcli is not compared."""
+    """The differences between two snapshots. The version of extcli that saved them is not compared."""
 
     header: list[str]
     """The members of the header that differ: `environment`, `clock` and `keys`."""
@@ -81,7 +81,10 @@ def compare(before: Path, after: Path, *, most: int) -> Comparison:
 
 
 def _fill(contents: dict[bytes, bytes], records: Records, lines: Iterator[bytes]) -> bytes:
-    """Take the digest of each line by that of its identity; return a digest of all in order."""
+    """Store the digest of each line in `contents`, by the digest of its record's identity.
+
+    Return a digest of all lines in order.
+    """
     order = blake2b()
     for line in lines:
         digest = _digest(line)
@@ -93,7 +96,7 @@ def _fill(contents: dict[bytes, bytes], records: Records, lines: Iterator[bytes]
 def _list_old(
     found: Comparison, before: Path, left: dict[bytes, bytes], changed: dict[Identity, dict[str, Any]], most: int
 ) -> None:
-    """Read the first file again: for the fields of changed records, and for removed ones."""
+    """Read the first file again, to list the changed fields of changed records, and removed records."""
     removed: list[Difference] = []
     most -= len(found.listed) + len(changed)
     with lines_of(before) as (_, lines):

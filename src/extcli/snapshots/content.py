@@ -91,7 +91,7 @@ _IDENTITY: Mapping[str, tuple[str, ...]] = {
 
 
 class Identity(NamedTuple):
-    """Tells a record apart from all others of its snapshot. Has no values, which may be secrets or codes."""
+    """The identity of a record within its snapshot. Contains no values, which may be secrets or codes."""
 
     type: str
     key: tuple[str, ...]
@@ -100,7 +100,7 @@ class Identity(NamedTuple):
 
 
 class Header(NamedTuple):
-    """The first line."""
+    """The first line of a snapshot."""
 
     version: str
     environment: str
@@ -145,7 +145,7 @@ def lines_of(path: Path) -> Iterator[tuple[Header, Iterator[bytes]]]:
 
 
 def _lines(file: BinaryIO, path: Path) -> Iterator[bytes]:
-    """Yield the next lines of a file. Raises `UsageError` for one that no snapshot has."""
+    """Yield the next lines of a snapshot. Raises `UsageError` for a line that no snapshot can contain."""
     while line := file.readline(LARGEST_ITEM + 1):
         if len(line) > LARGEST_ITEM:
             raise UsageError(f"{visible(str(path))}: a line is longer than {LARGEST_ITEM:,} bytes")
@@ -263,7 +263,7 @@ def receive(answer: Answer, path: Path) -> Header:
 
 
 def checked(answer: Answer) -> Iterable[bytes]:
-    """Yield the body of the answer. Raises `UnexpectedAnswer` if it does not begin and end like a snapshot."""
+    """Yield the body of a response. Raises `UnexpectedAnswer` if it does not begin and end like a snapshot."""
     start = end = b""
     for piece in answer.iter_bytes():
         start = start if len(start) >= len(_BEGINNING) else start + piece[: len(_BEGINNING)]

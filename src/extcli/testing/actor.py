@@ -42,7 +42,7 @@ P = ParamSpec("P")
 
 
 class Part(Generic[ModeT]):
-    """An object with operations."""
+    """Base class of objects with operations."""
 
     def __init__(self, *, awaited: bool) -> None:
         self.awaited = awaited
@@ -68,7 +68,7 @@ class operation(Generic[PartT, P, ResultT]):
         return partial(asyncio.to_thread, method) if part.awaited else method
 
     def _run(self, part: PartT, /, *args: P.args, **named: P.kwargs) -> ResultT:
-        """Call the method. The traceback of an error begins in the test."""
+        """Call the method, and remove this file from an error's traceback, so that it begins in the test."""
         __tracebackhide__ = True
         try:
             return self._method(part, *args, **named)
@@ -101,13 +101,13 @@ class Calls:
 
     @contextmanager
     def stream(self, call: Call) -> Iterator[Answer]:
-        """Send a call and yield its answer, the body unread and not limited as a whole."""
+        """Send a call and yield its response before the body is read. The body's size is not limited."""
         with self._answer(call, None) as answer:
             yield answer
 
     @contextmanager
     def _answer(self, call: Call, limit: int | None) -> Iterator[Answer]:
-        """Send a call and yield its answer; once more if the clock was moved past the end of the token."""
+        """Send a call and yield its response. Send it again if the clock was moved past the token's expiry."""
         with self._sent(call, limit) as answer:
             if not self._may_renew(call, answer):
                 yield self._checked(call, answer)
@@ -141,7 +141,7 @@ class Calls:
 
 
 def noted(error: CliError) -> CliError:
-    """Add the reason of an error to its text in pytest."""
+    """Add the service's reason to an error in the block, for pytest to print."""
     if error.why:
         error.add_note(error.why)
     return error
@@ -181,7 +181,7 @@ class Actor(Part[ModeT]):
 
     @operation
     def headers(self) -> dict[str, str]:
-        """Return the headers that make a request of your own code one of this caller."""
+        """Return the headers with which your own code can send a request as this caller."""
         return {"Authorization": self._calls.authorization}
 
     @operation
@@ -195,7 +195,7 @@ class Actor(Part[ModeT]):
 
     @operation
     def vote(self, poll: str, value: int, *, count: int | None = None) -> Json:
-        """Vote, and return the statistics after it."""
+        """Cast a vote, and return the poll's statistics after it."""
         return _object(self._service.cast_vote(value, poll=poll, count=count))
 
     @operation

@@ -1,4 +1,4 @@
-"""What tests control of a service: its clock, its faults and its sockets."""
+"""Controls of a service for tests: its clock, its faults and its sockets."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Clock(Part[ModeT]):
 
     @operation
     def advance(self, by: str | timedelta) -> list[dict[str, Any]]:
-        """Move forward: `"8d"`, `"1h30m"`, `"500ms"` or a timedelta."""
+        """Move the clock forward by `"8d"`, `"1h30m"`, `"500ms"` or a timedelta."""
         ms = times.duration(by) if isinstance(by, str) else by // timedelta(milliseconds=1)
         return self._move({"advance": ms})
 
@@ -41,12 +41,12 @@ class Clock(Part[ModeT]):
 
     @operation
     def freeze(self, at: str | int | datetime | None = None) -> list[dict[str, Any]]:
-        """Stop the clock, at the present or at this time."""
+        """Stop the clock at its current time, or at the given time."""
         return self._move({"freeze": True} if at is None else {"freeze": True, "set": self._instant(at)})
 
     @operation
     def unfreeze(self) -> list[dict[str, Any]]:
-        """Let the clock run on."""
+        """Let a stopped clock run again."""
         return self._move({"freeze": False})
 
     def _now(self) -> int:

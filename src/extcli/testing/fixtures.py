@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def extcli_serve_args() -> list[str]:
-    """Options of `extcli serve` for `extcli_server`. Override this fixture to give some."""
+    """The options of `extcli serve` that `extcli_server` uses. Override this fixture to set them."""
     return []
 
 
@@ -23,7 +23,10 @@ def extcli_serve_args() -> list[str]:
 def extcli_server(
     request: pytest.FixtureRequest, extcli_serve_args: list[str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Server]:
-    """The service of this run, or of this xdist worker. With --extcli-url or EXTCLI_URL the one that runs there."""
+    """The service of this test run, or of this xdist worker.
+
+    With --extcli-url or EXTCLI_URL, the service at that URL.
+    """
     from extcli.testing.server import NotUsable, Reports, running, started
 
     options = request.config.option
@@ -47,7 +50,7 @@ def extcli_server(
 
 @pytest.fixture
 def extcli_factory(request: pytest.FixtureRequest, extcli_server: Server) -> Iterator[Factory]:
-    """Makes further namespaces for one test: `extcli_factory()`. They are dropped after it."""
+    """Creates more namespaces for one test: `extcli_factory()`. They are dropped after the test."""
     from extcli.testing.server import Factory
 
     factory = Factory(extcli_server, request.node)
@@ -57,7 +60,7 @@ def extcli_factory(request: pytest.FixtureRequest, extcli_server: Server) -> Ite
 
 @pytest.fixture
 def extcli(extcli_factory: Factory) -> Namespace:
-    """A namespace of this test's own: URL, callers, clock, games, listeners."""
+    """A namespace that only this test uses: its URL, callers, clock, games and listeners."""
     return extcli_factory()
 
 

@@ -123,7 +123,7 @@ class Wait(Part[ModeT]):
         since: int | None = None,
         timeout: float = SECONDS,
     ) -> dict[str, Any]:
-        """Wait for a JSON store as for a store."""
+        """Wait until a JSON store has a value at this JSON pointer, or just this value."""
         value = None if equals is None else json.dumps(equals)
         return self._meet("json_store", store, timeout, path=path, equals=value, since=since)
 
@@ -196,7 +196,7 @@ class Wait(Part[ModeT]):
 
 
 def silent(_: str) -> None:
-    """Trace nothing: pytest shows the log of the service."""
+    """Ignore traces of requests, because pytest shows the log of the service."""
 
 
 class Namespace(Part[ModeT]):
@@ -229,7 +229,7 @@ class Namespace(Part[ModeT]):
 
     @property
     def ws_url(self) -> str:
-        """The address of its WebSocket."""
+        """The address of the namespace's WebSocket."""
         return socket_of(self.url)
 
     @property
@@ -239,7 +239,7 @@ class Namespace(Part[ModeT]):
 
     @property
     def as_async(self) -> Namespace[Awaited]:
-        """The same namespace for an asynchronous test: operations return awaitables."""
+        """The namespace for an asynchronous test: operations return awaitables."""
         twin: Namespace[Awaited] = Namespace(
             self._root, self.name, client_id=self.client_id, channel=self.channel, secret=self._secret, awaited=True
         )
@@ -249,7 +249,7 @@ class Namespace(Part[ModeT]):
     # Callers
 
     def actor(self, role: str, user: str | None = None, *, channel: str | None = None) -> Actor[ModeT]:
-        """Return a caller of this role. An empty `channel` makes a backend or admin one of the whole extension."""
+        """Return a caller of this role. With an empty `channel`, a backend or admin acts for all channels."""
         where = self.channel if channel is None else channel or None
         calls = signed_calls(self._http, self.client_id, role, user, where, self._secret)
         return Actor(calls, awaited=self.awaited)
@@ -289,12 +289,12 @@ class Namespace(Part[ModeT]):
 
     @property
     def clock(self) -> Clock[ModeT]:
-        """Its clock."""
+        """The clock of the namespace."""
         return Clock(control(self._http), awaited=self.awaited)
 
     @property
     def faults(self) -> Faults[ModeT]:
-        """Failures on purpose."""
+        """The faults of the namespace: failures on purpose."""
         return Faults(control(self._http), awaited=self.awaited)
 
     @property

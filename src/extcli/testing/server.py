@@ -78,8 +78,8 @@ def lines_of(namespace: str, log: str) -> Iterator[str]:
 def started(args: Sequence[str], log: Path, *, may_stay: bool = False) -> Iterator[Server]:
     """Run `extcli serve` with these options until the context ends, on a free port unless they name one.
 
-    The service also stops if this process is killed, unless it `may_stay` and so outlive it. Variables `EXTCLI_…` of
-    the caller do not count. Raises `NotUsable` if it does not start.
+    The service also stops if this process is killed, unless it `may_stay` after it. Variables `EXTCLI_…` of the caller
+    do not count. Raises `NotUsable` if it does not start.
     """
     process = _process(args, log, may_stay=may_stay)
     try:
@@ -132,7 +132,7 @@ def _stop(process: subprocess.Popen[str]) -> None:
 
 @contextmanager
 def running(url: str, origin: str) -> Iterator[Server]:
-    """Use the service at this URL, in namespaces of its own. Raises `NotUsable` if it has none."""
+    """Use the running service at this URL, in new namespaces. Raises `NotUsable` if it does not offer namespaces."""
     root = url.partition("/_ns/")[0].rstrip("/")
     http = _connection(root)
     try:
@@ -154,7 +154,7 @@ def _connection(url: str) -> Http:
 
 
 def _wait_until_ready(http: Http, log: Path) -> None:
-    """Wait while the service answers 503. Raises `NotUsable` if it ends meanwhile, or after `TIMEOUT`."""
+    """Wait until the service is ready. Raises `NotUsable` if it ends before, or after `TIMEOUT`."""
     deadline = clock.elapsed() + TIMEOUT
     try:
         while http.send("GET", "/_emulator/ready").status_code == 503 and clock.elapsed() < deadline:
@@ -210,7 +210,7 @@ class Reports:
 
 
 def _refusals(space: Space) -> str:
-    """Return the latest requests and frames that were refused or not answered, with the reason; empty if none.
+    """Return the latest requests and frames that were refused or got no response, with the reason; empty if none.
 
     Lines are not cut: many reports are read in a CI log.
     """

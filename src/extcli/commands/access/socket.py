@@ -31,7 +31,7 @@ NoAuth = Annotated[bool, typer.Option("--no-auth", help="Send the request withou
 
 
 def _around(document: dict[str, Any], table: Table) -> RenderableType:
-    """Add below the table what each socket follows: there may be many topics."""
+    """Add the topics of each socket below the table, because there may be many."""
     follows = [
         f"{each['number']} {'is stalled, and ' if each['stalled'] else ''}follows "
         + (visible(", ".join(each["subscriptions"])) or "nothing")

@@ -46,7 +46,7 @@ OUTCOME = View(table=lambda outcome: "", rows=lambda outcome: [])
 
 
 def meet(session: Session, condition: Condition, seconds: float) -> None:
-    """Wait until the condition is met, at most for `seconds`. Raises `NotMet`."""
+    """Wait until a condition is met, at most `seconds`. Raises `NotMet`."""
     deadline = clock.elapsed() + seconds
     scope = scope_of(session) if condition.has_scope else {}
     what = f"{condition.shown} in channel {scope['channel_id']}" if "channel_id" in scope else condition.shown
@@ -106,7 +106,7 @@ def _without_control(session: Session) -> UsageError:
 
 
 class NotMet(ExpectationFailed):
-    """A condition was not met in time."""
+    """Raised if a condition was not met in time."""
 
     def __init__(self, what: str, outcome: Mapping[str, Any], seconds: float) -> None:
         self._outcome = outcome

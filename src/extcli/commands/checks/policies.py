@@ -21,7 +21,7 @@ _SECONDS = 5.0
 
 
 def _summary(ruling: dict[str, Any]) -> str:
-    """Return what was seen of a ruling: the worst result of its rules; empty if none was probed."""
+    """Return the worst result of a ruling's rules; empty if none was probed."""
     statuses = {each["status"] for each in ruling.get("rules", [])}
     return next((each for each in ("fail", "unknown", "pass") if each in statuses), "")
 

@@ -254,7 +254,7 @@ def redeemed(session: Session, reveal: Reveal = False) -> None:
 
 
 def _why_no_code(session: Session, prize: int) -> dict[str, str]:
-    """Return why a viewer got no code of a set and what to do, as the arguments of an error."""
+    """Return why a viewer got no code of a set, and what to do, as arguments for an error."""
     service = session.service(VIEWER).probing()
 
     def of_set(per_set: list[Any] | None) -> Any:

@@ -1,4 +1,4 @@
-"""What lists of polls, rankings, buffers and contents share, and deleting one of them."""
+"""Lists polls, rankings, buffers and contents page by page, and deletes a poll or ranking."""
 
 from __future__ import annotations
 
@@ -50,8 +50,9 @@ BUFFERS = _listing("buffers", "entries", "latest entry")
 
 
 def show_all(session: Session, read: Callable[[str], Answer], member: str, view: View, *, next: str = "next") -> None:
-    """Print all pages: as one table or JSON document, or else each as it arrives. `read` returns the page at a cursor.
+    """Print all pages of a list: as one table or JSON document, in other formats each page as it arrives.
 
+    `read` returns the page at a cursor.
     A list of one page is printed as JSON byte for byte. `next` is `next?` if the last page may leave it out.
     """
     cursor, found, seen = END, [], set[str]()
@@ -94,7 +95,7 @@ def add_list(app: typer.Typer, noun: str, member: str, view: View) -> None:
 
 
 def check_progress(cursor: str, seen: set[str], answer: Answer) -> None:
-    """Raise `UnexpectedAnswer` for a page that leads back to an earlier one; else add its cursor to those seen."""
+    """Raise `UnexpectedAnswer` if a page's cursor was seen before; otherwise add it to `seen`."""
     if cursor in seen and cursor != END:
         raise UnexpectedAnswer(answer, f"next must be another cursor, not {shortened(cursor, 40)!r}")
     seen.add(cursor)
@@ -150,7 +151,7 @@ def delete(
 
 
 def _was(exists: Callable[[Service], bool], service: Service) -> bool:
-    """Return whether it exists; true if the service does not say."""
+    """Return whether a poll or ranking exists; true if the service does not say."""
     try:
         return exists(service.probing())
     except (CliError, *SHAPE_ERRORS):

@@ -28,7 +28,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class StoreNoun:
-    """What differs between the two nouns. `writers` and `patch_note` are sentences of the help."""
+    """The differences between `state` and `store-config`. `writers` and `patch_note` are sentences of the help."""
 
     name: str
     summary: str

@@ -26,7 +26,7 @@ _WHOLE = {4: ("client_id", 20), 5: ("channel_id", 12)}
 
 
 def _around(document: dict[str, Any], table: Table) -> Table:
-    """Widen the columns of names."""
+    """Widen the table's columns that show names."""
     for at, (name, most) in _WHOLE.items():
         longest = max((len(visible(each[name])) for each in document["next"]), default=0)
         table.columns[at].min_width = max(table.columns[at].min_width or 0, min(longest, most))

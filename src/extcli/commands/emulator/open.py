@@ -32,7 +32,10 @@ def open_page(url: str) -> bool:
 
 
 def has_screen(environ: Mapping[str, str], platform: str) -> bool:
-    """Whether a browser can show a page. On Linux without a display, a browser would take over the terminal."""
+    """Return whether a browser can show a page.
+
+    On Linux without a display, a text browser would take over the terminal.
+    """
     return platform in ("darwin", "win32") or any(
         environ.get(name) for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
     )
