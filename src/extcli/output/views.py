@@ -254,7 +254,7 @@ _WIDTH = 80
 
 
 def outcome_lines(outcome: Mapping[str, Any]) -> list[str]:
-    """Return the result of a wait in lines of at most 80 columns: the wanted and actual values, and the last changes."""
+    """Return the result of a wait in lines of at most 80 columns: wanted and actual values, and the last changes."""
     wanted, found = outcome["wanted"], outcome["found"]
     texts = [f"{name}: {text}" for name, text in wanted.items()]
     facts = [f"{name}: {compact(found[name]) if name in found else 'absent'}" for name in wanted]
