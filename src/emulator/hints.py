@@ -121,14 +121,14 @@ class Hints:
         self._groups.clear()
         self._clients.clear()
 
-    async def absent(self, key: Key) -> None:
+    async def hint_if_absent(self, key: Key) -> None:
         """Give a hint if nothing is stored under this key, but something is stored under a similar key."""
-        if self.is_on and (near := await self._near(key, is_new=False)):
+        if self.is_on and (near := await self._similar_name(key, is_new=False)):
             hint(f"there is no {_WHAT[key.kind]} {key.name}; did you mean {near}?")
 
-    async def begun(self, key: Key) -> None:
+    async def new_name(self, key: Key) -> None:
         """Give a hint if this key is new, and a similar key exists."""
-        if self.is_on and (near := await self._near(key, is_new=True)):
+        if self.is_on and (near := await self._similar_name(key, is_new=True)):
             hint(f"{key.name} is a new {_WHAT[key.kind]}; did you mean {near}?")
 
     def know(self, key: Key) -> None:
@@ -137,7 +137,7 @@ class Hints:
         if known is not None:
             _keep(known, key.name)
 
-    async def _near(self, key: Key, *, is_new: bool) -> str:
+    async def _similar_name(self, key: Key, *, is_new: bool) -> str:
         group = key._replace(name="", user="")
         known = self._groups.get(group) if key.kind in _TRACKED else None
         with suppress(EngineError):  # the request has its response
@@ -185,7 +185,7 @@ class Hints:
         hint(text)
         return _safe(text)
 
-    def undecoded(self) -> str:
+    def hint_secret_not_decoded(self) -> str:
         """Give the current request the hint that its token was signed with the secret's base64 text, and return the
         hint.
         """
@@ -193,7 +193,7 @@ class Hints:
         hint(text)
         return text
 
-    def met(self, client_id: str) -> None:
+    def count_token(self, client_id: str) -> None:
         """Count a token that a request with this client id has sent."""
         if self.is_on:
             self._clients[client_id] = (self._clients.get(client_id) or 0) + 1

@@ -72,7 +72,7 @@ def refusal(
             made = error(reason.format_map(values), found.detail)
             made.others, made.close_code = tuple(found.others), found.close_code
             made.retry_after = made.retry_after if found.retry_after is None else found.retry_after
-            made.refused = Refused(code, rule, title, found.held, found.needed, _filled(next_step, values))
+            made.refused = Refused(code, rule, title, found.held, found.needed, _filled_step(next_step, values))
             return made
 
         return refuse
@@ -80,7 +80,7 @@ def refusal(
     return declare
 
 
-def _filled(next_step: str, values: Mapping[str, object]) -> str:
+def _filled_step(next_step: str, values: Mapping[str, object]) -> str:
     """Return a next step with its values filled in.
 
     Values inside commands (between backticks) are quoted for a shell.

@@ -35,7 +35,7 @@ def problems(options: Mapping[str, Any], named: Named) -> Iterator[tuple[str, st
     """Yield problems with the combination of options: the wrong option, or "" if no single one, and the problem."""
     effects = [name for name in EFFECTS if name in options]
     if not effects:
-        yield "", f"give one effect: {_listed(EFFECTS, named)}"
+        yield "", f"give one effect: {_listed_names(EFFECTS, named)}"
     for name in effects[1:]:
         yield name, f"a fault has one effect, and {named(effects[0])} is given, too"
     if "retry_after" in options and "status" not in options:
@@ -61,7 +61,7 @@ def _not_allowed(effect: str, options: Mapping[str, Any], named: Named) -> Itera
     """Yield the effect, conditions and close code that are not allowed for the fault's kind of match."""
     kind = KINDS[_kind_of(options.get("match", "BROADCAST"))]
     if effect not in kind.effects:
-        yield effect, f"does not act on {kind.name}; use {_listed(kind.effects, named)}"
+        yield effect, f"does not act on {kind.name}; use {_listed_names(kind.effects, named)}"
     for name in _CONDITIONS:
         if name in options and name not in kind.conditions:
             only = ", ".join(map(named, kind.conditions))
@@ -118,7 +118,7 @@ def delays(text: str) -> dict[str, int]:
     return found
 
 
-def _listed(names: Sequence[str], named: Named) -> str:
+def _listed_names(names: Sequence[str], named: Named) -> str:
     *others, last = map(named, names)
     return f"{', '.join(others)} or {last}"
 

@@ -47,9 +47,9 @@ class Selection:
 
     def failures(self, document: Mapping[str, Any]) -> list[Seen]:
         """Return the selected verdicts of a response of `GET /_emulator/parity`."""
-        return [each for each in document["rules"] if self._selects(each)]
+        return [each for each in document["rules"] if self._selects_rule(each)]
 
-    def _selects(self, seen: Seen) -> bool:
+    def _selects_rule(self, seen: Seen) -> bool:
         return (UNKNOWN if seen["verdict"] == UNKNOWN else seen["rule"]) in self._rules
 
 
@@ -58,7 +58,7 @@ def lines_of(failures: Iterable[Seen]) -> list[str]:
     lines: list[str] = []
     for seen in failures:
         did, count = _DID.get(seen["verdict"], seen["verdict"]), seen["count"]
-        lines += [f"  {seen['rule']}: {did} {count} request{'s' if count > 1 else ''}", f"    {_meaning(seen)}"]
+        lines += [f"  {seen['rule']}: {did} {count} request{'s' if count > 1 else ''}", f"    {_meaning_of_rule(seen)}"]
         names = ("first", "latest") if len(seen["examples"]) > 1 else ("request",)
         for name, each in zip(names, seen["examples"], strict=False):
             lines.append(f"    {name} {each['request_id']} {each['endpoint']}")
@@ -69,7 +69,7 @@ def _rules_of(names: Iterable[str]) -> set[str]:
     return {rule for name in names for rule in GROUPS.get(name, (name,))}
 
 
-def _meaning(seen: Seen) -> str:
+def _meaning_of_rule(seen: Seen) -> str:
     if seen["verdict"] == UNKNOWN:
         return "the service knows no secret: start it with --extensions"
     rule = RULES.get(seen["rule"])

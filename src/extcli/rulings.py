@@ -17,7 +17,7 @@ def rule_text(name: str) -> dict[str, str] | None:
     """Return the ruling, section or rule of production with this id; a section also without `spec: `."""
     for file in ("rulings.toml", "topics.toml"):
         for each in _texts(file):
-            if _plain(name) in (_plain(each["id"]), _short(_plain(each["id"]))):
+            if _plain_name(name) in (_plain_name(each["id"]), _short_id(_plain_name(each["id"]))):
                 return each
     return None
 
@@ -27,10 +27,10 @@ def _texts(file: str) -> list[dict[str, str]]:
     return [dict(each) for each in tomllib.loads((folder / file).read_text("utf-8"))["rule"]]
 
 
-def _plain(name: str) -> str:
+def _plain_name(name: str) -> str:
     return " ".join(name.casefold().replace(":", ": ").split())
 
 
-def _short(id: str) -> str:
+def _short_id(id: str) -> str:
     """Return the id of a section without its prefix."""
     return next((id.removeprefix(prefix) for prefix in _PREFIXES if id.startswith(prefix)), id)

@@ -214,7 +214,7 @@ class Session:
             self._socket = UnsentWebSocket(self.dry_run)
         elif self._socket is None:
             self._warn_if_elsewhere(self.resolver.ws_url(), self.resolver.configured_ws_url())
-            self._socket = self._connected(self.resolver.timeout())
+            self._socket = self._connect_socket(self.resolver.timeout())
         return self._socket
 
     def reconnect(self, seconds: float) -> None:
@@ -223,9 +223,9 @@ class Session:
         self.http.set_timeout(seconds)
         if self._socket:
             self._socket.close()
-        self._socket = self._connected(seconds)
+        self._socket = self._connect_socket(seconds)
 
-    def _connected(self, seconds: float) -> WebSocketClient:
+    def _connect_socket(self, seconds: float) -> WebSocketClient:
         from extcli.api.websocket import WebSocketClient
 
         return WebSocketClient(self.resolver.ws_url(), timeout=seconds, trace=self.output.trace)

@@ -31,17 +31,17 @@ class InvalidFile(UsageError):
         """One line each: file, line, column, field, what is wrong and what is allowed."""
 
     def lines(self) -> list[str]:
-        return [*super().lines(), *(f"  {each}" for each in self._named())]
+        return [*super().lines(), *(f"  {each}" for each in self._named_variables())]
 
     def as_json(self) -> dict[str, Any]:
         document = super().as_json()
-        document["error"]["faults"] = self._named()
+        document["error"]["faults"] = self._named_variables()
         return document
 
     def __str__(self) -> str:
-        return "\n".join([self.what, *(f"  {each}" for each in self._named())])
+        return "\n".join([self.what, *(f"  {each}" for each in self._named_variables())])
 
-    def _named(self) -> list[str]:
+    def _named_variables(self) -> list[str]:
         more = len(self.faults) - MAX_NAMED
         return [*self.faults[:MAX_NAMED], *([f"and {more:,} more"] if more > 0 else [])]
 

@@ -197,7 +197,7 @@ def test_at_most_500_ranges_of_lines_are_named():
 def test_all_lines_are_settled_after_the_last_answer():
     lines = resume_point(3, acknowledged=[1, 2, 3], sent=[])
 
-    assert 3 == lines.settled_to
+    assert 3 == lines.last_settled_line
 
 
 # The progress bar of commands with many lines

@@ -8,7 +8,7 @@ import pytest
 
 from emulator.control.faults import rules
 from emulator.faults import BROADCAST, CONNECT, MESSAGE, REQUEST
-from extcli.commands.emulator.fault import conditions_of, effect_of, left_of
+from extcli.commands.emulator.fault import conditions_of, effect_of, remaining_limits
 from extcli.faults import EFFECTS, delays, members, problems
 
 VOTE = "POST /v1/e/vote"
@@ -143,7 +143,7 @@ def test_an_effect_is_shown_with_its_parameters(fault: dict[str, Any], shown: st
     ],
 )
 def test_what_is_left_is_shown(fault: dict[str, Any], shown: str):
-    assert shown == left_of(fault)
+    assert shown == remaining_limits(fault)
 
 
 def test_only_the_conditions_that_a_fault_has_are_shown():

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from emulator.callers import Caller, Role
-from emulator.control.faults.rules import Fault, Known, checked, meets, pattern_of
+from emulator.control.faults.rules import Fault, Known, checked_pattern, meets, pattern_of
 from emulator.errors import BadRequest
 from emulator.faults import BROADCAST, CONNECT, MESSAGE, REQUEST, FaultError, Held, Hit, Subject
 
@@ -93,7 +93,7 @@ def test_a_match_selects_subjects(match: str, matched: Subject, spared: Subject)
 )
 def test_an_invalid_fault_is_refused_and_the_member_named(fault: dict[str, Any], detail: str):
     with pytest.raises(BadRequest) as refused:
-        checked(Fault(**{"match": "POST /v1/e/vote", "effect": "drop"} | fault), KNOWN)
+        checked_pattern(Fault(**{"match": "POST /v1/e/vote", "effect": "drop"} | fault), KNOWN)
 
     assert detail in refused.value.detail
 
@@ -104,7 +104,7 @@ def test_an_invalid_fault_is_refused_and_the_member_named(fault: dict[str, Any],
 def test_members_at_their_limits_are_valid(members: dict[str, Any]):
     fault = Fault(**{"match": "POST /v1/e/vote", "effect": "drop"} | members)
 
-    assert checked(fault, KNOWN).matches(subject(REQUEST, "POST", "/v1/e/vote"))
+    assert checked_pattern(fault, KNOWN).matches(subject(REQUEST, "POST", "/v1/e/vote"))
 
 
 @pytest.mark.parametrize(

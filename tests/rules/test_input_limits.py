@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.control.calls.rules import CallBody
-from emulator.control.calls.rules import checked as checked_call
+from emulator.control.calls.rules import CallBody, checked_call
 from emulator.errors import BadRequest
 from emulator.features.codes.rules import (
     MAX_CODE_LENGTH,

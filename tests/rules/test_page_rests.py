@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.dashboard.stream import INTERVAL, rest_of
+from emulator.dashboard.stream import INTERVAL, seconds_until_next_rendering
 
 
 @pytest.mark.parametrize(
@@ -19,11 +19,11 @@ from emulator.dashboard.stream import INTERVAL, rest_of
     ],
 )
 def test_a_page_rests_longer_with_more_work_and_more_pages(used: float, pages: int, seconds: float):
-    assert pytest.approx(seconds) == rest_of(used, pages)
+    assert pytest.approx(seconds) == seconds_until_next_rendering(used, pages)
 
 
 @pytest.mark.parametrize("pages", [1, 10, 50, 200, 1_000])
 def test_all_pages_together_leave_most_of_the_processor_to_requests(pages: int):
     used = 0.01
 
-    assert pages * used / rest_of(used, pages) <= 0.5
+    assert pages * used / seconds_until_next_rendering(used, pages) <= 0.5

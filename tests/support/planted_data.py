@@ -88,7 +88,7 @@ def a_store_has_at_most_65_535_bytes(patch: Patch) -> None:
 
 @planted("S2.merge-patch", "S2.stores-of-the-extension")
 def null_in_a_merge_patch_is_a_value(patch: Patch) -> None:
-    wrap(patch, patches, "_merged", lambda _, target, change: (target or {}) | change)
+    wrap(patch, patches, "_merge_patch", lambda _, target, change: (target or {}) | change)
 
 
 @planted("S2.atomic-patch")

@@ -27,9 +27,9 @@ def caller_of(client_id: str, claims: Mapping[str, Any], grant: Grant, productio
     opaque_id = claimed or derived or f"A-{role}"
     if role is Role.BROADCASTER:
         channel_id = channel_id or user_id
-    channel_id = channel_id and _shared(channel_id)
+    channel_id = channel_id and _interned_text(channel_id)
     return Caller(
-        _shared(client_id), role, channel_id, user_id, opaque_id, milliseconds(claims, "exp"), grant, is_derived,
+        _interned_text(client_id), role, channel_id, user_id, opaque_id, milliseconds(claims, "exp"), grant, is_derived,
         production,
     )  # fmt: skip
 
@@ -68,13 +68,13 @@ def usual_caller(client_id: str, payload: bytes, grant: Grant) -> Caller | None:
     opaque_id = claimed or (opaque_id_of(user_id) if user_id else f"A-{role}")
     if role is Role.BROADCASTER:
         channel_id = channel_id or user_id
-    channel = _shared(channel_id) if channel_id else None
+    channel = _interned_text(channel_id) if channel_id else None
     is_derived = bool(user_id) and not claimed
-    return Caller(_shared(client_id), role, channel, user_id or None, opaque_id, exp * 1000, grant, is_derived)
+    return Caller(_interned_text(client_id), role, channel, user_id or None, opaque_id, exp * 1000, grant, is_derived)
 
 
 @lru_cache(maxsize=1024)
-def _shared(text: str) -> str:
+def _interned_text(text: str) -> str:
     """Return one object for equal texts, so that the many cached callers of a channel hold its id once."""
     return text
 

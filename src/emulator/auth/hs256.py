@@ -73,9 +73,9 @@ def signed_payload(token: str, keys: Mapping[str, hmac.HMAC]) -> Payload | None:
     message, text = signed.encode(), signature.encode()
     header, _, payload = message.partition(b".")
     try:
-        decoded, signer = _decoded(payload), _signer(message, text, keys)
+        decoded, signer = _decode_segment(payload), _signer(message, text, keys)
         if signer is None:
-            _decoded(text)  # pyjwt decides about other spellings of a signature
+            _decode_segment(text)  # pyjwt decides about other spellings of a signature
     except ValueError:
         return None
     return Payload(decoded, signer) if _is_usual(header) else None
@@ -91,7 +91,7 @@ def unverified(token: str) -> dict[str, Any] | None:
 
 def _read(header: bytes, payload: bytes) -> dict[str, Any] | None:
     try:
-        return _claims_of(_decoded(payload)) if _is_usual(header) else None
+        return _claims_of(_decode_segment(payload)) if _is_usual(header) else None
     except ValueError:  # in the base64, UTF-8, JSON or types of the claims
         return None
 
@@ -111,13 +111,13 @@ def _signer(message: bytes, signature: bytes, keys: Mapping[str, hmac.HMAC]) -> 
 def _is_usual(header: bytes) -> bool:
     """Whether a header segment is one that this module knows."""
     try:
-        _header_of(_decoded(header))
+        _header_of(_decode_segment(header))
     except ValueError:
         return False
     return True
 
 
-def _decoded(segment: bytes) -> bytes:
+def _decode_segment(segment: bytes) -> bytes:
     """Decode base64url without padding. Raises `ValueError` unless encoding the result gives the segment again."""
     padded = segment.translate(_FROM_URL) + b"=" * (-len(segment) % 4)
     data = a2b_base64(padded)

@@ -148,7 +148,9 @@ class Tokens:
         if extension is None:
             return None
         found = hs256.signed_payload(token, self._keys(extension).fast)
-        return usual_caller(client_id, found.payload, _grant_by(found.signer)) if found and found.signer else None
+        return (
+            usual_caller(client_id, found.payload, _grant_of_secret(found.signer)) if found and found.signer else None
+        )
 
     def _credential(self, client_id: str, token: str) -> Credential:
         hint = self.check_registered(client_id)
@@ -163,10 +165,10 @@ class Tokens:
         if claims.get(HELPER) is True and not self._environment.verifies_tokens:
             caller = replace(caller, expires_at=None)
         if production == UNDECODED:
-            hint = self._hints.undecoded()
+            hint = self._hints.hint_secret_not_decoded()
         if hint:
             caller = replace(caller, hint=hint)
-        self._hints.met(client_id)
+        self._hints.count_token(client_id)
         return Credential(caller, milliseconds(claims, "nbf") or 0, pin_token_id)
 
     def own_claims(self, token: str, *, use: str) -> Mapping[str, Any] | None:
@@ -243,7 +245,7 @@ class Tokens:
             claims, secret = self._verified(client_id, token)
         except Unauthorized:
             if self._hints.is_on and self._is_by_text(client_id, token):
-                self._hints.undecoded()
+                self._hints.hint_secret_not_decoded()
             raise
         check_stage(claims, self._environment.refused_stage)
         if check_lifetime(claims) and client_id not in self._endless:
@@ -251,7 +253,7 @@ class Tokens:
             role = role_of(claims.get("role"))
             _log.warning("%s: a %s token has no exp, so it never expires; add one when signing", client_id, role)
         check_client_id(claims, client_id)
-        return claims, _grant_by(secret) if secret else self._own_grant(client_id, claims)
+        return claims, _grant_of_secret(secret) if secret else self._own_grant(client_id, claims)
 
     def _verdict(self, client_id: str, token: str, claims: Mapping[str, Any]) -> str:
         """Return why production would refuse a token, by the checks that production makes.
@@ -347,7 +349,7 @@ class Tokens:
 
 
 @lru_cache(maxsize=1024)
-def _grant_by(secret: str) -> Grant:
+def _grant_of_secret(secret: str) -> Grant:
     """Return the grant of a self-signed token. All cached tokens of a secret share one, to save memory."""
     return Grant(secret)
 

@@ -197,8 +197,9 @@ def read_settings(
         extensions_file=extensions,
         leeway=leeway * 1_000,
         registered_only=registered_only,
-        channel_stores_per_extension=_one_of("--channel-stores", channel_stores, "shared", "extension") == "extension",
-        page_events=_one_of("--page-events", page_events, "all", "none") == "all",
+        channel_stores_per_extension=_chosen_option("--channel-stores", channel_stores, "shared", "extension")
+        == "extension",
+        page_events=_chosen_option("--page-events", page_events, "all", "none") == "all",
         control_hosts=control_hosts,
         control_token=control_token,
         limits=replace(limits or Limits(), anonymous=replace(environment.anonymous, **chosen)),
@@ -219,7 +220,7 @@ def _journal_size(text: str) -> int:
     return size
 
 
-def _one_of(option: str, value: str, first: str, second: str) -> str:
+def _chosen_option(option: str, value: str, first: str, second: str) -> str:
     if value not in (first, second):
         raise ConfigurationError(f"{option}: {value!r} must be {first!r} or {second!r}")
     return value

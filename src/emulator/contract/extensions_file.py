@@ -77,13 +77,13 @@ class ExtensionsFile:
         table, found = self.tables[client_id], []
         place = ("extensions", client_id)
         for at, text in enumerate(table.get("secrets", ())):
-            found.append(Secret("secrets", "", self._decoded((*place, "secrets", at), text)))
+            found.append(Secret("secrets", "", self._decode_secret((*place, "secrets", at), text)))
         for at, name in enumerate(table.get("secret_files", ())):
             here = (*place, "secret_files", at)
-            found.append(Secret("secret_files", name, self._decoded(here, self._content(here, name))))
+            found.append(Secret("secret_files", name, self._decode_secret(here, self._content(here, name))))
         if (name := table.get("secret_env")) is not None:
             text = environ.get(name, "")
-            value = self._decoded((*place, "secret_env"), text) if text else b""
+            value = self._decode_secret((*place, "secret_env"), text) if text else b""
             found.append(Secret("secret_env", name, value))
         if not found:
             raise self.error(place, f"has no secret; add one of {', '.join(SECRETS)}")
@@ -107,7 +107,7 @@ class ExtensionsFile:
             reason = error.strerror if isinstance(error, OSError) else "not text"
             raise self.error(place, f"{str(file)!r} cannot be read: {reason}") from None
 
-    def _decoded(self, place: positions.Path, text: str) -> bytes:
+    def _decode_secret(self, place: positions.Path, text: str) -> bytes:
         try:
             secret = base64.b64decode(text.strip(), validate=True)
         except (binascii.Error, ValueError):

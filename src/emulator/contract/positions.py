@@ -53,15 +53,15 @@ def positions_of(text: str) -> Mapping[Path, Position]:
 
     The text must be valid JSON or TOML.
     """
-    return _positions(text, _scanned(text).found)
+    return _positions(text, _scan_text(text).found)
 
 
 def repeated_in(text: str) -> Mapping[Path, Position]:
     """Return the position of the first JSON member whose name occurs twice in its object; `None` if there is none."""
-    return _positions(text, _scanned(text).repeated)
+    return _positions(text, _scan_text(text).repeated)
 
 
-def _scanned(text: str) -> _Scanner:
+def _scan_text(text: str) -> _Scanner:
     scanner = _Scanner(text)
     if text.lstrip().startswith("{"):
         scanner.value(())

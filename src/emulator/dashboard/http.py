@@ -72,7 +72,7 @@ async def read_screens(service: Any, call: Call) -> Page:
     return _see_other(f"{_prefix_of(service)}/_emulator/")
 
 
-def _leading(screen: str) -> Endpoint[Any]:
+def _redirect_to_screen(screen: str) -> Endpoint[Any]:
     """Return an endpoint that redirects from an address that people guess to a screen."""
 
     @endpoint("GET", f"/_emulator/{screen}", audience=Audience.PAGE)
@@ -157,7 +157,7 @@ endpoints: Final = (
     read_overview,
     enter,
     read_screens,
-    *map(_leading, _LEADING),
+    *map(_redirect_to_screen, _LEADING),
     read_screen,
     submit_form,
     follow_screen,

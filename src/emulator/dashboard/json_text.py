@@ -65,16 +65,16 @@ def differences(before: Any, after: Any) -> Iterator[Difference]:
 
 def _entries(one: list[Any], other: list[Any]) -> list[tuple[str, Any, Any]]:
     """Return the entries of two arrays that are compared, each with its index."""
-    start = sum(1 for _ in takewhile(_same, zip(one, other, strict=False)))
+    start = sum(1 for _ in takewhile(_are_equal, zip(one, other, strict=False)))
     rest = zip(reversed(one[start:]), reversed(other[start:]), strict=False)
-    end = sum(1 for _ in takewhile(_same, rest))
+    end = sum(1 for _ in takewhile(_are_equal, rest))
     left, right = one[start : len(one) - end], other[start : len(other) - end]
     size = max(len(left), len(right))
     left, right = left + [_ABSENT] * (size - len(left)), right + [_ABSENT] * (size - len(right))
     return [(str(start + index), *pair) for index, pair in enumerate(zip(left, right, strict=True))]
 
 
-def _same(pair: tuple[Any, Any]) -> bool:
+def _are_equal(pair: tuple[Any, Any]) -> bool:
     return json_codec.encode(pair[0]) == json_codec.encode(pair[1])
 
 

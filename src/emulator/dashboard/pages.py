@@ -157,20 +157,20 @@ class Pages:
 
     def render(self, template: str, values: Mapping[str, Any]) -> str:
         """Render a template with these values and those that all templates have."""
-        return environment().get_template(template).render({**self._common, **values})
+        return environment().get_template(template).render({**self._common_values, **values})
 
     @cached_property
-    def _common(self) -> dict[str, Any]:
+    def _common_values(self) -> dict[str, Any]:
         return {
             "prefix": self.prefix,
             "namespace": self._namespace,
-            "base": self._base,
+            "base": self._base_url,
             "url": self._url,
             "cli": self._cli,
         }
 
     @property
-    def _base(self) -> str:
+    def _base_url(self) -> str:
         """The URL of the service, as clients are given it."""
         return f"http://{self.host}{self.prefix}"
 
@@ -182,7 +182,7 @@ class Pages:
 
     def _cli(self, *words: object) -> str | Command:
         """Return an `extcli` command line with the options that reach this service."""
-        url = [] if self._base == _DEFAULT_URL else ["--url", self._base]
+        url = [] if self._base_url == _DEFAULT_URL else ["--url", self._base_url]
         return command_of(["extcli", *words, *url])
 
     @property

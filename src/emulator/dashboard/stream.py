@@ -43,7 +43,7 @@ async def events_of(
     yield b": connected\n\n"
     period = min(every, _PEERS) if service.settings.has_peers else every
     sent_at = monotonic()
-    with _counted(), service.changes.watching(ALL) as changed, service.journal.watching() as recorded:
+    with _count_stream(), service.changes.watching(ALL) as changed, service.journal.watching() as recorded:
         while True:
             changed.clear()
             recorded.clear()
@@ -61,9 +61,9 @@ async def events_of(
             elif monotonic() - sent_at >= _KEEP_ALIVE:
                 sent_at = monotonic()
                 yield b": still here\n\n"
-            rest = rest_of(processor_time() - used, _open_pages)
+            rest = seconds_until_next_rendering(processor_time() - used, _open_pages)
             await asyncio.sleep(max(0.0, began + rest - monotonic()))
-            await _first_of(changed, recorded, period)
+            await _wait_for_either(changed, recorded, period)
 
 
 def _part(name: str, text: str) -> str:
@@ -80,7 +80,7 @@ def digest_of(content: str) -> str:
 
 
 @contextmanager
-def _counted() -> Iterator[None]:
+def _count_stream() -> Iterator[None]:
     global _open_pages
     _open_pages += 1
     try:
@@ -89,7 +89,7 @@ def _counted() -> Iterator[None]:
         _open_pages -= 1
 
 
-def rest_of(used: float, pages: int) -> float:
+def seconds_until_next_rendering(used: float, pages: int) -> float:
     """Return the seconds from one rendering of a page to the next, with the processor time that one takes."""
     many = max(1.0, pages / _MANY)
     return many * min(max(INTERVAL, _SHARE * used), _LONGEST_REST)
@@ -121,7 +121,7 @@ def message(identifier: str, text: str) -> bytes:
     return f"id: {identifier}\n{lines}\n".encode("utf-8", "replace")
 
 
-async def _first_of(changed: asyncio.Event, recorded: asyncio.Event, timeout: float) -> None:
+async def _wait_for_either(changed: asyncio.Event, recorded: asyncio.Event, timeout: float) -> None:
     """Wait until one of two events is set, at most `timeout` seconds."""
     waits = [asyncio.ensure_future(each.wait()) for each in (changed, recorded)]
     try:

@@ -161,7 +161,7 @@ _DIGEST_SIZE: Final = 32
 _COUNT_END: Final = 1 << 53
 
 
-async def checked(pages: AsyncIterator[Sequence[Record]]) -> AsyncIterator[Sequence[Record]]:
+async def checked_pages(pages: AsyncIterator[Sequence[Record]]) -> AsyncIterator[Sequence[Record]]:
     """Iterate over the pages of a dump. Raises `ValueError` as `RecordChecks.check` does."""
     checks = RecordChecks()
     async for page in pages:

@@ -122,13 +122,13 @@ class Dispatcher:
     async def _perform(self, bound: Bound, scope: HTTPScope, receive: Receive) -> Reply:
         request = request_of(scope, receive)
         if bound.endpoint.held:
-            return await self._held(bound, request, receive)
+            return await self._run_held(bound, request, receive)
         if REQUESTS in self.faults.kinds and bound.endpoint.allows_any_origin:
             faulty = FaultyRequests(self.faults, self.access, self.answer, self._refused, self.limits)
             return await faulty.perform(bound, request, receive)
         return await self.answer(bound, request)
 
-    async def _held(self, bound: Bound, request: Request, receive: Receive) -> Reply:
+    async def _run_held(self, bound: Bound, request: Request, receive: Receive) -> Reply:
         """Run an endpoint that waits for something; every error becomes a reply."""
         started = monotonic()
         try:

@@ -174,7 +174,7 @@ class Front:
             return
         context = bind_context(scope)
         if self._dispatcher.parity.is_on:
-            send = self._marking(context, send)
+            send = self._with_sandbox_headers(context, send)
         path = normalize_path(scope["path"])
         method = scope["method"]
         if (method, path) in self._hot:
@@ -193,10 +193,10 @@ class Front:
                 if (stream := state.get(STREAM)) is not None:
                     await close_chunks(stream)
 
-    def _marking(self, context: RequestContext, send: Send) -> Send:
+    def _with_sandbox_headers(self, context: RequestContext, send: Send) -> Send:
         """Return a `send` that adds the mark, the verdict of production, the fault and the hint to the headers."""
 
-        async def marked(message: Any) -> None:
+        async def send_with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
                 mark = context.mark or self._dispatcher.changes.mark
                 marks = [(MARK, b"%d" % mark)] if mark else []
@@ -206,7 +206,7 @@ class Front:
                 message["headers"] = [*marks, *verdict, *fault, *hint, *message["headers"]]
             await send(message)
 
-        return marked
+        return send_with_headers
 
 
 def preflight_reply(path: str, headers: Iterable[tuple[bytes, bytes]]) -> tuple[Reply, ServiceError | None]:

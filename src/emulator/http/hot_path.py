@@ -62,9 +62,9 @@ class Exchange:
         """Run the handler, now that the body is complete."""
         self.request.size = len(self.request.raw)
         self._steps = self._answer(self.request)
-        self._step()
+        self._run_step()
 
-    def _step(self, _: object = None) -> None:
+    def _run_step(self, _: object = None) -> None:
         """Run the handler up to where it has to wait, as a task would."""
         before = current.set(self.request.context)
         try:
@@ -74,10 +74,10 @@ class Exchange:
                 self._respond(done.value)
                 return
             if waits_for is None:
-                self._connection.loop.call_soon(self._step)
+                self._connection.loop.call_soon(self._run_step)
             else:
                 waits_for._asyncio_future_blocking = False
-                waits_for.add_done_callback(self._step)
+                waits_for.add_done_callback(self._run_step)
         except Exception:  # even from `_respond`: the call may have had its effect, so no other response would be true
             _log.exception("unexpected failure on the hot path")
             self._connection.transport.close()

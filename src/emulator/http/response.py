@@ -115,7 +115,7 @@ async def in_one_chunk(body: bytes) -> AsyncIterator[bytes]:
 async def with_first_chunk(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Produce the first chunk before the response begins, so that an early failure can still become an error reply."""
 
-    async def begun() -> AsyncIterator[bytes]:
+    async def first_and_rest() -> AsyncIterator[bytes]:
         try:
             first = await anext(chunks, b"")
             yield b""  # taken below, so that closing this closes `chunks`
@@ -126,7 +126,7 @@ async def with_first_chunk(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]
         finally:
             await close_chunks(chunks)
 
-    resumed = begun()
+    resumed = first_and_rest()
     await anext(resumed)
     return resumed
 

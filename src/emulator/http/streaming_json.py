@@ -86,7 +86,7 @@ class StreamReader:
         """
         restarts = 0
         async for piece in _pieces(chunks):
-            for strings in self._feed(piece):
+            for strings in self._feed_piece(piece):
                 if self.restarts != restarts:
                     restarts = self.restarts
                     restart()
@@ -99,7 +99,7 @@ class StreamReader:
         if not self._is_long_found:
             raise missing_member(self._long)
 
-    def _feed(self, piece: bytes) -> Iterator[Strings]:
+    def _feed_piece(self, piece: bytes) -> Iterator[Strings]:
         data, at, is_bulk_tried = self._rest + piece, 0, False
         while True:
             if self._takes_item and not self._items and not is_bulk_tried:
@@ -122,7 +122,7 @@ class StreamReader:
 
     def _decoded_items(self) -> Strings:
         items, self._items = self._items, []
-        return self._consecutive(_decoded(b"[" + b",".join(items) + b"]"))
+        return self._consecutive(_decode_token(b"[" + b",".join(items) + b"]"))
 
     def _consecutive(self, items: list[Any]) -> Strings:
         at, self._at = self._at, self._at + len(items)
@@ -131,7 +131,7 @@ class StreamReader:
     def _check_rest(self) -> None:
         """Refuse a token that has not ended and is already too long."""
         if self._takes_item and len(self._rest) > self._longest * _BYTES_PER_CHARACTER + 2:
-            field = f"{self._place()}[{self._at}]"
+            field = f"{self._place_of_error()}[{self._at}]"
             if self._rest.startswith(b'"'):
                 raise too_long(field, unit="characters", limit=self._longest)
             raise wrong_shape(field=field, needed="a string")
@@ -149,7 +149,7 @@ class StreamReader:
         while token != b"}":
             if not token.startswith(b'"'):
                 raise _malformed("a name is missing")
-            name = _decoded(token)
+            name = _decode_token(token)
             if (yield) != b":":
                 raise _malformed("a colon is missing")
             if name == self._long:
@@ -209,16 +209,16 @@ class StreamReader:
                 raise self._too_much()
             depth += (token in (b"[", b"{")) - (token in (b"]", b"}"))
             if depth <= 0:
-                return _decoded(bytes(text))
+                return _decode_token(bytes(text))
 
-    def _place(self) -> str:
+    def _place_of_error(self) -> str:
         return f"{self._long}[{self.arrays - 1}]" if self.arrays and self._levels == 2 else self._long
 
     def _unexpected(self) -> ServiceError:
         expected = "an array of arrays of strings" if self._levels == 2 else "an array of strings"
         at = self._at + len(self._items)
         return wrong_shape(
-            field=self._place(),
+            field=self._place_of_error(),
             problem=f"must be {expected}; found another value at index {at}",
             held=f"another value at index {at}",
             needed=expected,
@@ -262,7 +262,7 @@ def _after_item(end: bytes) -> Generator[None, bytes, bytes]:
     return token
 
 
-def _decoded(text: bytes) -> Any:
+def _decode_token(text: bytes) -> Any:
     try:
         return msgspec.json.decode(text)
     except _INVALID as error:

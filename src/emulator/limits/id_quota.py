@@ -72,9 +72,11 @@ class IdQuota:
         end = _end.decode(found[id])
 
         def remove(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-            return {counts: json_codec.encode(_moved(_live(found, counts, now), end, None))}
+            return {counts: json_codec.encode(_moved(_live_counts(found, counts, now), end, None))}
 
-        await self._documents.update([counts], remove, now=now, expires_at=max(_live(found, counts, now), default=now))
+        await self._documents.update(
+            [counts], remove, now=now, expires_at=max(_live_counts(found, counts, now), default=now)
+        )
 
     def clear(self) -> None:
         """Forget the cached ids, after a reset."""
@@ -84,7 +86,7 @@ class IdQuota:
         id, counts, end = _id_of(key), _counts_of(key), -(-until // HOUR) * HOUR
 
         def add(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-            live = _live(found, counts, now)
+            live = _live_counts(found, counts, now)
             before = _end.decode(found[id]) if id in found else None
             latest = end if before not in live else max(end, before)  # the record of the id has the same lifetime
             if before not in live and (used := sum(live.values())) >= self._limit:
@@ -106,7 +108,7 @@ def _counts_of(key: Key) -> Key:
     return Key(_COUNTS, key.owner, key.kind, key.channel)
 
 
-def _live(found: Mapping[Key, bytes], counts: Key, now: int) -> dict[int, int]:
+def _live_counts(found: Mapping[Key, bytes], counts: Key, now: int) -> dict[int, int]:
     """Return the counts of ids for the hours that have not ended."""
     return {end: count for end, count in _counts.decode(found.get(counts, b"{}")).items() if end > now}
 

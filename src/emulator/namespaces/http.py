@@ -63,13 +63,15 @@ async def _change(namespaces: Registry, call: Call, name: str) -> NewNamespace |
         if wanted.name or wanted.source:
             problem = "must be absent if name or from is given: a call creates or drops a namespace"
             raise invalid_member("drop", wanted.drop, "no drop, or neither name nor from", problem)
-        await namespaces.drop(_agreed("drop", wanted.drop, name, "name in the path"))
+        await namespaces.drop(_agreed_value("drop", wanted.drop, name, "name in the path"))
         return Nothing()
-    name = _agreed("name", wanted.name, name, "name in the path")
-    return NewNamespace(await namespaces.create(name, _agreed("from", wanted.source, source, "source in the query")))
+    name = _agreed_value("name", wanted.name, name, "name in the path")
+    return NewNamespace(
+        await namespaces.create(name, _agreed_value("from", wanted.source, source, "source in the query"))
+    )
 
 
-def _agreed(member: str, given: str, other: str, other_name: str) -> str:
+def _agreed_value(member: str, given: str, other: str, other_name: str) -> str:
     """Return the value that the body or another part of the request gives. Raises `BadRequest` if they differ."""
     if given and other and given != other:
         raise invalid_member(member, given, f"the {other_name}, {other[:64]!r}; leave out one of them")

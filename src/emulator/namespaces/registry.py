@@ -167,7 +167,7 @@ class Registry:
         for a namespace that is not in use.
         """
         while True:
-            if not creates and not await self.exists(checked(name)):
+            if not creates and not await self.exists(checked_name(name)):
                 raise refusals.not_created(name=name)
             tenant = self._tenant(name)
             tenant.used_at = monotonic()
@@ -175,11 +175,11 @@ class Registry:
                 return self.default
             async with tenant.changing:
                 if self._tenants.get(name) is tenant:  # otherwise it was dropped in between
-                    return await self._opened(name, tenant)
+                    return await self._open_tenant(name, tenant)
 
     def _tenant(self, name: str) -> _Tenant:
         """Return the entry of a namespace, created if the namespace is not in use."""
-        if checked(name) == DEFAULT:
+        if checked_name(name) == DEFAULT:
             return self._home
         if self._is_closed:
             raise stopping()
@@ -190,7 +190,7 @@ class Registry:
             tenant = self._tenants[name] = _Tenant(monotonic(), monotonic())
         return tenant
 
-    async def _opened(self, name: str, tenant: _Tenant) -> Front:
+    async def _open_tenant(self, name: str, tenant: _Tenant) -> Front:
         """Open a namespace unless it is open. The caller holds `changing`."""
         if tenant.front is None:
             try:
@@ -223,10 +223,10 @@ class Registry:
         With a source, it begins with the data and the clock of that namespace. Raises `Conflict` if it is in use and
         not empty, or if it or the source is being copied or dropped, and `NotFound` for a source that is not in use.
         """
-        name = checked(name) if name else f"ns-{token_id()[:12].lower()}"
+        name = checked_name(name) if name else f"ns-{token_id()[:12].lower()}"
         with in_namespace(name):
             if source:
-                await self._fork(checked(source), name)
+                await self._fork(checked_name(source), name)
             else:
                 _check_empty(name, await (await self.front(name)).size())
             audit("namespace created", named=name, source=source)
@@ -258,7 +258,7 @@ class Registry:
         try:
             async with target.changing:
                 is_new = target.front is None and name not in await self._storage.names()
-                front = await self._opened(name, target)
+                front = await self._open_tenant(name, target)
                 try:
                     _check_empty(name, await front.size())
                     await front.copy(source)
@@ -276,7 +276,7 @@ class Registry:
 
         Raises `Conflict` while it is being copied, or created as a copy.
         """
-        with in_namespace(checked(name)):
+        with in_namespace(checked_name(name)):
             await self._drop(name)
             audit("namespace dropped", named=name)
 
@@ -385,7 +385,7 @@ class Registry:
         self._tenants.clear()
 
 
-def checked(name: str) -> str:
+def checked_name(name: str) -> str:
     """Return a valid name of a namespace. Raises `NotFound` for an empty one, and `BadRequest` for an invalid one."""
     if not name:
         raise refusals.no_name()

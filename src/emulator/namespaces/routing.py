@@ -17,7 +17,7 @@ from emulator.http.refusals import no_path
 from emulator.http.response import error_reply
 from emulator.journal import Entry
 from emulator.namespaces.http import endpoints
-from emulator.namespaces.registry import Registry, checked
+from emulator.namespaces.registry import Registry, checked_name
 from emulator.observability.request_context import bind_context, context_of, enter_namespace, label_of
 from emulator.realtime.connection import Connection, Peer
 from emulator.refusals import storage_failed
@@ -57,15 +57,15 @@ class Namespaces:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == ScopeType.HTTP and (found := led(scope["method"], scope["path"])) is not None:
-            await self._lead(*found, scope, receive, send)
+            await self._lead_request(*found, scope, receive, send)
         else:
             await self._default(scope, receive, send)
 
-    async def _lead(self, name: str, path: str, scope: HTTPScope, receive: Receive, send: Send) -> None:
+    async def _lead_request(self, name: str, path: str, scope: HTTPScope, receive: Receive, send: Send) -> None:
         """Pass the request to the service of a namespace."""
         context = bind_context(scope)
         try:
-            context.namespace = label_of(checked(name))
+            context.namespace = label_of(checked_name(name))
             if _NESTED.match(path):
                 raise no_path(path=path[:100], hint=f"the endpoints are under {SERVICE}")
             if scope["method"] == "OPTIONS" and not self._registry.is_open(name):  # the result would be the same
@@ -111,7 +111,7 @@ class Namespaces:
         found = _ADDRESS.fullmatch(path)
         if found is None:
             return await self._default.open_peer(path, query, connection)
-        enter_namespace(checked(found["name"]))
+        enter_namespace(checked_name(found["name"]))
         creates = self._creates(connection.headers, connection.address)
         front = await self._registry.front(found["name"], creates=creates)
         return await front.open_peer(found["path"], query, connection)

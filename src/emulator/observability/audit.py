@@ -34,7 +34,7 @@ def audit(what: str, caller: Caller | None = None, *, channel: str | None = None
         who |= {"client_id": caller.client_id, "role": str(caller.role)}
         who |= {"channel": channel or caller.channel_id or "", "user": caller.opaque_id}
     shown = {name: fact for name, fact in facts.items() if fact != ""}
-    text = ", ".join(_shown(name, fact) for name, fact in shown.items())
+    text = ", ".join(_shown_fact(name, fact) for name, fact in shown.items())
     _log.info(
         "%s; %s",
         f"{what}: {text}" if text else what,
@@ -59,18 +59,18 @@ def _who_text(who: dict[str, str]) -> str:
     parts = []
     if client_id := who.get("client_id"):
         acting = "operator as client" if "by" in who else "client"
-        parts = [f"{acting} {_quoted(client_id)}", who["role"]]
-        parts += [f"{name} {_quoted(who[name])}" for name in ("channel", "user") if who[name]]
+        parts = [f"{acting} {_quoted_text(client_id)}", who["role"]]
+        parts += [f"{name} {_quoted_text(who[name])}" for name in ("channel", "user") if who[name]]
     return ", ".join(parts) or "operator"
 
 
-def _shown(name: str, fact: str | int) -> str:
+def _shown_fact(name: str, fact: str | int) -> str:
     if isinstance(fact, int):
         one = f"{name[:-3]}y" if name.endswith("ies") else name.removesuffix("s")
         return f"{fact:,} {one if fact == 1 else name}".replace("_", " ")
-    return f"{name.replace('_', ' ')} {_quoted(fact)}"
+    return f"{name.replace('_', ' ')} {_quoted_text(fact)}"
 
 
-def _quoted(text: str) -> str:
+def _quoted_text(text: str) -> str:
     """Return a text, in quotes if needed, so that no id can look like another fact of the line."""
     return text if _PLAIN.fullmatch(text) else repr(text)

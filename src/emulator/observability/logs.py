@@ -79,10 +79,10 @@ class TextFormatter(logging.Formatter):
     """Formats a record as one line, then its traceback. No message can fake a line: see `_printable`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        origin = " ".join(_origin(record).values())
+        origin = " ".join(_record_origin(record).values())
         where = f"{record.name} [{origin}]" if origin else record.name
         message = _printable(
-            _clean(record.getMessage().rstrip()), lambda found: found.encode("unicode_escape").decode()
+            _clean_text(record.getMessage().rstrip()), lambda found: found.encode("unicode_escape").decode()
         )
         left_out = getattr(record, "left_out", 0)
         more = f" ({left_out} more like this left out)" if left_out else ""
@@ -100,14 +100,14 @@ class JsonFormatter(logging.Formatter):
             "time": time.replace("+00:00", "Z"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": _clean(record.getMessage().rstrip()),
+            "message": _clean_text(record.getMessage().rstrip()),
         }
-        line |= _origin(record)
+        line |= _record_origin(record)
         error = _error_of(record)
         if error is not None:
             line["exception"] = {"type": exception_name(error), "traceback": safe_traceback(error)}
         extra = {name: value for name, value in record.__dict__.items() if name not in _STANDARD}
-        line |= {name: _clean(value) if isinstance(value, str) else value for name, value in extra.items()}
+        line |= {name: _clean_text(value) if isinstance(value, str) else value for name, value in extra.items()}
         return _printable(msgspec.json.encode(line, enc_hook=str).decode(), lambda found: json.dumps(found)[1:-1])
 
 
@@ -159,9 +159,9 @@ def log_request(request: dict[str, str], status: int, seconds: float, size: int,
     _request_log.info("%s: %s in %.1f ms, %s bytes%s", shown, status, seconds * 1000, size, who, extra=fields)
 
 
-def _origin(record: logging.LogRecord) -> dict[str, str]:
+def _record_origin(record: logging.LogRecord) -> dict[str, str]:
     """Return the current namespace and request id, if known, without tokens: clients choose both texts."""
-    return {name: _clean(value) for name in _ORIGIN if (value := getattr(record, name, ""))}
+    return {name: _clean_text(value) for name in _ORIGIN if (value := getattr(record, name, ""))}
 
 
 def _printable(text: str, escape: Callable[[str], str]) -> str:
@@ -169,7 +169,7 @@ def _printable(text: str, escape: Callable[[str], str]) -> str:
     return text if text.isprintable() else "".join(each if each.isprintable() else escape(each) for each in text)
 
 
-def _clean(text: str) -> str:
+def _clean_text(text: str) -> str:
     """Return a text without secrets and lone surrogates."""
     return redact(text).encode(errors="backslashreplace").decode()
 

@@ -189,14 +189,14 @@ def _is_word(text: str) -> bool:
 def _body_without(value: Any, secrets: frozenset[str]) -> Any:
     """Return a body without secret members. Where an object with secret members belongs, any other value is hidden."""
     is_object = isinstance(value, dict) or (isinstance(value, str) and value.lstrip().startswith("{"))
-    return HIDDEN if secrets and value and not is_object else _without(value, secrets)
+    return HIDDEN if secrets and value and not is_object else _without_secrets(value, secrets)
 
 
-def _without(value: Any, secrets: frozenset[str]) -> Any:
+def _without_secrets(value: Any, secrets: frozenset[str]) -> Any:
     if isinstance(value, dict):
         return {name: _member(name, each, secrets) for name, each in value.items()}
     if isinstance(value, list):
-        return [_without(each, secrets) for each in value]
+        return [_without_secrets(each, secrets) for each in value]
     return _text_without(value, secrets) if isinstance(value, str) else value
 
 
@@ -206,7 +206,7 @@ def _text_without(text: str, secrets: frozenset[str]) -> str:
             inner = msgspec.json.decode(text)
         except (msgspec.MsgspecError, UnicodeEncodeError):
             return HIDDEN if _SUSPECT.search(text.encode(errors="replace")) else text
-        return msgspec.json.encode(_without(inner, secrets)).decode()
+        return msgspec.json.encode(_without_secrets(inner, secrets)).decode()
     if '"' in text or "'" in text:
         return HIDDEN if _MEMBER.search(text.encode(errors="replace")) else text
     return text
@@ -217,7 +217,7 @@ def _member(name: str, value: Any, secrets: frozenset[str]) -> Any:
         return HIDDEN
     if _USUAL.fullmatch(name):
         return _without_values(value, is_pin=name.lower() == "pin")
-    return _body_without(value, secrets) if name == "data" else _without(value, secrets)
+    return _body_without(value, secrets) if name == "data" else _without_secrets(value, secrets)
 
 
 def _without_values(value: Any, *, is_pin: bool) -> Any:

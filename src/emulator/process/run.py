@@ -206,7 +206,7 @@ def _run(
 
     def work() -> Work:
         """Return the work of a new worker, with the current extensions."""
-        return partial(_work, replace(settings, extensions=extensions.current))
+        return partial(_run_worker, replace(settings, extensions=extensions.current))
 
     def reload() -> bool:
         file = settings.extensions_file
@@ -239,7 +239,7 @@ def _check_startup(settings: Settings, prepare: Hook | None) -> None:
         tracing.close()
 
 
-def _work(settings: Settings, listener: socket.socket, ready: Pipe) -> None:
+def _run_worker(settings: Settings, listener: socket.socket, ready: Pipe) -> None:
     hangups = SignalHandler(*HANGUPS)
     settings.logs.apply()
     warnings.simplefilter("ignore", InsecureKeyLengthWarning)

@@ -94,7 +94,7 @@ class Workers:
             wait([self._hangup_reader, *(process.sentinel for process in self._processes)], timeout=_PAUSE)
             if self._take_hangup() and on_hangup():
                 self._forward_hangup()
-            for process in self._dead():
+            for process in self._dead_workers():
                 _log.error("worker %s ended with %s and is replaced", process.pid, process.exitcode)
                 self._processes.remove(process)
                 if not self._replace():
@@ -112,7 +112,7 @@ class Workers:
             _log.error("its replacement %s ended with %s before it served", process.pid, process.exitcode)
         return False
 
-    def _dead(self) -> list[SpawnProcess]:
+    def _dead_workers(self) -> list[SpawnProcess]:
         return [] if self._stopping else [process for process in self._processes if not process.is_alive()]
 
     def _note_hangup(self) -> None:

@@ -97,7 +97,7 @@ class MessageDispatcher:
         if self.log_requests:
             log_request({"action": f"socket {label}".rstrip()}, status, seconds, len(reply), session.caller)
         if self.hub.journal.is_on:
-            name, secrets = self._shown(request)
+            name, secrets = self._name_and_secrets(request)
             self.hub.journal.add(
                 frame_entry(
                     session.number, context, session.caller, name, text, reply, seconds, error=error, secrets=secrets
@@ -116,7 +116,7 @@ class MessageDispatcher:
         found = self._actions.get((request.action, request.target))
         if found is None and request.action == AUTHENTICATE:  # whatever its target
             found = self._actions[AUTHENTICATE, ""]
-        action = self._permitted(message, found, context)
+        action = self._check_permitted(message, found, context)
         recording = None
         if message.sender is not None and not action.is_open:
             message.sender, recording = await self.identify(message.sender, writes=request.action != READ)
@@ -132,7 +132,7 @@ class MessageDispatcher:
             _forget_rights(message.session, context)  # this check comes before that of rights
             raise refusals.missing_target(action=message.request.action)
         other = None if target in UNSUPPORTED_TARGETS else self._other_feed
-        feed = self._permitted(message, self._feeds.get(target, other), context)
+        feed = self._check_permitted(message, self._feeds.get(target, other), context)
         if message.sender is not None:
             message.sender, _ = await self.identify(message.sender, writes=False)
         topics = await feed.handler(message)
@@ -143,7 +143,7 @@ class MessageDispatcher:
             message.session.unsubscribe(*topics)
         return Done()
 
-    def _permitted(self, message: Message, found: B | None, context: RequestContext) -> B:
+    def _check_permitted(self, message: Message, found: B | None, context: RequestContext) -> B:
         """Return the action or feed that was found for a message, if the sender may use it.
 
         Raises `Unauthorized` before `NotFound`, then `Forbidden` and `TooLarge`.
@@ -192,7 +192,7 @@ class MessageDispatcher:
         )
         return request.action if known else ""
 
-    def _shown(self, request: Request) -> tuple[str, frozenset[str]]:
+    def _name_and_secrets(self, request: Request) -> tuple[str, frozenset[str]]:
         """Return the name of a request in the journal, and the members of it and its reply that the journal hides."""
         found = self._actions.get((request.action, request.target))
         if found is None and request.action == AUTHENTICATE:  # its target may be a secret in the wrong place

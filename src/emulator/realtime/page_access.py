@@ -72,18 +72,18 @@ class PageAccess:
 
     def has_expired(self, subscription: Subscription) -> bool:
         """Whether the token of a subscription has expired."""
-        until = self._until(subscription)
+        until = self._expiry_of_subscription(subscription)
         return until is not None and until <= self._clock.now()
 
     def watch(self, page: object, subscriptions: Any, callback: Callback) -> None:
         """Run `callback` when the first of a page's tokens expires. It replaces the page's earlier callback."""
-        ends = [until for each in subscriptions if (until := self._until(each)) is not None]
+        ends = [until for each in subscriptions if (until := self._expiry_of_subscription(each)) is not None]
         if ends:
             self._scheduler.schedule(page, min(ends), callback)
         else:
             self._scheduler.cancel(page)
 
-    def _until(self, subscription: Subscription) -> int | None:
+    def _expiry_of_subscription(self, subscription: Subscription) -> int | None:
         caller = subscription.caller
         if caller is None or caller.expires_at is None:
             return None

@@ -140,7 +140,7 @@ class PusherConnection:
         for channel, subscription in list(self._subscriptions.items()):
             caller = subscription.caller
             if caller and caller.grant.link and (caller.client_id, caller.channel_id) == (client_id, channel_id):
-                bearer = await _identified(self._access, subscription.credential, self.connection.address)
+                bearer = await _identify_page(self._access, subscription.credential, self.connection.address)
                 if isinstance(bearer, ServiceError) and self._subscriptions.get(channel) is subscription:
                     self._end(channel, bearer)
         self.watch()
@@ -222,7 +222,7 @@ class PusherConnection:
         self._verifying = asyncio.get_running_loop().create_task(self._verify(text, channel, credential))
 
     async def _verify(self, text: bytes | None, channel: str, credential: str) -> None:
-        bearer = await _identified(self._access, credential, self.connection.address)
+        bearer = await _identify_page(self._access, credential, self.connection.address)
         self._verifying = None
         if self._closed:
             return
@@ -276,7 +276,7 @@ class PusherConnection:
             self._hub.unsubscribe(topic, self)
 
 
-async def _identified(access: PageAccess, credential: str, address: str) -> Subscription | ServiceError:
+async def _identify_page(access: PageAccess, credential: str, address: str) -> Subscription | ServiceError:
     """Return the caller that a page's credential identifies, or the error if the credential is invalid."""
     try:
         return Subscription((), await access.verify(credential, address), credential)

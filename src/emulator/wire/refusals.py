@@ -16,18 +16,18 @@ _BODY: Final = "Invalid body"
 _LONGEST_SHOWN: Final = 80
 
 
-def _shown(value: object) -> str:
+def _shown_value(value: object) -> str:
     if isinstance(value, str):
         return repr(value[:_LONGEST_SHOWN])
     return json.dumps(value, default=str)[:_LONGEST_SHOWN]
 
 
 def _not_allowed(field: str, value: object, needed: str, problem: str) -> Facts:
-    shown = _shown(value)
+    shown = _shown_value(value)
     return Facts(f"{field}: {problem or f'{shown} is not {needed}'}", f"{field} {shown}", needed)
 
 
-def _missing(field: str, needed: str) -> Facts:
+def _missing_field(field: str, needed: str) -> Facts:
     return Facts(f"{field}: is missing: {needed}" if needed else f"{field}: is missing", f"no {field}", needed or field)
 
 
@@ -61,7 +61,7 @@ def invalid_member(field: str, value: object, needed: str, problem: str = "") ->
 
 @refusal(BadRequest, _BODY, OF_INPUT, "A member of the body is missing", "Add {field} to the body.")
 def missing_member(field: str, needed: str = "") -> Facts:
-    return _missing(field, needed)
+    return _missing_field(field, needed)
 
 
 @refusal(BadRequest, _PARAMETER, OF_INPUT, "A query parameter is invalid", "Change {field}: it must be {needed}.")
@@ -71,14 +71,14 @@ def invalid_parameter(field: str, value: object, needed: str, problem: str = "")
 
 @refusal(BadRequest, _PARAMETER, OF_INPUT, "A query parameter is missing", "Add {field} to the query.")
 def missing_parameter(field: str, needed: str) -> Facts:
-    return _missing(field, needed)
+    return _missing_field(field, needed)
 
 
 @refusal(BadRequest, "Malformed cursor parameter", "gaps: Polls and stores", "The cursor is not one of this listing",
          "Begin with cursor 0, then send `next` of the page before.")  # fmt: skip
 def invalid_cursor(cursor: str) -> Facts:
     detail = "cursor: use '0', or `next` of an earlier page"
-    return Facts(detail, f"cursor {_shown(cursor)}", "0, or next of an earlier page")
+    return Facts(detail, f"cursor {_shown_value(cursor)}", "0, or next of an earlier page")
 
 
 @refusal(BadRequest, "{reason}", "W8", "A text has the wrong form",

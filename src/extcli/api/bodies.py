@@ -45,7 +45,7 @@ class Decoder:
 
     def decoded(self, data: bytes) -> Iterator[bytes]:
         """Yield the content of the next bytes, in pieces of at most 1 MiB if they are compressed."""
-        for piece in self._inflated(data) if self._gzip else (data,):
+        for piece in self._inflate(data) if self._gzip else (data,):
             self._size += len(piece)
             if self._limit is not None and self._size > self._limit:
                 raise TooLarge(f"an answer of {self._url}", self._limit)
@@ -59,7 +59,7 @@ class Decoder:
         if self._gzip and self._size and not self._gzip.eof:
             raise self._undecodable()
 
-    def _inflated(self, data: bytes) -> Iterator[bytes]:
+    def _inflate(self, data: bytes) -> Iterator[bytes]:
         if self._encoding not in (ENCODINGS, f"x-{ENCODINGS}"):
             raise self._undecodable()
         try:

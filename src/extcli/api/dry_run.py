@@ -75,7 +75,12 @@ class DryRun:
             mask = " ***" if credentials.given or credentials.identity else ""
             authorization = f"{self._resolver.client_id()}{mask}"
         self._print(
-            {"method": call.method, "url": url, "headers": headers(call.body, authorization), "body": _shown(call.body)}
+            {
+                "method": call.method,
+                "url": url,
+                "headers": headers(call.body, authorization),
+                "body": _shown_body(call.body),
+            }
         )
 
     def withhold_frame(self, frame: str) -> NoReturn:
@@ -137,7 +142,7 @@ def _in_double_quotes(text: str) -> str:
     return text if quote(text) == text else f'"{quote(text)}"'
 
 
-def _shown(body: bytes | Streamed | None) -> Any:
+def _shown_body(body: bytes | Streamed | None) -> Any:
     """Return the body to print: JSON with secrets masked, or its size."""
     if body is None:
         return None

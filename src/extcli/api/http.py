@@ -347,10 +347,10 @@ def unreachable(url: str, error: httpx.HTTPError) -> CliError:
     if isinstance(error, httpx.ConnectError) and any(name in str(error) for name in NO_TLS):
         return no_tls(url)
     if isinstance(error, httpx.ConnectError):
-        return not_connected(url, _cause(error))
+        return not_connected(url, _cause_of_error(error))
     return incomplete(url)
 
 
-def _cause(error: httpx.HTTPError) -> str:
+def _cause_of_error(error: httpx.HTTPError) -> str:
     text = str(error).partition("] ")[2] or str(error)
     return text[:1].lower() + text[1:]

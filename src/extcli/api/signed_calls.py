@@ -117,7 +117,7 @@ class SignedCalls:
         profile = self._resolver.profile
         if call.is_probe or call.path.startswith(CONTROL) or (profile and profile.production):
             return
-        if hint := _suspicion(self._http.url):
+        if hint := _hint_of_faults(self._http.url):
             error.fix = "; ".join(filter(None, (error.fix, hint)))
 
 
@@ -176,7 +176,7 @@ _SUSPICION_SECONDS = 0.25
 """The timeout of the head of the answer, and again of its body. To connect on this machine takes no time."""
 
 
-def _suspicion(url: str) -> str:
+def _hint_of_faults(url: str) -> str:
     """Return a hint that faults have acted, and how to list them; empty if none have, or if that is unknown."""
     if not is_loopback(urlsplit(url).hostname or ""):
         return ""

@@ -209,7 +209,7 @@ def explained(url: str, *, sent: int = 0) -> Iterator[None]:
     try:
         yield
     except ConnectionClosed as error:
-        raise _closed(url, error.rcvd, sent) from None
+        raise _closed_error(url, error.rcvd, sent) from None
     except InvalidStatus as error:
         raise _refused_handshake(url, error.response.status_code, bytes(error.response.body or b"")) from None
     except (InvalidURI, UnicodeError):
@@ -241,7 +241,7 @@ def _refused_handshake(url: str, status: int, body: bytes) -> CliError:
     return Refused(name, status, body, fix=envelope.TOO_MANY if status == 429 else _CHECK_ADDRESS)
 
 
-def _closed(url: str, close: Close | None, sent: int) -> CliError:
+def _closed_error(url: str, close: Close | None, sent: int) -> CliError:
     if close is None and sent > _LARGE_FRAME:
         # The service's close frame was lost, because it closed the connection with our frame partly unread.
         why = f"while receiving a frame of {sent:,} characters, which may be too large"

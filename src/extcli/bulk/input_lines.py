@@ -79,13 +79,13 @@ class Input:
             if len(rest) > _MAX_LINE:
                 raise UsageError("the input has a line longer than 1 MiB", fix="put one record on each line")
             # Drop blank lines here, so that `drained` is exact.
-            self._pending = [(at, _decoded(line)) for at, line in enumerate(whole, number + 1) if line.strip()]
+            self._pending = [(at, _decode_line(line)) for at, line in enumerate(whole, number + 1) if line.strip()]
             self._pending.reverse()
             number += len(whole)
             while self._pending:
                 yield self._pending.pop()
         if rest.strip():
-            yield number + 1, _decoded(rest)
+            yield number + 1, _decode_line(rest)
 
     @property
     def drained(self) -> bool:
@@ -192,7 +192,7 @@ def _json_records(lines: Numbered, wanted: Columns) -> Iterator[Line]:
         if not isinstance(document, dict) or wanted.user not in document or wanted.value not in document:
             yield Line(number, fault=f"not a JSON object with {wanted.user} and {wanted.value}")
         else:
-            yield _attributed(number, document[wanted.user], document[wanted.value])
+            yield _line_of_user(number, document[wanted.user], document[wanted.value])
 
 
 def _documents(lines: Numbered, user_field: str | None) -> Iterator[Line]:
@@ -206,7 +206,7 @@ def _documents(lines: Numbered, user_field: str | None) -> Iterator[Line]:
         elif not isinstance(document, dict) or user_field not in document:
             yield Line(number, fault=f"not a JSON object with {user_field}")
         else:
-            yield _attributed(number, document[user_field], stripped)
+            yield _line_of_user(number, document[user_field], stripped)
 
 
 _NOT_JSON = object()
@@ -219,7 +219,7 @@ def _parsed(text: str) -> Any:
         return _NOT_JSON
 
 
-def _attributed(number: int, user: Any, content: Any) -> Line:
+def _line_of_user(number: int, user: Any, content: Any) -> Line:
     """Return a line with its user, whose id in JSON may be a number."""
     if isinstance(user, str):
         return Line(number, user, content)
@@ -228,7 +228,7 @@ def _attributed(number: int, user: Any, content: Any) -> Line:
     return Line(number, fault="the user is neither text nor an integer")
 
 
-def _decoded(line: bytes) -> str:
+def _decode_line(line: bytes) -> str:
     """Decode a line; invalid UTF-8 becomes surrogates, which are refused before sending."""
     return line.decode(errors="surrogateescape")
 

@@ -49,7 +49,7 @@ class ResumePoint:
         self._unacknowledged.discard(number)
 
     @property
-    def settled_to(self) -> int:
+    def last_settled_line(self) -> int:
         """The last line up to which all lines are settled."""
         return min(self._pending, default=self._last + 1) - 1
 
@@ -65,7 +65,7 @@ class ResumePoint:
     def facts(self) -> dict[str, Any]:
         """Return the state as a JSON object."""
         return {
-            "dealt_with_to": self.settled_to,
+            "dealt_with_to": self.last_settled_line,
             "unacknowledged": self.unacknowledged,
             "not_sent": self.not_sent,
             "nothing_sent_after": self._furthest,
@@ -73,19 +73,19 @@ class ResumePoint:
 
     def lines(self, repeatable: str) -> list[str]:
         """Return the state as lines of text. `repeatable` says why lines may be sent again; empty if they may not."""
-        lines = [f"all lines up to {self.settled_to:,} are processed"]
+        lines = [f"all lines up to {self.last_settled_line:,} are processed"]
         if self._unacknowledged:
-            lines.append(f"  sent but unconfirmed: {_named(self.unacknowledged)}")
-        if repeatable and self.settled_to:
-            lines.append(f"  to resume, add --skip {self.settled_to}: {repeatable}")
+            lines.append(f"  sent but unconfirmed: {_named_lines(self.unacknowledged)}")
+        if repeatable and self.last_settled_line:
+            lines.append(f"  to resume, add --skip {self.last_settled_line}: {repeatable}")
         elif not repeatable:
             if self.not_sent:
-                lines.append(f"  not sent: {_named(self.not_sent)}")
+                lines.append(f"  not sent: {_named_lines(self.not_sent)}")
             lines.append(f"  nothing was sent after line {self._furthest:,}; --skip {self._furthest} resumes there")
         return lines
 
 
-def _named(numbers: Sequence[int]) -> str:
+def _named_lines(numbers: Sequence[int]) -> str:
     """Return `line 3`, or `lines 3, 5-9`, with at most `_MAX_RANGES` ranges."""
     starts = [0, *(at + 1 for at, (one, other) in enumerate(pairwise(numbers)) if other != one + 1)]
     ranges = [numbers[start:end] for start, end in zip(starts, [*starts[1:], len(numbers)], strict=True)]

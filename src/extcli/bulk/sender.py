@@ -243,20 +243,20 @@ class Run:
         queues: list[asyncio.Queue[list[Job] | None]] = [asyncio.Queue(_QUEUE_SIZE) for _ in connections]
         try:
             async with self.report.shown(), asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._distribute(queues))
+                tasks.create_task(self._distribute_lines(queues))
                 for connection, queue in zip(connections, queues, strict=True):
-                    tasks.create_task(self._work(connection, queue))
+                    tasks.create_task(self._send_from_queue(connection, queue))
         except BaseExceptionGroup as errors:  # not `except*`: on Python 3.11.2 the error raised there is lost
             # A broken pipe of the refusals ends this command quietly, like any other.
             matching, others = errors.split((CliError, BrokenPipeError))
-            raise (others or _first(matching)) from None
+            raise (others or _first_error(matching)) from None
         finally:
             for connection in connections:
                 await connection.close()
 
-    async def _distribute(self, queues: list[asyncio.Queue[list[Job] | None]]) -> None:
+    async def _distribute_lines(self, queues: list[asyncio.Queue[list[Job] | None]]) -> None:
         """Give all lines of a user to the same connection, so that they arrive in order."""
-        reader = ReaderThread(self._prepared())
+        reader = ReaderThread(self._prepare_jobs())
         upcoming = reader.next_item()
         try:
             while (batch := await upcoming) is not None:
@@ -277,7 +277,7 @@ class Run:
                 upcoming.exception()  # retrieved, or asyncio logs it
             reader.close()
 
-    def _prepared(self) -> Iterator[tuple[list[Job], list[tuple[int, str]]]]:
+    def _prepare_jobs(self) -> Iterator[tuple[list[Job], list[tuple[int, str]]]]:
         """Yield jobs in batches, and the invalid lines by number with the reason. Runs in the reader thread."""
         for batch in self._batches:
             ready: list[tuple[Line, Call]] = []
@@ -309,7 +309,7 @@ class Run:
             found[None] = self._credentials.token()
         return {user: f"{self._client_id} {token}" for user, token in found.items()}
 
-    async def _work(self, connection: Connection, queue: asyncio.Queue[list[Job] | None]) -> None:
+    async def _send_from_queue(self, connection: Connection, queue: asyncio.Queue[list[Job] | None]) -> None:
         while (jobs := await queue.get()) is not None:
             for job in jobs:
                 await self._deliver(connection, job)
@@ -371,7 +371,7 @@ def _stop(job: Job, answer: Answer, credentials: Credentials) -> ErrorAnswer:
     return error
 
 
-def _first(errors: BaseExceptionGroup[Any] | None) -> BaseException:
+def _first_error(errors: BaseExceptionGroup[Any] | None) -> BaseException:
     found: BaseException | None = errors
     while isinstance(found, BaseExceptionGroup):
         found = found.exceptions[0]

@@ -88,8 +88,8 @@ def ask(session: Session, losses: Sequence[str], question: str, *, over_socket: 
     if session.dry_run:
         return
     if profile := session.resolver.production():
-        losses = [*_where(session.resolver, profile, over_socket=over_socket), *losses]
-    elif claim := _claim(session, over_socket=over_socket):
+        losses = [*_lines_about_target(session.resolver, profile, over_socket=over_socket), *losses]
+    elif claim := _why_production(session, over_socket=over_socket):
         losses = [claim, *losses]
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(
@@ -107,7 +107,7 @@ def ask(session: Session, losses: Sequence[str], question: str, *, over_socket: 
         raise NotConfirmed("nothing was changed")
 
 
-def _claim(session: Session, *, over_socket: bool) -> str:
+def _why_production(session: Session, *, over_socket: bool) -> str:
     """Return why a service that no profile names counts as production; empty if it is a sandbox."""
     address = session.resolver.ws_url() if over_socket else session.resolver.url()
     environment = session.environment(over_socket=over_socket)
@@ -120,7 +120,7 @@ def _claim(session: Session, *, over_socket: bool) -> str:
     )
 
 
-def _where(resolver: Resolver, profile: Profile, *, over_socket: bool) -> list[str]:
+def _lines_about_target(resolver: Resolver, profile: Profile, *, over_socket: bool) -> list[str]:
     """Return the production service as text, and which option or variable chose its address."""
     address = resolver.ws_url() if over_socket else resolver.url()
     production = f"profile {profile.name} is production"

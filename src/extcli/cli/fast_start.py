@@ -75,9 +75,14 @@ class _Parser:
             return _UNPARSED
         if self._many:
             return self._parse_all(list(value))
-        if self._type in (str, bool, int) and type(value) is self._type and self._within(value):
+        if self._type in (str, bool, int) and type(value) is self._type and self._is_within_limits(value):
             return value
-        if self._type is int and isinstance(value, str) and _INTEGER.fullmatch(value) and self._within(int(value)):
+        if (
+            self._type is int
+            and isinstance(value, str)
+            and _INTEGER.fullmatch(value)
+            and self._is_within_limits(int(value))
+        ):
             return int(value)
         if isinstance(self._type, type) and issubclass(self._type, StrEnum) and value in list(self._type):
             return self._type(value)
@@ -89,7 +94,7 @@ class _Parser:
         if self._type == list[str]:
             return values
         numbers = [int(each) for each in values if _INTEGER.fullmatch(each)]
-        return numbers if len(numbers) == len(values) and all(map(self._within, numbers)) else _UNPARSED
+        return numbers if len(numbers) == len(values) and all(map(self._is_within_limits, numbers)) else _UNPARSED
 
     def _message(self, value: Any) -> str:
         """Return an error message with the value and its limits; empty to use pydantic's message."""
@@ -105,7 +110,7 @@ class _Parser:
         return ""
 
     def _is_whole(self, value: Any) -> bool:
-        return isinstance(value, str) and bool(_INTEGER.fullmatch(value)) and self._within(int(value))
+        return isinstance(value, str) and bool(_INTEGER.fullmatch(value)) and self._is_within_limits(int(value))
 
     def _limits(self) -> str:
         least, most = self._info.min, self._info.max
@@ -113,7 +118,7 @@ class _Parser:
             return f" from {least} to {most}"
         return f" of at least {least}" if least is not None else f" of at most {most}" if most is not None else ""
 
-    def _within(self, value: Any) -> bool:
+    def _is_within_limits(self, value: Any) -> bool:
         least, most = self._info.min, self._info.max
         return (least is None or value >= least) and (most is None or value <= most)
 

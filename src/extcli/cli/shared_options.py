@@ -286,7 +286,7 @@ def noun_and_command(function: Callable[..., None], *, prints: View | None = Non
         if context.invoked_subcommand is None:
             alone(context=context, **values)
         else:
-            context.obj = _merged(context, values)
+            context.obj = _merge_flags(context, values)
 
     declare(run, parameters_of(alone))
     app.callback(invoke_without_command=True, help=alone.__doc__)(run)
@@ -334,7 +334,7 @@ def shared(
 
     @wraps(function)
     def run(context: typer.Context, **values: Any) -> None:
-        session = Session(_merged(context, values))
+        session = Session(_merge_flags(context, values))
         try:
             session.resolver.choose_profile() if use_profile else session.resolver.ignore_profiles()
             if session.resolver.flags.query is not None:
@@ -367,13 +367,13 @@ def remembers_shared_options(function: Callable[..., None]) -> Callable[..., Non
 
     @wraps(function)
     def run(context: typer.Context, **values: Any) -> None:
-        context.obj = _merged(context, values)
+        context.obj = _merge_flags(context, values)
         function(**values)
 
     return _with_shared(run, parameters_of(function))
 
 
-def _merged(context: typer.Context, values: dict[str, Any]) -> Flags:
+def _merge_flags(context: typer.Context, values: dict[str, Any]) -> Flags:
     """Remove the shared options from `values`, and return them merged with earlier ones."""
     flags = shared_flags(**{each.name: values.pop(each.name) for each in _PARAMETERS})
     return flags.over(context.obj) if isinstance(context.obj, Flags) else flags

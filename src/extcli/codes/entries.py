@@ -253,7 +253,7 @@ class Entries:
         self._form = form or format_of(argument)
         self._column = column
         self._take_numbers = take_numbers
-        self._file = _opened(argument, self.name)
+        self._file = _open_file(argument, self.name)
         self._state = self._file_state()
 
     def __iter__(self) -> Iterator[Batch]:
@@ -315,22 +315,22 @@ class Entries:
         return Unreadable("is not a string")
 
 
-def _opened(argument: str, name: str) -> IO[bytes]:
+def _open_file(argument: str, name: str) -> IO[bytes]:
     if argument == "-":
         if sys.__stdin__ is None:
             raise UsageError("standard input is closed")
-        return _copied(sys.stdin.buffer, name)
+        return _copy_of_pipe(sys.stdin.buffer, name)
     try:
         file = user_files.opened(argument, pipes=True)
         if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             return file
         with file:
-            return _copied(file, name)
+            return _copy_of_pipe(file, name)
     except OSError as error:
         raise UsageError(f"cannot read {name}", why=error.strerror or "") from None
 
 
-def _copied(stream: IO[bytes], name: str) -> IO[bytes]:
+def _copy_of_pipe(stream: IO[bytes], name: str) -> IO[bytes]:
     """Copy a pipe to a temporary file that only this user can read."""
     from shutil import copyfileobj
     from tempfile import TemporaryFile

@@ -13,7 +13,7 @@ from extcli.api.call import encoded
 from extcli.codes import streamed_body
 from extcli.codes.entries import Entries, FileFormat
 from extcli.codes.streamed_body import StreamedBody, counted, json_items
-from extcli.codes.validation import CodeSet, ValidationErrors, check_index, fault_in, open_sets, validate
+from extcli.codes.validation import CodeSet, ValidationErrors, check_index, open_sets, problem_of_entry, validate
 from extcli.codes.views import names_by_index
 from extcli.errors import ErrorAnswer, TooLarge, UnexpectedAnswer, UsageError
 from extcli.output import progress
@@ -70,7 +70,7 @@ def body_of(users: Sequence[str], granted: dict[str, Any]) -> bytes:
     """Return the body that marks these users. Raises `InvalidEntries`."""
     errors = ValidationErrors()
     for position, user in enumerate(users, 1):
-        if fault := fault_in(user, "an id", MAX_USER_LENGTH):
+        if fault := problem_of_entry(user, "an id", MAX_USER_LENGTH):
             errors.add(f"user {position}", fault)
     errors.raise_any()
     return encoded({"users": users, **granted})
@@ -84,7 +84,7 @@ def mark_all(session: Session, service: Service, users: Entries, granted: dict[s
         for batch in users:
             done(users.consumed)
             for number, user in zip(batch.numbers, batch.items, strict=True):
-                if fault := fault_in(user, "an id", MAX_USER_LENGTH):
+                if fault := problem_of_entry(user, "an id", MAX_USER_LENGTH):
                     errors.add(users.place(number), fault)
             count += len(batch.items)
             if batch.items and not errors.count:

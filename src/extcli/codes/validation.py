@@ -255,7 +255,7 @@ class ValidationErrors:
             raise InvalidEntries(self.count, self._named, self.fix, sends=sends)
 
 
-def fault_in(item: str | Unreadable, kind: str, longest: int) -> str:
+def problem_of_entry(item: str | Unreadable, kind: str, longest: int) -> str:
     """Return what is wrong with an entry, or "" if it is valid. `kind` is "a code" or "an id"."""
     if isinstance(item, Unreadable):
         return item.fault
@@ -277,7 +277,7 @@ def validate(sets: Sequence[CodeSet], output: Output) -> ValidationErrors:
         for each in sets:
             for batch in each.entries:
                 done(read + each.entries.consumed)
-                if not _take(each, batch, errors, duplicates):
+                if not _validate_batch(each, batch, errors, duplicates):
                     break
             if not each.count:
                 errors.add(each.entries.name, "has no codes")
@@ -291,7 +291,7 @@ def validate(sets: Sequence[CodeSet], output: Output) -> ValidationErrors:
     return errors
 
 
-def _take(code_set: CodeSet, batch: Batch, errors: ValidationErrors, duplicates: Duplicates) -> bool:
+def _validate_batch(code_set: CodeSet, batch: Batch, errors: ValidationErrors, duplicates: Duplicates) -> bool:
     """Validate a batch of a set. Return False once the set has too many codes."""
     space = MAX_CODES - code_set.count
     items = batch.items[:space] if len(batch.items) > space else batch.items
@@ -322,7 +322,7 @@ def _valid(code_set: CodeSet, numbers: Sequence[int], items: Sequence[Any], erro
     """Return the valid codes of a batch, and add an error for each invalid one."""
     valid = []
     for number, item in zip(numbers, items, strict=False):
-        if fault := fault_in(item, "a code", MAX_CODE_LENGTH):
+        if fault := problem_of_entry(item, "a code", MAX_CODE_LENGTH):
             errors.add(code_set.entries.place(number), fault)
         else:
             valid.append(item)
@@ -340,10 +340,13 @@ def _add_duplicates(sets: Sequence[CodeSet], candidates: array[int], errors: Val
     for duplicate in found:
         source, other = duplicate.location[0], duplicate.first[0]
         of_set = f" of set {sets[other].name!r}" if other != source else ""
-        errors.add(_place(sets, duplicate.location), f"is the same code as {_place(sets, duplicate.first)}{of_set}")
+        errors.add(
+            _name_of_place(sets, duplicate.location),
+            f"is the same code as {_name_of_place(sets, duplicate.first)}{of_set}",
+        )
     errors.count += max(0, sum(each.duplicates + each.in_earlier_sets for each in sets) - len(found))
 
 
-def _place(sets: Sequence[CodeSet], location: Location) -> str:
+def _name_of_place(sets: Sequence[CodeSet], location: Location) -> str:
     source, number = location
     return sets[source].entries.place(number)

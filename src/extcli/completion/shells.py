@@ -60,7 +60,7 @@ def _read(kind: str, given: Mapping[str, str], environ: Mapping[str, str]) -> It
     if kind == "faults":
         faults = _get(service.url, "/_emulator/faults")["faults"]
         return ((each["id"], f"{each['match']} {each['effect']}") for each in faults)
-    return _sets(service) if kind == "sets" else _listed(service, kind)
+    return _sets(service) if kind == "sets" else _listed_names(service, kind)
 
 
 class _Service(NamedTuple):
@@ -99,7 +99,7 @@ def _sets(service: _Service) -> Iterator[tuple[str, str]]:
     return zip(map(str, document.get("indices") or range(len(names))), names, strict=True)
 
 
-def _listed(service: _Service, kind: str) -> Iterator[tuple[str, str]]:
+def _listed_names(service: _Service, kind: str) -> Iterator[tuple[str, str]]:
     """Yield the ids of the polls, rankings or buffers, with their channels, page by page."""
     cursor, authorization = _END, service.authorization
     while True:
@@ -200,7 +200,7 @@ def written(shell: str, line: str, found: list[tuple[str, str]]) -> list[str]:
         return [f"{name}:::{_one_line(about) or ' '}" for name, about in found]
     _, typed, quote = words.split(line)
     kept = 0 if quote else max(typed.rfind(char) for char in _BREAKS) + 1
-    escape = _ESCAPED_IN.get(quote, _quoted)
+    escape = _ESCAPED_IN.get(quote, _escaped_for_bash)
     return [escape(name[kept:]) for name, _ in found]
 
 
@@ -214,7 +214,7 @@ def _one_line(text: str) -> str:
     return "".join(char if char.isprintable() else " " for char in text)
 
 
-def _quoted(text: str) -> str:
+def _escaped_for_bash(text: str) -> str:
     """Escape the characters that bash interprets outside quotes."""
     return "".join(char if char.isalnum() or char in "-_./,:=@%+" else f"\\{char}" for char in text)
 

@@ -30,7 +30,7 @@ def add(file: Path, name: str, values: Mapping[str, str]) -> None:
         raise UsageError(
             f"{file}: profiles.{name} exists already", fix=f"change it with `extcli config set KEY VALUE -p {name}`"
         )
-    table = {key: _checked(file, name, key, text) for key, text in values.items()}
+    table = {key: _checked_value(file, name, key, text) for key, text in values.items()}
     addition = tomlkit.document()
     addition["profiles"] = tomlkit.table(is_super_table=True).append(name, table)
     text = toml_edit.append(_HEADING if before is None else before, addition)
@@ -40,7 +40,7 @@ def add(file: Path, name: str, values: Mapping[str, str]) -> None:
 def set_value(file: Path, name: str, key: str, text: str) -> None:
     """Change a setting of a profile. Raises `UsageError` if there is no such profile: the name may be a typo."""
     _profile_in(file, document_of(file, text_of(file) or ""), name)
-    value = _checked(file, name, key, text)
+    value = _checked_value(file, name, key, text)
 
     def put(document: Any) -> None:
         document["profiles"][name][key] = value
@@ -107,7 +107,7 @@ def _resolved(file: Path, text: str) -> Path:
     return there if there.exists() and not here.exists() else here
 
 
-def _checked(file: Path, name: str, key: str, text: str) -> str | bool:
+def _checked_value(file: Path, name: str, key: str, text: str) -> str | bool:
     """Return the value to write. Raises `UsageError` for a value that would be invalid in the file."""
     where = f"{file}: profiles.{name}.{key}"
     check_key(where, key)

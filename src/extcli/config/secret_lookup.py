@@ -86,15 +86,15 @@ def control_token(resolver: Resolver) -> str | None:
 def secret(resolver: Resolver, to: str | None = None) -> bytes | None:
     """Return the secret that `find_secret` finds, decoded. Raises `UsageError`."""
     found = find_secret(resolver, to)
-    return _decoded(_content(found, resolver), found.label) if found else None
+    return _decode_secret(_content(found, resolver), found.label) if found else None
 
 
 def secret_of(environ: Mapping[str, str]) -> bytes | None:
     """Return the secret that variables name, decoded: EXTCLI_SECRET or EXTCLI_SECRET_FILE. Raises `UsageError`."""
     if text := environ.get("EXTCLI_SECRET"):
-        return _decoded(text, "EXTCLI_SECRET")
+        return _decode_secret(text, "EXTCLI_SECRET")
     if name := environ.get("EXTCLI_SECRET_FILE"):
-        return _decoded(_read(Path(name), "EXTCLI_SECRET_FILE"), f"{name} (EXTCLI_SECRET_FILE)")
+        return _decode_secret(_read(Path(name), "EXTCLI_SECRET_FILE"), f"{name} (EXTCLI_SECRET_FILE)")
     return None
 
 
@@ -102,7 +102,7 @@ def check_file(key: str, file: Path, where: str) -> None:
     """Raise `UsageError` if the file holds no valid secret or token. `where` names the setting."""
     content = _read(file, where)
     if key == SECRET_FILE.key:
-        _decoded(content, f"{file} ({where})")
+        _decode_secret(content, f"{file} ({where})")
     else:
         header_word(content, f"{file} ({where})", "token")
 
@@ -148,7 +148,7 @@ def _read(file: Path, label: str) -> str:
         raise UsageError(f"cannot read {file} ({label})", why=why) from None
 
 
-def _decoded(text: str, origin: str) -> bytes:
+def _decode_secret(text: str, origin: str) -> bytes:
     compact = "".join(text.split()).translate(str.maketrans("-_", "+/")).rstrip("=")
     try:
         decoded = base64.b64decode(compact + "=" * (-len(compact) % 4), validate=True)

@@ -54,7 +54,7 @@ def checked_path(text: str, origin: str) -> str:
 
 def same_address(one: str, other: str) -> bool:
     """Return whether two URLs are equal apart from case of the host, default port and a final slash."""
-    return _normalized(one) == _normalized(other)
+    return _normalized_url(one) == _normalized_url(other)
 
 
 def may_be_one_service(one: str, other: str) -> bool:
@@ -73,7 +73,7 @@ def reachable(url: str) -> str:
 
 
 def _normalized_loosely(url: str) -> tuple[str, int | None, str]:
-    _, host, port, path = _normalized(url)
+    _, host, port, path = _normalized_url(url)
     return _machine(host), None if port in (80, 443) else port, re.sub("/+", "/", unquote(path))
 
 
@@ -97,7 +97,7 @@ def _machine(host: str) -> str:
     return "localhost" if number.is_loopback or number.is_unspecified else str(number)
 
 
-def _normalized(url: str) -> tuple[str, str, int | None, str]:
+def _normalized_url(url: str) -> tuple[str, str, int | None, str]:
     try:
         parts = urlsplit(url)
         port = parts.port or {"http": 80, "https": 443, "ws": 80, "wss": 443}.get(parts.scheme)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def target_of(session: Session, *, writes: bool, whole_extension: bool) -> Target:
     """Return the service at the URL. Raises `Unreachable`, `ExpectationFailed` for another program, or `UsageError`."""
-    found = _checked(session)
+    found = _checked_probe(session)
     url = session.resolver.url()
     environment = _environment(session, found)
     is_sandbox_emulator = found.kind is Kind.EMULATOR and environment == "sandbox"
@@ -55,7 +55,7 @@ def target_of(session: Session, *, writes: bool, whole_extension: bool) -> Targe
     return target
 
 
-def _checked(session: Session) -> Probe:
+def _checked_probe(session: Session) -> Probe:
     """Probe the service. Raises `Unreachable`, also if it is not ready, or `ExpectationFailed` for another program."""
     found = probe(session.http)
     url = session.resolver.url()

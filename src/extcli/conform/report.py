@@ -120,41 +120,41 @@ def _differences(old: Sequence[Any], new: Sequence[Any]) -> Iterator[str]:
             yield f"the recording has {before.get('request')} where this run made {after['request']}"
             return
         for part in ("status", "headers", "answer"):
-            if difference := next(_unequal(before.get(part), after[part], part), None):
+            if difference := next(_unequal_places(before.get(part), after[part], part), None):
                 yield f"{after['request']} as {after['as']}: {difference}"
     if len(old) != len(new):
         yield f"the recording has {len(old)} requests, this run made {len(new)}"
 
 
-def _unequal(old: Any, new: Any, place: str) -> Iterator[str]:
+def _unequal_places(old: Any, new: Any, place: str) -> Iterator[str]:
     """Yield the places where two answers differ, each with both values."""
     if isinstance(old, dict) and isinstance(new, dict):
         for name in [*old, *(each for each in new if each not in old)]:
             if name in old and name in new:
                 if name not in _TEXTS or not (isinstance(old[name], str) and isinstance(new[name], str)):
-                    yield from _unequal(old[name], new[name], f"{place}.{name}")
+                    yield from _unequal_places(old[name], new[name], f"{place}.{name}")
             else:
                 yield f"{place}.{name} is {'gone' if name in old else 'new'}"
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for index, (before, after) in enumerate(zip(old, new, strict=True)):
-            yield from _unequal(before, after, f"{place}[{index}]")
+            yield from _unequal_places(before, after, f"{place}[{index}]")
     elif not same(old, new):
-        yield f"{place} was {_shown(old)}, is {_shown(new)}"
+        yield f"{place} was {_shown_value(old)}, is {_shown_value(new)}"
 
 
-def _shown(value: Any) -> str:
+def _shown_value(value: Any) -> str:
     return shortened(json.dumps(value, ensure_ascii=False), 100)
 
 
 def _answer(each: Exchange, names: Mapping[str, str]) -> dict[str, Any]:
     found = {"as": each.caller, "request": each.request, "body": each.body, "status": each.status}
-    found |= {"headers": dict(each.headers), "answer": _own(each, names)}
+    found |= {"headers": dict(each.headers), "answer": _without_extension_data(each, names)}
     if each.body is None:
         del found["body"]
-    return {name: _normalized(value, names, name) for name, value in found.items()}
+    return {name: _normalize(value, names, name) for name, value in found.items()}
 
 
-def _own(each: Exchange, names: Mapping[str, str]) -> Any:
+def _without_extension_data(each: Exchange, names: Mapping[str, str]) -> Any:
     """Return a response without the data that belongs to the whole extension."""
     answer = each.answer
     if each.status != 200 or not each.request.startswith("GET "):
@@ -169,12 +169,12 @@ def _own(each: Exchange, names: Mapping[str, str]) -> Any:
     return answer | own
 
 
-def _normalized(value: Any, names: Mapping[str, str], member: str) -> Any:
+def _normalize(value: Any, names: Mapping[str, str], member: str) -> Any:
     """Return a value with names for ids, tokens, PINs and times. `member` is the key it is under."""
     if isinstance(value, dict):
-        return {_text(name, names): _normalized(each, names, name) for name, each in value.items()}
+        return {_text(name, names): _normalize(each, names, name) for name, each in value.items()}
     if isinstance(value, list):
-        return [_normalized(each, names, member) for each in value]
+        return [_normalize(each, names, member) for each in value]
     if isinstance(value, str):
         if member in _PINS and len(value) == _PIN_LENGTH:
             return "<pin>"

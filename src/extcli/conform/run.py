@@ -22,10 +22,10 @@ def all_rules() -> list[Rule]:
     """Return the rules of all files in `rules/`, by source."""
     files = [import_module(f"{rule_files.__name__}.{each.name}") for each in iter_modules(rule_files.__path__)]
     found = [each for file in files for each in vars(file).values() if isinstance(each, Rule)]
-    return sorted(found, key=lambda each: _place(each.source))
+    return sorted(found, key=lambda each: _place_of_source(each.source))
 
 
-def _place(source: str) -> tuple[int, str, int]:
+def _place_of_source(source: str) -> tuple[int, str, int]:
     """Return the sort key of a rule's source: the specification first, then docs/gaps.md in its order."""
     if ":" in source:
         return 0 if source.startswith("spec:") else 10, source, 0

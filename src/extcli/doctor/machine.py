@@ -117,7 +117,7 @@ def listeners(port: int) -> list[Listener] | None:
     if not _TABLES[0].exists():
         return None
     found = [entry for table in _TABLES if table.exists() for entry in _listening(table, port)]
-    holders = _holders({inode for _, inode in found})
+    holders = _processes_of_sockets({inode for _, inode in found})
     return [Listener(address, *holders.get(inode, (None, ""))) for address, inode in found]
 
 
@@ -137,7 +137,7 @@ def _address(text: str) -> str:
     return str(IPv4Address(packed) if len(packed) == 4 else IPv6Address(packed))
 
 
-def _holders(inodes: Collection[str]) -> dict[str, tuple[int, str]]:
+def _processes_of_sockets(inodes: Collection[str]) -> dict[str, tuple[int, str]]:
     """Return the process id and program name behind each socket inode, as far as this user may see them."""
     wanted = {f"socket:[{inode}]": inode for inode in inodes}
     found: dict[str, tuple[int, str]] = {}

@@ -197,7 +197,7 @@ def polls(found: Sequence[PollAge], *, now: int, named: str | None) -> Finding:
     if not found:
         return Finding("polls", Status.OK, f"poll {named} has no votes" if named else "no poll has votes")
     if not stale:
-        what = f"the votes of poll {named} are" if named else f"the votes of {_counted(len(found))} are"
+        what = f"the votes of poll {named} are" if named else f"the votes of {_counted_votes(len(found))} are"
         return Finding("polls", Status.OK, f"{what} less than an hour old")
     names = ", ".join(f"{each.id} ({times.span(now - each.oldest)})" for each in stale[:_SHOWN])
     more = f" and {len(stale) - _SHOWN} more" if len(stale) > _SHOWN else ""
@@ -208,7 +208,7 @@ def polls(found: Sequence[PollAge], *, now: int, named: str | None) -> Finding:
     return Finding("polls", Status.FAIL if named else Status.NOTE, meaning, action)
 
 
-def _counted(number: int) -> str:
+def _counted_votes(number: int) -> str:
     return "1 poll" if number == 1 else f"{number} polls"
 
 

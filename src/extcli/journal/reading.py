@@ -187,7 +187,7 @@ class Follower:
                     if lost_at < inf:
                         self._session.output.report(f"connected again after {clock.elapsed() - lost_at:.1f} s")
                         waited, lost_at = _WAIT, inf
-                    yield from self._seen(item)
+                    yield from self._note_position(item)
                     if clock.elapsed() >= deadline:
                         return
                 error: CliError = Unreachable(f"{self._session.http.url} ended the stream")
@@ -216,7 +216,7 @@ class Follower:
         except Refused as refused:
             raise _without_journal(self._session) if refused.status == 404 else refused from None
 
-    def _seen(self, item: Json) -> Iterator[Json]:
+    def _note_position(self, item: Json) -> Iterator[Json]:
         """Remember the position of a line, and yield the line if it is an entry or a gap."""
         if "number" in item:
             self._mark, self._heard_at = item["number"], item["system_at"]

@@ -105,10 +105,10 @@ def lines_of(entries: Iterable[Json], total: int) -> str:
     lines = []
     for time, status, request, caller, took, id, note in rows:
         beside, below = (id, "") if len(id) <= _LONGEST_ID else ("", f"{id} ")
-        first = f"{time} {status:<3} {_cut(request, width):<{width}} {took:>{times_taken}} {beside}"
-        lines.append(_cut(first.rstrip(), total))
+        first = f"{time} {status:<3} {_cut_to_width(request, width):<{width}} {took:>{times_taken}} {beside}"
+        lines.append(_cut_to_width(first.rstrip(), total))
         second = f"{below}{caller:<18} {note}"
-        lines += [_cut(f"{'':<{_INDENT}}{part}", total) for part in wrap(second, max(total - _INDENT, 20))]
+        lines += [_cut_to_width(f"{'':<{_INDENT}}{part}", total) for part in wrap(second, max(total - _INDENT, 20))]
     return "\n".join(lines)
 
 
@@ -117,7 +117,7 @@ def clients_of(entries: Iterable[Json]) -> set[str]:
     return {entry["caller"]["client_id"] for entry in entries if entry["caller"] is not None}
 
 
-def _cut(text: str, width: int) -> str:
+def _cut_to_width(text: str, width: int) -> str:
     """Return a text of at most `width` columns of a terminal."""
     from rich.cells import cell_len, set_cell_size
 
@@ -146,8 +146,8 @@ def line_of(entry: Json, *, with_client: bool = False) -> str:
     time, status, request, caller, took, id, note = _cells(entry, with_client=with_client)
     total = get_terminal_size().columns
     width = 36 if total >= 120 else 30
-    line = f"{time} {status:<3} {_cut(request, width):<{width}} {id:<14} {caller:<18} {took:>10} {note}"
-    return _cut(line.rstrip(), total)
+    line = f"{time} {status:<3} {_cut_to_width(request, width):<{width}} {id:<14} {caller:<18} {took:>10} {note}"
+    return _cut_to_width(line.rstrip(), total)
 
 
 ENTRY_LINE = View(table=line_of, rows=lambda entry: _ENTRIES.rows({"entries": [entry]}), columns=_ENTRIES.columns)
@@ -188,7 +188,7 @@ def _answer(entry: Json) -> str:
     return " ".join(filter(None, (_status(entry), entry["reason"], f"in {entry['duration_ms']:.1f} ms")))
 
 
-def _shown(entry: Json) -> str:
+def _shown_time(entry: Json) -> str:
     width = max(len(name) for name, _ in _facts(entry)) + 2
     lines = [f"{name:<{width}}{visible(value)}" for name, value in _facts(entry)]
     for name in ("request", "response"):
@@ -219,7 +219,7 @@ def _rows(entry: Json) -> Iterator[tuple[str, str]]:
             yield f"{name} body", field(text)
 
 
-ENTRY = View(table=_shown, rows=_rows)
+ENTRY = View(table=_shown_time, rows=_rows)
 """One entry with all that is known."""
 
 
@@ -279,7 +279,7 @@ def _entry(entry: Mapping[str, Any], url: str) -> Json:
         "response": _response(entry["status"], entry["response"]),
         "cache": {},
         "timings": {"send": 0, "wait": took, "receive": 0},
-        **_own(entry),
+        **_private_fields(entry),
     }
 
 
@@ -323,7 +323,7 @@ def _comment(body: Mapping[str, Any]) -> Json:
     return {"comment": _CUT} if body["is_cut"] else {}
 
 
-def _own(entry: Mapping[str, Any]) -> Json:
+def _private_fields(entry: Mapping[str, Any]) -> Json:
     """Return an entry's facts that HAR has no field for, under names that begin with `_`."""
     names = ("id", "number", "caller", "reason", "rule", "next_step", "production", "fault")
     return {f"_{name}": entry[name] for name in names if entry.get(name)}

@@ -156,11 +156,11 @@ def listing(
 
     def as_csv(document: Any) -> Iterator[Iterable[str]]:
         shown, records = present(found(document))
-        fields = _named(shown, plain)
+        fields = _columns_by_name(shown, plain)
         yield [each.name for each in fields]
         yield from ([each.plain(each.of(record)) for each in fields] for record in records)
 
-    names = [each.name for each in _named(columns, plain)]
+    names = [each.name for each in _columns_by_name(columns, plain)]
     return View(
         table=as_table,
         rows=lambda document: islice(as_csv(document), 1, None),
@@ -170,6 +170,6 @@ def listing(
     )
 
 
-def _named(columns: Iterable[Column], order: Sequence[str]) -> list[Column]:
+def _columns_by_name(columns: Iterable[Column], order: Sequence[str]) -> list[Column]:
     """Return the columns of plain output, in this order of names if there is one."""
     return sorted((each for each in columns if each.name), key=lambda each: order.index(each.name) if order else 0)

@@ -74,7 +74,7 @@ def ranking(top: int | None) -> View:
 # Accumulation
 
 
-def _poster(entry: dict[str, Any]) -> str:
+def _poster_of_entry(entry: dict[str, Any]) -> str:
     return str(entry.get("user_id") or entry.get("opaque_user_id") or entry.get("opaque_id") or "")
 
 
@@ -82,7 +82,7 @@ BUFFER = listing(
     "",
     Column("observed", heading="observed (UTC)", text=times.shown),
     Column("channel_id", heading="channel", text=shown, folds=True),
-    Column("user", _poster, folds=True),
+    Column("user", _poster_of_entry, folds=True),
     Column("data", text=lambda data: visible(compact(data)), plain=json_text, folds=True),
     else_shown="nothing collected",
 )
@@ -160,7 +160,7 @@ CLOCK = View(
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
-def _short(name: str) -> str:
+def _short_id(name: str) -> str:
     """Return an id, shortened if it is the digest of a PIN."""
     return f"{name[:12]}…" if _DIGEST.fullmatch(name) else name
 
@@ -172,7 +172,7 @@ def _clock_line(clock: dict[str, Any]) -> str:
 MOVED_CLOCK = listing(
     lambda clock: clock.get("expired", []),
     Column("kind", heading="expired"),
-    Column("id", lambda entry: _short(entry["id"]), folds=True),
+    Column("id", lambda entry: _short_id(entry["id"]), folds=True),
     Column("at", heading="at (UTC)", text=times.shown),
     else_shown=_clock_line,
     around=lambda clock, table: stacked(table, _clock_line(clock)),
@@ -289,13 +289,13 @@ _FEW_OPTIONS = 10
 """A definition with at most so many options is shown in full, also the options without votes."""
 
 
-def _counted(poll: Mapping[str, Any]) -> dict[int, int]:
+def _counted_values(poll: Mapping[str, Any]) -> dict[int, int]:
     return {value: count for value, count in enumerate(poll["stats"]["specific"]) if count}
 
 
 def votes_outside(poll: Mapping[str, Any]) -> int:
     """Return how many votes have a value that the statistics do not count."""
-    return int(poll["stats"]["count"]) - sum(_counted(poll).values())
+    return int(poll["stats"]["count"]) - sum(_counted_values(poll).values())
 
 
 def count_outside(log: Iterable[Mapping[str, Any]]) -> dict[int, int]:
@@ -314,7 +314,7 @@ def poll(outside: Mapping[int, int], definition: Mapping[str, Any]) -> View:
     """
 
     def histogram(poll: Mapping[str, Any]) -> list[dict[str, int]]:
-        votes = sorted((_counted(poll) | dict(outside)).items())
+        votes = sorted((_counted_values(poll) | dict(outside)).items())
         return [{"value": value, "count": count} for value, count in votes]
 
     def as_csv(poll: Mapping[str, Any]) -> Iterator[Iterable[str]]:

@@ -37,7 +37,7 @@ def not_json(what: str, error: ValueError | RecursionError, *, fix: str = "") ->
 def _finding(error: json.JSONDecodeError) -> tuple[str, str, str]:
     """Return the place of the first mistake in a JSON text, the mistake, and how to correct it."""
     text, rest = error.doc.strip(), error.doc[error.pos :].strip()
-    where = _place(error)
+    where = _place_of_error(error)
     if not text:
         return "", "it is empty", ""
     if word := _WORD.fullmatch(text):
@@ -54,7 +54,7 @@ def _finding(error: json.JSONDecodeError) -> tuple[str, str, str]:
     return where, problem, "" if error.msg in _PROBLEMS else _IN_QUOTES
 
 
-def _place(error: json.JSONDecodeError) -> str:
+def _place_of_error(error: json.JSONDecodeError) -> str:
     before = shortened(error.doc[: error.pos].rsplit("\n", 1)[-1][-_SHOWN:])
     line = f"line {error.lineno}, " if "\n" in error.doc.strip() else ""
     return f"{line}column {error.colno}" + (f", after {before}" if before else "")

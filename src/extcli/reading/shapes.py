@@ -70,7 +70,7 @@ def problem_of(value: object, shape: Shape, path: str = "") -> str:
     """Return the first field of the wrong type, with the expected and the actual type; empty if all are right."""
     if isinstance(shape, Mapping):
         if not isinstance(value, dict):
-            return _wrong(path, "an object", value)
+            return _wrong_type(path, "an object", value)
         for name, each in shape.items():
             key = name.removesuffix("?")
             if key in value:
@@ -81,13 +81,13 @@ def problem_of(value: object, shape: Shape, path: str = "") -> str:
         return ""
     if isinstance(shape, list):
         if not isinstance(value, list):
-            return _wrong(path, "an array", value)
+            return _wrong_type(path, "an array", value)
         found = (problem_of(each, shape[0], f"{path}[{index}]") for index, each in enumerate(value))
         return next(filter(None, found), "")
     if isinstance(shape, tuple) and not isinstance(shape[0], type):  # an array or object, or null
         return "" if value is None else problem_of(value, shape[0], path)
     kinds = shape if isinstance(shape, tuple) else (shape,)
-    return "" if any(_is_a(value, kind) for kind in kinds) else _wrong(path, _either(kinds), value)
+    return "" if any(_is_a(value, kind) for kind in kinds) else _wrong_type(path, _either_of(kinds), value)
 
 
 def _is_a(value: object, kind: Any) -> bool:
@@ -102,10 +102,10 @@ def _is_a(value: object, kind: Any) -> bool:
     return isinstance(value, (int, float) if kind is float else kind)
 
 
-def _either(kinds: tuple[Any, ...]) -> str:
+def _either_of(kinds: tuple[Any, ...]) -> str:
     return " or ".join(_NAMES[kind] for kind in kinds)
 
 
-def _wrong(path: str, wanted: str, value: object) -> str:
+def _wrong_type(path: str, wanted: str, value: object) -> str:
     came = next((name for kind, name in _NAMES.items() if _is_a(value, kind)), "a number")
     return f"{path or 'it'} must be {wanted}, not {came}"

@@ -78,7 +78,7 @@ class Repl:
         while self._unanswered or not self._ended:
             event = self._next()
             if isinstance(event, _Line):
-                self._take(event)
+                self._handle_line(event)
             elif isinstance(event, _EndOfInput):
                 self._ended = True
             elif isinstance(event, Message):
@@ -100,7 +100,7 @@ class Repl:
                 return self._events.get(timeout=wait)
         raise timed_out(self._websocket.url)
 
-    def _take(self, line: _Line) -> None:
+    def _handle_line(self, line: _Line) -> None:
         self._prompted = False
         text = line.text.strip()
         if self._ended or not self._send(text, line.number):

@@ -56,7 +56,7 @@ def ask_for_pin(session: Session, argument: str | None, shown_by: str, use: Call
     left = _RETRIES if sys.stdin.isatty() else 0
     while True:
         try:
-            pin = checked_pin(_typed(f"The PIN that {shown_by} shows: "))
+            pin = checked_pin(_typed_pin(f"The PIN that {shown_by} shows: "))
             for warning in warnings_about(pin):
                 session.output.report(warning)
             return use(pin)
@@ -96,7 +96,7 @@ def warnings_about(pin: str) -> Iterator[str]:
         yield "PINs are case-sensitive, and those of an emulator are upper case; this one is sent as typed"
 
 
-def _typed(prompt: str) -> str:
+def _typed_pin(prompt: str) -> str:
     if sys.stdin.isatty():
         sys.stderr.write(prompt)
         sys.stderr.flush()
@@ -161,7 +161,7 @@ LINKED = View(
 # Links
 
 
-def _when(milliseconds: int | None) -> str:
+def _local_time(milliseconds: int | None) -> str:
     return "unknown" if milliseconds is None else times.shown(milliseconds)
 
 
@@ -169,8 +169,8 @@ LOGIN = View(
     table=lambda login: RECORD.table(
         {
             "channel": login[_CHANNEL] + (f" ({login['name']})" if login["name"] != login[_CHANNEL] else ""),
-            "access until": _when(login["access_until"]),
-            "refresh until": _when(login["refresh_until"]),
+            "access until": _local_time(login["access_until"]),
+            "refresh until": _local_time(login["refresh_until"]),
         }
     ),
     rows=lambda login: [(field(name), field(value)) for name, value in login.items()],
@@ -190,7 +190,7 @@ def facts_of(link: Link) -> dict[str, Any]:
 
 
 def _day(milliseconds: int | None) -> str:
-    return _when(milliseconds)[:10]
+    return _local_time(milliseconds)[:10]
 
 
 LINKS = listing(

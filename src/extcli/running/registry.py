@@ -68,7 +68,7 @@ def registered(name: str) -> Iterator[Entry]:
     if not NAME.fullmatch(name):
         raise UsageError(f"--name: {name!r} must have 1 to 64 letters, digits, '-' and '_'")
     path = _directory() / f"{name}.json"
-    descriptor = _claim(path)
+    descriptor = _claim_file(path)
     try:
         service = Running(name, os.getpid(), clock.now())
         if sys.platform == "win32":
@@ -146,7 +146,7 @@ def _directory() -> Path:
     return directory
 
 
-def _claim(path: Path) -> int:
+def _claim_file(path: Path) -> int:
     """Create and lock the file; return its descriptor. Raises `UsageError`."""
     deadline = clock.elapsed() + _CLAIM_SECONDS
     while clock.elapsed() < deadline:

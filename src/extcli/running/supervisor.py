@@ -59,7 +59,7 @@ class Supervisor:
 
     def wait_until_ready(self) -> str:
         """Wait until the service is ready, and return its URL; empty if it ended, or a signal asks for the end."""
-        service, readiness = self._started(), self._readiness
+        service, readiness = self._service_process(), self._readiness
         while service.exit_code is None and not self._endings:
             if not readiness.url:
                 self._handle_events(None)
@@ -74,7 +74,7 @@ class Supervisor:
 
         If the service dies meanwhile, the command is ended: first by SIGTERM, then by SIGKILL.
         """
-        service = self._started()
+        service = self._service_process()
 
         def prepare(pid: int) -> None:
             self._signals.restore()
@@ -95,7 +95,7 @@ class Supervisor:
 
     def stop_service(self) -> int:
         """Stop the service, end what the command left behind, and return the service's exit code."""
-        service = self._started()
+        service = self._service_process()
         if service.exit_code is None:
             service.stop()
         deadline = clock.elapsed() + STOP_TIMEOUT
@@ -110,7 +110,7 @@ class Supervisor:
             pass
         return service.exit_code
 
-    def _started(self) -> ServiceProcess:
+    def _service_process(self) -> ServiceProcess:
         assert self._service is not None, "the service has not been started"
         return self._service
 
@@ -119,7 +119,7 @@ class Supervisor:
             key.data()
 
     def _on_output(self) -> None:
-        service = self._started()
+        service = self._service_process()
         data = os.read(service.stdout, 4096)
         self._readiness.printed(data)
         if not data:
@@ -127,7 +127,7 @@ class Supervisor:
 
     def _on_log(self) -> bool:
         """Read the service's log; return whether there was something to read."""
-        service = self._started()
+        service = self._service_process()
         try:
             data = os.read(service.stderr, 1 << 16)
         except BlockingIOError:
@@ -145,7 +145,7 @@ class Supervisor:
                 self._on_ctrl_z()
             elif number == signal.SIGCONT and self._command is not None:
                 self._command.signal(signal.SIGCONT)
-        self._started().poll()
+        self._service_process().poll()
         if self._command is not None and (number := self._command.poll()):
             self._on_stopped_command(self._command.pid, number)
 

@@ -71,7 +71,7 @@ class Supervisor:
 
     def wait_until_ready(self) -> str:
         """Wait until the service is ready, and return its URL; empty if it ended, or a signal asks for the end."""
-        while self._started().poll() is None and not self._endings:
+        while self._service_process().poll() is None and not self._endings:
             if self._readiness.url and self._readiness.is_reached():
                 return self._readiness.url
             clock.sleep(READY_INTERVAL)
@@ -84,7 +84,7 @@ class Supervisor:
         meanwhile, the command is ended after a time of grace.
         """
         try:
-            command = subprocess.Popen(_found(args, environment), env=dict(environment))
+            command = subprocess.Popen(_command_with_path(args, environment), env=dict(environment))
         except OSError as error:
             raise CannotRun(args[0], error) from None
         kill_at: float | None = None
@@ -95,7 +95,7 @@ class Supervisor:
                 return 128 + self.signaled
             if kill_at is not None and clock.elapsed() > kill_at:
                 command.kill()
-            if kill_at is None and (served := self._started().poll()) is not None:
+            if kill_at is None and (served := self._service_process().poll()) is not None:
                 self._join_readers()
                 self.has_lost_service, kill_at = True, clock.elapsed() + GRACE
                 for each in notes_of_death(served, self._log):
@@ -104,7 +104,7 @@ class Supervisor:
 
     def stop_service(self) -> int:
         """Stop the service, and return its exit code."""
-        service = self._started()
+        service = self._service_process()
         assert service.stdin is not None
         service.stdin.close()  # its lifeline
         deadline = clock.elapsed() + STOP_TIMEOUT
@@ -115,7 +115,7 @@ class Supervisor:
         self._join_readers()
         return code
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _service_process(self) -> subprocess.Popen[bytes]:
         assert self._service is not None, "the service has not been started"
         return self._service
 
@@ -145,7 +145,7 @@ def serve() -> None:
     sys.exit(code)
 
 
-def _found(args: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+def _command_with_path(args: Sequence[str], environment: Mapping[str, str]) -> list[str]:
     """Return the command with the path of its program, which Windows would look for without `PATHEXT`: `npm.cmd`."""
     from shutil import which
 

@@ -16,7 +16,7 @@ from emulator.contract.limits import MAX_CODE_LENGTH, MAX_CODES
 from emulator.contract.positions import path_text
 from extcli import atomic_file, bounded_json
 from extcli.codes.entries import Entries
-from extcli.codes.validation import fault_in
+from extcli.codes.validation import problem_of_entry
 from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID
 from extcli.errors import Refused, UnexpectedAnswer, UsageError
 from extcli.faults import in_options, members
@@ -48,7 +48,7 @@ class Place:
         )
 
 
-def problem_of_reading(file: Path) -> str:
+def why_not_readable(file: Path) -> str:
     """Return why a file cannot be read; empty if it can. A device or a pipe might never end."""
     try:
         user_files.opened(file).close()
@@ -57,7 +57,7 @@ def problem_of_reading(file: Path) -> str:
     return ""
 
 
-def problem_of_replacing(file: Path) -> str:
+def why_not_replaceable(file: Path) -> str:
     """Return why a token must not be written over this file; empty if it may be."""
     if not file.exists():
         return ""
@@ -85,7 +85,7 @@ def read_codes(document: Mapping[str, Any], folder: Place, report: Report) -> No
         client_id = code_set.get("client_id", document["client_id"])
         faults = 0
         for at, place, code in _codes(code_set, folder, ("codes", number), report):
-            fault = fault_in(code, "a code", MAX_CODE_LENGTH)
+            fault = problem_of_entry(code, "a code", MAX_CODE_LENGTH)
             if not fault and (first := seen.setdefault((client_id, code), place)) != place:
                 fault = f"is the same code as {first}"
             if fault and (faults := faults + 1) <= _MAX_FAULTS:
@@ -101,7 +101,7 @@ def _codes(code_set: dict[str, Any], folder: Place, at: positions.Path, report: 
         return
     at, name = (*at, "file"), code_set.pop("file")
     file = folder.path(name)
-    if problem := folder.problem_of(name) or problem_of_reading(file):
+    if problem := folder.problem_of(name) or why_not_readable(file):
         report(at, problem)
         return
     argument = str(file)
@@ -151,7 +151,7 @@ class Seed:
     def save_tokens(self, refresh_tokens: Sequence[str]) -> None:
         """Write the refresh token of each link to its file, readable by this user only. Raises `UsageError`."""
         for at, path in self.token_files.items():
-            if problem := problem_of_replacing(path):  # it may have changed since the seed was read
+            if problem := why_not_replaceable(path):  # it may have changed since the seed was read
                 raise UsageError(f"cannot write {path}", why=problem)
             try:
                 atomic_file.replace(path, f"{refresh_tokens[at]}\n", keep_mode=False)
@@ -178,7 +178,7 @@ def read(path: str | Path, environ: Mapping[str, str], *, trusted: bool = False)
     }
     files = {at: place.path(name) for at, name in names.items()}
     for number, file in files.items():
-        if problem := place.problem_of(names[number]) or problem_of_replacing(file):
+        if problem := place.problem_of(names[number]) or why_not_replaceable(file):
             found.append((("links", number, "refresh_token_file"), problem))
     seed = Seed(opened, document, files)
     if not found and len(seed.body) > _MAX_BYTES:

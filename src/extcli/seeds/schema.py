@@ -243,10 +243,10 @@ SEED = Table(
 
 def reference() -> Iterator[tuple[str, str, str]]:
     """Yield every field as three texts: its path, what it accepts, and its meaning."""
-    yield from _reference(SEED, "")
+    yield from _reference_of_table(SEED, "")
 
 
-def _reference(table: Table, prefix: str) -> Iterator[tuple[str, str, str]]:
+def _reference_of_table(table: Table, prefix: str) -> Iterator[tuple[str, str, str]]:
     for name, field in table.fields.items():
         kind, path = field.kind, f"{prefix}{name}"
         inner, allowed = kind, kind.allowed
@@ -254,7 +254,7 @@ def _reference(table: Table, prefix: str) -> Iterator[tuple[str, str, str]]:
             inner, path, allowed = kind.kind, f"{path}[]", "a list of tables"
         yield path, f"{allowed}; required" if field.required else allowed, field.meaning
         if isinstance(inner, Table):
-            yield from _reference(inner, f"{path}.")
+            yield from _reference_of_table(inner, f"{path}.")
 
 
 __all__ = ["SEED", "STORES", "VERSION", "Kind", "reference"]

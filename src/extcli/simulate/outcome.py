@@ -143,13 +143,13 @@ class Outcome:
 
 def outcome_of(plan: Plan, in_time: Measured, late: Measured, offset: float) -> Outcome:
     """Join both parts of a run, of which the second began `offset` seconds after the first, and count."""
-    measured = _joined(plan, in_time, late, offset)
+    measured = _joined_parts(plan, in_time, late, offset)
     due = plan.at[: plan.late_from] + _moved(plan.at[plan.late_from :], offset)
     closed = sum(status == 400 and _CLOSED in late.reasons[index].lower() for index, status in enumerate(late.status))
     return Outcome(measured, due, _tally(plan, measured, due, closed), _faults(late, closed))
 
 
-def _joined(plan: Plan, in_time: Measured, late: Measured, offset: float) -> Measured:
+def _joined_parts(plan: Plan, in_time: Measured, late: Measured, offset: float) -> Measured:
     return Measured(
         status=in_time.status + late.status,
         sent=in_time.sent + _moved(late.sent, offset),
@@ -230,14 +230,14 @@ class Count:
         return self.found != self.planned
 
     @property
-    def is_possible(self) -> bool:
+    def agrees_with_known_responses(self) -> bool:
         """Whether the result agrees with every response that arrived."""
         return self.acknowledged[0] <= self.found <= self.acknowledged[1]
 
     @property
-    def is_open(self) -> bool:
+    def is_undecidable(self) -> bool:
         """Whether lost responses make it impossible to judge the result: both `found` and `planned` are possible."""
-        return self.is_possible and self.acknowledged[0] <= self.planned <= self.acknowledged[1]
+        return self.agrees_with_known_responses and self.acknowledged[0] <= self.planned <= self.acknowledged[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,13 +257,13 @@ class Comparison:
         wrong = [count for count in self.counts if count.differs]
         if not wrong and not self.faults:
             return Verdict.AS_PLANNED
-        is_open = not self.faults and all(count.is_open for count in wrong)
+        is_open = not self.faults and all(count.is_undecidable for count in wrong)
         return Verdict.NOT_DECIDED if self.undecided and is_open else Verdict.DIFFERS
 
     @property
-    def is_as_acknowledged(self) -> bool:
+    def agrees_with_responses(self) -> bool:
         """Whether the result agrees with the responses, so that a difference from the plan comes from refusals."""
-        return not self.faults and all(count.is_possible for count in self.counts)
+        return not self.faults and all(count.agrees_with_known_responses for count in self.counts)
 
 
 def is_accepted(status: int) -> bool:

@@ -170,10 +170,10 @@ def crowd_plan(crowd: Crowd) -> Plan:
         raise UsageError("--change-mind needs a mix of two choices or more")
     total = _total(crowd, in_time, changing)
     expected = rounded(list(crowd.mix.values()), in_time)
-    final = _shuffled([index for index, count in enumerate(expected) for _ in range(count)], random)
-    changers = _shuffled(range(in_time), random)[:changing]
+    final = _shuffle([index for index, count in enumerate(expected) for _ in range(count)], random)
+    changers = _shuffle(range(in_time), random)[:changing]
     further = [int(random.random() * in_time) for _ in range(total - in_time - changing)]
-    senders = _shuffled([*range(in_time), *changers, *further], random)
+    senders = _shuffle([*range(in_time), *changers, *further], random)
     senders += range(in_time, crowd.viewers)
     at = crowd.pace.instants(total)
     at.extend(crowd.pace.instants(late))
@@ -187,7 +187,7 @@ def crowd_plan(crowd: Crowd) -> Plan:
         late_from=total,
         expected=expected,
         total=crowd.total,
-        notes=_rounding(crowd, expected, in_time, changing, late),
+        notes=_rounding_notes(crowd, expected, in_time, changing, late),
     )
 
 
@@ -222,7 +222,7 @@ def _total(crowd: Crowd, in_time: int, changing: int) -> int:
     return least if given is None else given
 
 
-def _shuffled(items: Iterable[int], random: Random) -> list[int]:
+def _shuffle(items: Iterable[int], random: Random) -> list[int]:
     """Shuffle with `random()` only, because other methods differ between versions of Python."""
     shuffled = list(items)
     for index in range(len(shuffled) - 1, 0, -1):
@@ -239,7 +239,7 @@ def _choices(
     The last request of a viewer in time has the choice in `final`. The first of a changer has another one. All others,
     also those of late viewers, are drawn by the mix.
     """
-    draw, others = _drawing(list(crowd.mix.values()), random), len(crowd.mix) - 1
+    draw, others = _drawer_by_weight(list(crowd.mix.values()), random), len(crowd.mix) - 1
     left = array("l", bytes(array("l").itemsize * crowd.viewers))
     for viewer in senders:
         left[viewer] += 1
@@ -259,7 +259,7 @@ def _choices(
     return chosen
 
 
-def _drawing(weights: Sequence[Fraction], random: Random) -> Callable[[], int]:
+def _drawer_by_weight(weights: Sequence[Fraction], random: Random) -> Callable[[], int]:
     """Return a function that draws an index by weight."""
     from bisect import bisect_right
 
@@ -267,7 +267,7 @@ def _drawing(weights: Sequence[Fraction], random: Random) -> Callable[[], int]:
     return lambda: bisect_right(limits, random.random())
 
 
-def _rounding(crowd: Crowd, expected: Sequence[int], in_time: int, changing: int, late: int) -> list[str]:
+def _rounding_notes(crowd: Crowd, expected: Sequence[int], in_time: int, changing: int, late: int) -> list[str]:
     """Return a note for each share that is not a whole number of viewers."""
     notes = []
     for name, of, total, count in (
@@ -275,13 +275,15 @@ def _rounding(crowd: Crowd, expected: Sequence[int], in_time: int, changing: int
         ("--change-mind", crowd.change_mind, in_time, changing),
     ):
         if of * total != count:
-            notes.append(f"{name}: {_exact(of * total)} of {total:,} viewers is rounded to {count:,}")
+            notes.append(f"{name}: {_exact_number(of * total)} of {total:,} viewers is rounded to {count:,}")
     whole = sum(crowd.mix.values())
     for (choice, weight), count in zip(crowd.mix.items(), expected, strict=True):
         if weight * in_time / whole != count:
-            notes.append(f"--mix: {_exact(weight * in_time / whole)} viewers for {choice} are rounded to {count:,}")
+            notes.append(
+                f"--mix: {_exact_number(weight * in_time / whole)} viewers for {choice} are rounded to {count:,}"
+            )
     return notes
 
 
-def _exact(value: Fraction) -> str:
+def _exact_number(value: Fraction) -> str:
     return f"{float(value):,.2f}"

@@ -159,7 +159,7 @@ class Pool:
                 self._pause(now + wait)
                 self._queue.appendleft(index)
             else:
-                self._loop.call_later(wait, self._again, index)
+                self._loop.call_later(wait, self._send_again, index)
             return
         self.settle(index, answer.status, now, bytes(answer.body) if answer.status >= 300 else b"")
 
@@ -169,15 +169,15 @@ class Pool:
             return None
         return pause(answer.retry_after)
 
-    def _again(self, index: int) -> None:
+    def _send_again(self, index: int) -> None:
         self._send_or_queue(index, self.now())
 
     def _pause(self, until: float) -> None:
         if until > self._paused_until:
             self._paused_until = until
-            self._loop.call_later(until - self.now(), self._go_on)
+            self._loop.call_later(until - self.now(), self._send_next)
 
-    def _go_on(self) -> None:
+    def _send_next(self) -> None:
         now = self.now()
         if now >= self._paused_until - 0.002:
             self._paused_until = 0.0

@@ -156,7 +156,7 @@ def document(
         "expectations": [
             {"text": each.text, "met": each.is_met(tally), "found": each.found(tally)} for each in expectations
         ],
-        "series": [_point(each) for each in points],
+        "series": [_point_as_json(each) for each in points],
     }
 
 
@@ -165,7 +165,7 @@ def error_of(found: Mapping[str, Any], comparison: Comparison) -> CliError | Non
     failed = [each for each in found["expectations"] if not each["met"]]
     if comparison.verdict is Verdict.DIFFERS:
         what = f"the result of {found['what']} {visible(found['id'])} differs from the plan"
-        lines = [*_table(comparison), *map(visible, comparison.faults), _cause(comparison)]
+        lines = [*_table(comparison), *map(visible, comparison.faults), _cause_of_difference(comparison)]
         return NotAsPlanned(what, [*lines, *_failed(failed)])
     if failed:
         return NotAsPlanned("not as expected", _failed(failed))
@@ -210,10 +210,10 @@ def _table(comparison: Comparison) -> list[str]:
     return [*lines, *([f"and {more} more"] if more > 0 else [])] if wrong else []
 
 
-def _cause(comparison: Comparison) -> str:
+def _cause_of_difference(comparison: Comparison) -> str:
     if comparison.faults:
         return ""
-    if comparison.is_as_acknowledged:
+    if comparison.agrees_with_responses:
         return "it is what the service acknowledged: requests were refused or failed"
     return f"the service acknowledged something else: it lost or changed requests{comparison.suspicion}"
 
@@ -222,7 +222,7 @@ def _failed(failed: Sequence[Mapping[str, Any]]) -> list[str]:
     return [f"not met: {each['text']} (found {each['found']})" for each in failed]
 
 
-def _point(point: Point) -> dict[str, Any]:
+def _point_as_json(point: Point) -> dict[str, Any]:
     times = {name: None if (value := getattr(point, name)) is None else _ms(value) for name in ("p50", "p99", "max")}
     return {**{name: round(value, 3) for name, value in asdict(point).items() if name not in times}, **times}
 
@@ -300,7 +300,7 @@ def page(found: Mapping[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters |= {"shown": _shown, "figure": _figure}
+    templates.filters |= {"shown": _shown_number, "figure": _shown_figure}
     most = max((max(each["planned"], each["found"]) for each in found["counts"]), default=0) or 1
     charts = [_chart(*name, columns, found["series"]) for name, columns in _CHARTS.items() if found["series"]]
     return templates.get_template("report.html").render(found, most=most, charts=charts, area=_AREA)
@@ -349,11 +349,11 @@ def _rounded_up(value: float) -> float:
     return 1.0
 
 
-def _figure(value: float) -> str:
+def _shown_figure(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
 
 
-def _shown(value: object) -> str:
+def _shown_number(value: object) -> str:
     if value is None:
         return "none"
     return f"{value:,.6g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)

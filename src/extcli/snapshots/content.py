@@ -254,7 +254,7 @@ def receive(answer: Answer, path: Path) -> Header:
     first = b""
     try:
         with content.written(path) as file:
-            for piece in checked(answer):
+            for piece in checked_body(answer):
                 first = first if b"\n" in first else first + piece
                 file.write(piece)
     except OSError as error:
@@ -262,7 +262,7 @@ def receive(answer: Answer, path: Path) -> Header:
     return header_of(first.partition(b"\n")[0], path)
 
 
-def checked(answer: Answer) -> Iterable[bytes]:
+def checked_body(answer: Answer) -> Iterable[bytes]:
     """Yield the body of a response. Raises `UnexpectedAnswer` if it does not begin and end like a snapshot."""
     start = end = b""
     for piece in answer.iter_bytes():

@@ -108,14 +108,14 @@ class Calls:
     @contextmanager
     def _answer(self, call: Call, limit: int | None) -> Iterator[Answer]:
         """Send a call and yield its response. Send it again if the clock was moved past the token's expiry."""
-        with self._sent(call, limit) as answer:
+        with self._sent_call(call, limit) as answer:
             if not self._may_renew(call, answer):
-                yield self._checked(call, answer)
+                yield self._raise_for_status(call, answer)
                 return
-        with self._sent(call, limit) as answer:
-            yield self._checked(call, answer)
+        with self._sent_call(call, limit) as answer:
+            yield self._raise_for_status(call, answer)
 
-    def _sent(self, call: Call, limit: int | None) -> Any:
+    def _sent_call(self, call: Call, limit: int | None) -> Any:
         authorization = self.authorization if call.signed else ""
         return self._http.stream(
             call.method,
@@ -133,7 +133,7 @@ class Calls:
         answer.read()
         return self._credentials.renew()
 
-    def _checked(self, call: Call, answer: Answer) -> Answer:
+    def _raise_for_status(self, call: Call, answer: Answer) -> Answer:
         if answer.status_code < 300:
             return answer
         answer.read()

@@ -107,8 +107,8 @@ class Faults(Part[ModeT]):
             "reorder": reorder, "times": times, "share": share, "seed": seed, "for": _text(lasts),
         }  # fmt: skip
         options = {name: value for name, value in given.items() if value is not None and value is not False}
-        for name, problem in problems(options, _named):
-            raise UsageError(f"{_named(name)}: {problem}" if name in options else problem)
+        for name, problem in problems(options, _option_name):
+            raise UsageError(f"{_option_name(name)}: {problem}" if name in options else problem)
         return dict(document(self._control.add_fault(members(options))))
 
     @operation
@@ -127,7 +127,7 @@ class Faults(Part[ModeT]):
         self._control.clear_faults()
 
 
-def _named(option: str) -> str:
+def _option_name(option: str) -> str:
     return "lasts" if option == "for" else option
 
 

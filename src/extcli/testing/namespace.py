@@ -273,14 +273,14 @@ class Namespace(Part[ModeT]):
         """Connect a game that is linked to the channel, by this PIN or by a new one."""
         if pin is None:
             pin = Actor[Blocking](self._calls_of("broadcaster"), awaited=False).pin()
-        socket = self._connected()
+        socket = self._connected_socket()
         socket.request("authenticate", data={"client_id": self.client_id, "pin": pin})
         return Game(socket, awaited=self.awaited)
 
     @operation
     def listen(self, *events: str) -> Events[ModeT]:
         """Listen to these events of the channel from now on; without names, to all of them."""
-        socket = self._connected()
+        socket = self._connected_socket()
         token = self._calls_of("viewer", DEFAULT_USER).authorization.partition(" ")[2]
         socket.request("authenticate", data={"client_id": self.client_id, "jwt": token})
         return Events(socket, events or ("*",), awaited=self.awaited)
@@ -339,7 +339,7 @@ class Namespace(Part[ModeT]):
     def _calls_of(self, role: str, user: str | None = None) -> Any:
         return signed_calls(self._http, self.client_id, role, user, self.channel, self._secret)
 
-    def _connected(self) -> WebSocketClient:
+    def _connected_socket(self) -> WebSocketClient:
         socket = WebSocketClient(self.ws_url, timeout=TIMEOUT, trace=silent)
         self._sockets.append(socket)
         return socket

@@ -60,7 +60,7 @@ class Server:
             # A later request, so that the lines of earlier ones are written.
             self.http.send("GET", "/_emulator/live")
         except CliError as error:
-            return f"{error.what}; its log ends with:\n{_tail(self.log)}"
+            return f"{error.what}; its log ends with:\n{_tail_of_log(self.log)}"
         return "\n".join(lines_of(namespace, self.log.read_text(errors="replace"))) or "no line"
 
 
@@ -86,7 +86,7 @@ def started(args: Sequence[str], log: Path, *, may_stay: bool = False) -> Iterat
         assert process.stdout is not None
         url = process.stdout.readline().removeprefix("listening on ").strip()
         if not url:
-            raise NotUsable(f"extcli serve did not start:\n{_tail(log)}")
+            raise NotUsable(f"extcli serve did not start:\n{_tail_of_log(log)}")
         server = Server(url, _connection(url), log=log, process=process)
         _wait_until_ready(server.http, log)
         yield server
@@ -160,10 +160,10 @@ def _wait_until_ready(http: Http, log: Path) -> None:
         while http.send("GET", "/_emulator/ready").status_code == 503 and clock.elapsed() < deadline:
             clock.sleep(0.02)
     except CliError as error:
-        raise NotUsable(f"extcli serve stopped while it started: {error.what}\n{_tail(log)}") from None
+        raise NotUsable(f"extcli serve stopped while it started: {error.what}\n{_tail_of_log(log)}") from None
 
 
-def _tail(log: Path) -> str:
+def _tail_of_log(log: Path) -> str:
     return "\n".join(log.read_text(errors="replace").splitlines()[-20:])
 
 
@@ -205,7 +205,7 @@ class Reports:
                     report.sections.append((f"extcli refused requests of {space.name}", refused))
                 if Space.is_kept(item):
                     space.server.stays = True
-                    report.sections.append(("extcli kept", _where(space)))
+                    report.sections.append(("extcli kept", _place_of_space(space)))
         return report
 
 
@@ -225,7 +225,7 @@ def _refusals(space: Space) -> str:
     return lines_of(reversed(entries), sys.maxsize)
 
 
-def _where(space: Space) -> str:
+def _place_of_space(space: Space) -> str:
     process = space.server.process
     return space.url + (f" (its service runs on: stop it with kill {process.pid})" if process else "")
 

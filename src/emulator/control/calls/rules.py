@@ -36,7 +36,7 @@ class CallBody(Struct):
     opaque_user_id: str = ""
 
 
-def checked(body: CallBody) -> CallBody:
+def checked_call(body: CallBody) -> CallBody:
     """Return a valid call. Raises `BadRequest` naming the field."""
     if not body.path.startswith(SERVICE):
         raise invalid_member("path", body.path, f"a path of the service API, which starts with {SERVICE}")

@@ -10,7 +10,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from emulator.auth.tokens import Tokens
 from emulator.clock import MINUTE
-from emulator.control.calls.rules import CUT, MAX_ANSWER, CallBody, checked, sent, shown, target_of
+from emulator.control.calls.rules import CUT, MAX_ANSWER, CallBody, checked_call, sent, shown, target_of
 
 _LIFETIME: Final = 10 * MINUTE
 
@@ -75,7 +75,7 @@ class Calls:
 
     async def call(self, body: CallBody, peer: str) -> Called:
         """Make a call, and return its response. Raises `BadRequest` or `NotFound` for an invalid call."""
-        checked(body)
+        checked_call(body)
         path, query = target_of(body.path)
         token = self._tokens.issue_as(
             body.client_id,

@@ -108,7 +108,7 @@ def cursor_after_owner(kind: str, owner: str) -> str:
     return cursor_of(Key(kind, owner, "", _PAST_ALL))
 
 
-def after(cursor: str) -> Key | None:
+def key_after_cursor(cursor: str) -> Key | None:
     """Return the key after which a page starts; `None` for the first page. Raises `BadRequest`."""
     if cursor in ("", FIRST):
         return None

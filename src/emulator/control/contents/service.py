@@ -16,12 +16,12 @@ from emulator.control.contents.rules import (
     Content,
     ContentPage,
     Filter,
-    after,
     checked_rows,
     coming,
     cursor_after_owner,
     cursor_of,
     digest_of,
+    key_after_cursor,
     latest_change,
 )
 from emulator.engines.base import NEVER, Key, ListedBallot, Thing
@@ -66,7 +66,7 @@ class Contents:
 
         A page may have fewer than `limit` rows although there are more, if very many extensions were looked through.
         """
-        kind, start, limit = self._kinds[name], after(cursor), checked_rows(limit)
+        kind, start, limit = self._kinds[name], key_after_cursor(cursor), checked_rows(limit)
         read = {
             Shape.BALLOTS: self._ballots,
             Shape.LOGS: self._logs,
@@ -93,14 +93,17 @@ class Contents:
 
     def _of_ballot(self, kind: Kind, ballot: ListedBallot) -> Content:
         key, casts, expires_at, _ = ballot
-        latest = self._latest(kind, expires_at) if casts else 0
+        latest = self._latest_change(kind, expires_at) if casts else 0
         facts = kind.facts(ballot, self._clock.now()) if kind.facts else {}
-        return Content(**_where(key), count=casts, latest=latest, expires_at=_shown(expires_at), **facts)
+        return Content(**_owner_members(key), count=casts, latest=latest, expires_at=_shown_expiry(expires_at), **facts)
 
     async def _logs(self, kind: Kind, only: Filter, limit: int, start: Key | None) -> Found:
         found, rest = await self._of_owners(self._engine.logs.listing, kind.stored_as[0], only, limit, start)
         return [
-            (key, Content(**_where(key), count=entries, latest=latest, expires_at=latest + self._lifetime(kind)))
+            (
+                key,
+                Content(**_owner_members(key), count=entries, latest=latest, expires_at=latest + self._lifetime(kind)),
+            )
             for key, entries, latest in found
         ], rest
 
@@ -128,15 +131,15 @@ class Contents:
         values = await self._engine.documents.read([key for key, _, _ in things], now=now) if kind.facts else {}
         found = []
         for key, expires_at, size in things:
-            row: dict[str, Any] = _where(key) | {"user": key.user or UNSET, "size": size}
+            row: dict[str, Any] = _owner_members(key) | {"user": key.user or UNSET, "size": size}
             if kind.has_secret_names:
                 row["id"] = digest_of(key)
             if kind.facts:
                 if key not in values:
                     continue
                 row |= kind.facts(values[key], now)
-            latest = self._latest(kind, expires_at)
-            found.append((key, Content(**row, latest=latest, expires_at=_shown(expires_at))))
+            latest = self._latest_change(kind, expires_at)
+            found.append((key, Content(**row, latest=latest, expires_at=_shown_expiry(expires_at))))
         return found, FIRST
 
     async def _pools(self, kind: Kind, only: Filter, limit: int, start: Key | None) -> Found:
@@ -147,11 +150,11 @@ class Contents:
             (
                 key,
                 Content(
-                    **_where(key),
+                    **_owner_members(key),
                     count=counts[key].handed,
                     left=counts[key].left,
-                    latest=self._latest(kind, expires_at),
-                    expires_at=_shown(expires_at),
+                    latest=self._latest_change(kind, expires_at),
+                    expires_at=_shown_expiry(expires_at),
                     **(kind.facts(stocks[key].note, now) if kind.facts else {}),
                 ),
             )
@@ -162,7 +165,7 @@ class Contents:
     def _lifetime(self, kind: Kind) -> int:
         return self._state_lifetime if kind.lifetime is None else kind.lifetime
 
-    def _latest(self, kind: Kind, expires_at: int) -> int:
+    def _latest_change(self, kind: Kind, expires_at: int) -> int:
         return latest_change(expires_at, self._lifetime(kind))
 
     async def _find(self, kind: Kind, only: Filter, limit: int, start: Key | None) -> list[Thing]:
@@ -177,10 +180,10 @@ class Contents:
         )
 
 
-def _where(key: Key) -> dict[str, Any]:
+def _owner_members(key: Key) -> dict[str, Any]:
     """Return the client id, channel, user and name of a listed record, from its key."""
     return {"id": key.name or key.kind, "client_id": key.owner, "channel_id": key.channel or ""}
 
 
-def _shown(expires_at: int) -> int | None:
+def _shown_expiry(expires_at: int) -> int | None:
     return None if expires_at >= NEVER else expires_at

@@ -92,7 +92,7 @@ class Explanations:
         if not entries and id.isdecimal() and len(id) < 16:
             entries = self._journal.since(int(id) - 1, 1, before=int(id) + 1)
         if entries:
-            return self._explained((refused or entries)[0])
+            return self._explain_entry((refused or entries)[0])
         if closed := _with_text(_explained_detail(id)):
             return Explained(texts.find(closed.rule) or UNSET, explanation=closed)
         if re.fullmatch("[A-Za-z]{1,2}[0-9]{1,3}", id):
@@ -106,7 +106,7 @@ class Explanations:
             entry for entry in self._journal.newest() if (entry.status >= 400 or entry.reason) and not entry.is_probe
         )
         latest = next(refused, None)
-        return self._explained(latest) if latest else Explained()
+        return self._explain_entry(latest) if latest else Explained()
 
     def explain_rule(self, name: str) -> Explained:
         """Return a rule; raises `NotFound` with the names of similar ones."""
@@ -115,7 +115,7 @@ class Explanations:
             raise no_rule(rule=name[:64], hint=_hint(name))
         return Explained(rule=rule)
 
-    def _explained(self, entry: Entry) -> Explained:
+    def _explain_entry(self, entry: Entry) -> Explained:
         explanation, caller = self.explain(entry), entry.caller
         rule = texts.find(explanation.rule) if explanation else None
         return Explained(

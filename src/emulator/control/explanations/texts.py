@@ -57,18 +57,27 @@ def rules() -> Mapping[str, Rule]:
 
 def find(name: str) -> Rule | None:
     """Return the rule with this id, in any case, with or without `spec:`, `gaps:` or `docs:`; `None` if unknown."""
-    wanted = _plain(name)
-    return next((rule for id, rule in rules().items() if wanted in (_plain(id), _plain(id).partition(": ")[2])), None)
+    wanted = _plain_rule_name(name)
+    return next(
+        (
+            rule
+            for id, rule in rules().items()
+            if wanted in (_plain_rule_name(id), _plain_rule_name(id).partition(": ")[2])
+        ),
+        None,
+    )
 
 
 def nearest(name: str) -> list[str]:
     """Return the ids of the rules that are most like a name, at most three; none if none is like it."""
     from difflib import get_close_matches
 
-    names = {key: id for id in rules() for key in (_plain(id), _plain(id).partition(": ")[2]) if key}
-    found = get_close_matches(_plain(name), names, n=3, cutoff=0.6)
+    names = {
+        key: id for id in rules() for key in (_plain_rule_name(id), _plain_rule_name(id).partition(": ")[2]) if key
+    }
+    found = get_close_matches(_plain_rule_name(name), names, n=3, cutoff=0.6)
     return list(dict.fromkeys(names[key] for key in found))
 
 
-def _plain(name: str) -> str:
+def _plain_rule_name(name: str) -> str:
     return " ".join(name.casefold().replace(":", ": ").split())

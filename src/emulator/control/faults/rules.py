@@ -104,10 +104,14 @@ class Pattern(NamedTuple):
     """The path or the target."""
 
     def matches(self, subject: Subject) -> bool:
-        return self.kind == subject.kind and _fits(self.name, subject.name) and _fits(self.target, subject.target)
+        return (
+            self.kind == subject.kind
+            and _matches_text(self.name, subject.name)
+            and _matches_text(self.target, subject.target)
+        )
 
 
-def _fits(pattern: str, text: str) -> bool:
+def _matches_text(pattern: str, text: str) -> bool:
     return text.startswith(pattern[:-1]) if pattern.endswith(ANY) else text == pattern
 
 
@@ -128,7 +132,7 @@ def meets(fault: Fault, subject: Subject) -> bool:
     )
 
 
-def checked(fault: Fault, known: Known) -> Pattern:
+def checked_pattern(fault: Fault, known: Known) -> Pattern:
     """Return the parsed match of a fault. Raises `BadRequest` that names the member."""
     pattern = pattern_of(fault.match, known)
     _check_effect(fault, pattern)

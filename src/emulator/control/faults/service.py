@@ -122,7 +122,7 @@ class FaultPlan:
             faults = convert({"faults": documents}, FaultList).faults
         except ValidationError as error:
             raise misshapen(error) from None
-        patterns = self._checked(faults)
+        patterns = self._checked_patterns(faults)
         if (count := len(self._armed.keys() | {fault.id for fault in faults})) > MAX_FAULTS:
             raise refusals.too_many_faults(count=count, limit=MAX_FAULTS)
 
@@ -146,7 +146,7 @@ class FaultPlan:
         Raises `BadRequest` and `Conflict`.
         """
         self._check_alone()
-        pattern = rules.checked(fault, self._known())
+        pattern = rules.checked_pattern(fault, self._known())
         if fault.id not in self._armed and len(self._armed) >= MAX_FAULTS:
             raise refusals.too_many_faults(count=len(self._armed) + 1, limit=MAX_FAULTS)
         armed = self._arm(fault, pattern, self._armed)
@@ -162,7 +162,7 @@ class FaultPlan:
             raise refusals.too_many_faults(count=len(faults.faults), limit=MAX_FAULTS)
         armed = dict[str, _Armed]()
         taken = {fault.id: None for fault in faults.faults}
-        for fault, pattern in zip(faults.faults, self._checked(faults.faults), strict=True):
+        for fault, pattern in zip(faults.faults, self._checked_patterns(faults.faults), strict=True):
             each = self._arm(fault, pattern, {**taken, **armed})
             armed[each.fault.id] = each
         former, self._armed = self._armed, armed
@@ -234,12 +234,12 @@ class FaultPlan:
         self.end()
         self._watches.clear()
 
-    def _checked(self, faults: Sequence[Fault]) -> list[Pattern]:
+    def _checked_patterns(self, faults: Sequence[Fault]) -> list[Pattern]:
         """Return the parsed match of each fault. Raises `BadRequest` that names the first invalid one."""
         known, patterns, ids = self._known(), list[Pattern](), set[str]()
         for position, fault in enumerate(faults):
             try:
-                patterns.append(rules.checked(fault, known))
+                patterns.append(rules.checked_pattern(fault, known))
             except BadRequest as error:
                 error.detail = f"faults[{position}].{error.detail}"
                 raise

@@ -79,14 +79,16 @@ def words_of(endpoint: str, query: Mapping[str, str], body: Any) -> list[str] | 
     left = dict(body) if isinstance(body, dict) else {} if body is None else None
     parameters = dict(query)
     try:
-        found = list(_filled(words, parameters, left, body))
+        found = list(_fill_words(words, parameters, left, body))
     except KeyError:
         return None
     has_body = "{*}" in words
     return None if parameters or (left and not has_body) or (left is None and not has_body) else found
 
 
-def _filled(words: list[str], parameters: dict[str, str], members: dict[str, Any] | None, body: Any) -> Iterator[str]:
+def _fill_words(
+    words: list[str], parameters: dict[str, str], members: dict[str, Any] | None, body: Any
+) -> Iterator[str]:
     """Yield the words with the values in them, and take those out of the dicts.
 
     Raises `KeyError` for an absent value, and for one that would become an option.

@@ -118,14 +118,14 @@ class Control:
 
     async def reset(self) -> None:
         """Delete all data and reset the clock; send the notice `RESET` to all processes on the same data."""
-        await self._empty(self._engine.reset)
+        await self._empty_storage(self._engine.reset)
 
     async def set_aside(self) -> ClockRecord:
         """Do the same, but keep the data in storage for `take_back`. Returns the clock as it was.
 
         All writes that were acknowledged before are kept.
         """
-        return await self._empty(self._engine.set_aside)
+        return await self._empty_storage(self._engine.set_aside)
 
     async def drop_aside(self) -> None:
         """Delete the data that `set_aside` kept."""
@@ -135,7 +135,7 @@ class Control:
         """Restore the data that `set_aside` kept, and set the clock as in `clock`. Raises `EngineError`."""
         await self._replace(self._engine.take_back, clock)
 
-    async def _empty(self, empty: Callable[[], Awaitable[None]]) -> ClockRecord:
+    async def _empty_storage(self, empty: Callable[[], Awaitable[None]]) -> ClockRecord:
         async with self._moving:
             state = self.read_clock()
             await empty()

@@ -104,7 +104,7 @@ class Seeds:
             clock.restore(0, self._clock.now() if plan.at is None else plan.at)
             async with self._open_scratch(clock, plan.new_id) as scratch:
                 await _perform(scratch, plan)
-                links = await _linked(scratch, plan)
+                links = await _link_games(scratch, plan)
                 records = _without_quotas(scratch.engine.dump(now=clock.now()))
                 await self._load(records, *self._clock_after(plan))
                 if put_faults:
@@ -141,7 +141,7 @@ async def _perform(scratch: Scratch, plan: Plan) -> None:
         raise invalid_seed(problems=list(problems)[:MAX_PROBLEMS])
 
 
-async def _linked(scratch: Scratch, plan: Plan) -> list[SeededLink]:
+async def _link_games(scratch: Scratch, plan: Plan) -> list[SeededLink]:
     links = []
     for number, owner in enumerate(plan.links):
         channel_id = owner.channel_id or ""

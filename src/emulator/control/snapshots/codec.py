@@ -90,9 +90,9 @@ def encode_record(record: Record) -> bytes:
         if field.usual is not _REQUIRED and value == field.usual:
             continue
         if field.is_key:
-            line[field.name] = _trimmed(value)
+            line[field.name] = _trimmed_key(value)
         elif field.is_bytes:
-            form, line_value = _embedded(value)
+            form, line_value = _embedded_bytes(value)
             line[field.name + form] = line_value
         else:
             line[field.name] = value
@@ -110,7 +110,7 @@ def decode_record(line: bytes) -> Record:
     shape = _BY_LINE[type(found)]
     values = list(msgspec.structs.astuple(found))
     if (at := shape.bytes_at) is not None:
-        values[at : at + 3] = [_extracted(shape.fields[at], *values[at : at + 3])]
+        values[at : at + 3] = [_extracted_bytes(shape.fields[at], *values[at : at + 3])]
     for position in shape.keys:
         if (parts := values[position]) is not None:
             values[position] = Key(*parts, *_NO_PARTS[len(parts) :])
@@ -125,7 +125,7 @@ def decode_record(line: bytes) -> Record:
     return record
 
 
-def _trimmed(key: Key | None) -> list[str | None] | None:
+def _trimmed_key(key: Key | None) -> list[str | None] | None:
     """Return the parts of a key without the empty parts at its end."""
     if key is None:
         return None
@@ -135,7 +135,7 @@ def _trimmed(key: Key | None) -> list[str | None] | None:
     return parts
 
 
-def _embedded(value: bytes) -> tuple[str, Raw | str]:
+def _embedded_bytes(value: bytes) -> tuple[str, Raw | str]:
     """Return bytes as a line holds them: the suffix of the field's name (`_text`, `_base64` or none), and the value."""
     try:
         text = value.decode()
@@ -149,7 +149,7 @@ def _embedded(value: bytes) -> tuple[str, Raw | str]:
     return "_text", text
 
 
-def _extracted(field: _Field, raw: Raw, text: str | UnsetType, encoded: str | UnsetType) -> bytes | None:
+def _extracted_bytes(field: _Field, raw: Raw, text: str | UnsetType, encoded: str | UnsetType) -> bytes | None:
     """Return the bytes of a field, from plain JSON, `<name>_text` or `<name>_base64`. Raises `BadRequest`."""
     if raw is not _NO_RAW and text is UNSET and encoded is UNSET:
         return bytes(raw)

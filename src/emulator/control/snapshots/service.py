@@ -114,7 +114,7 @@ class Snapshots:
         """
         from emulator.control.snapshots.codec import type_name
 
-        async with self._checked(chunks) as (file, header):
+        async with self._checked_file(chunks) as (file, header):
             await self._control.load(
                 self._pages(file, with_own_key=not header.keys),
                 replace=True,
@@ -128,7 +128,7 @@ class Snapshots:
         return Loaded(dict(counts), header.keys)
 
     @asynccontextmanager
-    async def _checked(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[tuple[IO[bytes], Header]]:
+    async def _checked_file(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[tuple[IO[bytes], Header]]:
         """Write a snapshot to a temporary file, checking every line."""
         from emulator.control.snapshots.codec import type_name
         from emulator.control.snapshots.reader import SnapshotReader

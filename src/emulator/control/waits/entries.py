@@ -53,7 +53,7 @@ class EntryCount:
     def latest(self, limit: int) -> list[Entry]:
         """Return the latest entries of the endpoint, whether they meet the filters or not, oldest first."""
         found: list[Entry] = []
-        for entry in _until(self._journal.newest(), lambda: len(found) == limit):
+        for entry in _entries_until(self._journal.newest(), lambda: len(found) == limit):
             if self._is_about(entry):
                 found.append(entry)
         return found[::-1]
@@ -65,7 +65,7 @@ class EntryCount:
         return self._matches is None or self._matches(entry)
 
 
-def _until(entries: Iterable[Entry], is_done: Callable[[], bool]) -> Iterable[Entry]:
+def _entries_until(entries: Iterable[Entry], is_done: Callable[[], bool]) -> Iterable[Entry]:
     for entry in entries:
         if is_done():
             return

@@ -106,7 +106,7 @@ def condition_of(query: Mapping[str, str], subjects: Mapping[str, Subject]) -> C
     for text in ("id", "client_id", "channel_id", "user"):
         if query.get(text):
             checked_text(query[text], _MAX_LENGTH, reason=f"Malformed {text} parameter", name=text)
-    since = _since(query, name)
+    since = _since_mark(query, name)
     checks = tuple(_checks(subject, query, since))
     if since is not None or not subject.is_stored:
         _check_countable(checks)
@@ -128,7 +128,7 @@ def _check_names(query: Mapping[str, str], subject: str, parameters: frozenset[s
         raise invalid_parameter(unknown[0], query[unknown[0]], f"one of {known}", problem)
 
 
-def _since(query: Mapping[str, str], subject: str) -> int | None:
+def _since_mark(query: Mapping[str, str], subject: str) -> int | None:
     text = query.get("since", "")
     if not text:
         return None

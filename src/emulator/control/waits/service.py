@@ -101,7 +101,7 @@ class Waits:
                 found = (
                     count_facts(condition.checks, {"": await entries.count()})
                     if entries
-                    else await self._found(condition)
+                    else await self._current_values(condition)
                 )
                 left = deadline - monotonic()
                 if condition.is_met(found) or left <= 0:
@@ -132,23 +132,23 @@ class Waits:
         if not self._changes.keeps_since(since, condition.kind):
             raise mark_unusable(since=since, problem="is too old; take a mark shortly before")
 
-    async def _found(self, condition: Condition) -> dict[str, Any]:
+    async def _current_values(self, condition: Condition) -> dict[str, Any]:
         """Return the current values for the checks of a condition."""
         subject, id, checks = condition.subject, condition.id, condition.checks
         if subject.name == "sockets":
             return count_facts(checks, {"": self._sockets(id, condition.client_id, condition.channel)})
         if not subject.is_stored:
-            return count_facts(checks, self._noted(condition))
+            return count_facts(checks, self._counts_of_additions(condition))
         caller = Caller(condition.client_id, Role.ADMIN, None, None, "A-admin")
         counts, newest, document = await self._measures[subject.name](caller, condition.channel, id, condition.user)
         latest = {"latest": msgspec.json.decode(newest)} if newest else {}
         if condition.since is None:
             return count_facts(checks, counts) | document_facts(checks, document) | latest
-        noted = self._noted(condition)
+        noted = self._counts_of_additions(condition)
         writes = {"writes": sum(noted.values())}
         return count_facts(checks, noted) | document_facts(checks, document) | writes | latest
 
-    def _noted(self, condition: Condition) -> dict[str, int]:
+    def _counts_of_additions(self, condition: Condition) -> dict[str, int]:
         """Count the votes or entries added after the change numbered by the condition's mark, by value."""
         counts: dict[str, int] = {}
         for change in self._changes.since(condition.since or 0, condition.kind, condition.concerns):
@@ -165,7 +165,7 @@ class Waits:
             {name: value for name, value in found.items() if name in names},
             [_listed_entry(entry) for entry in entries.latest(_LISTED)]
             if entries
-            else [_listed(change) for change in self._changes.latest(condition.kind, _LISTED)],
+            else [_listed_change(change) for change in self._changes.latest(condition.kind, _LISTED)],
             self._journal.mark if entries else self._changes.mark,
         )
 
@@ -177,7 +177,7 @@ def _listed_entry(entry: Entry) -> ListedChange:
     return ListedChange(entry.number, entry.at, "journal", entry.name, *who, did, value)
 
 
-def _listed(change: Change) -> ListedChange:
+def _listed_change(change: Change) -> ListedChange:
     key = change.key
     return ListedChange(
         change.mark, change.at, key.kind, key.name, key.owner, key.channel or "", change.user, change.did, change.value

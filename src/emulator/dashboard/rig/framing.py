@@ -66,7 +66,7 @@ async def check_page(url: str, service: str) -> Finding:
         return Finding(url, "failed", f"This page redirects to {final[:200]}, which the frame does not load.")
     if status >= 400:
         return Finding(url, "failed", f"The server answers {status} for this page.")
-    if header := forbidding_header(headers, _origin(service)):
+    if header := forbidding_header(headers, _origin_of_url(service)):
         return Finding(url, "forbidden", f"This page forbids frames by its header {header}")
     script = _SCRIPT.search(body)
     other = _BEFORE_URL.split(body[: script.start()])[-1].decode("latin-1") if script else ""
@@ -189,7 +189,7 @@ async def _connect(
     return await asyncio.open_connection(addresses[-1], port, limit=MAX_ANSWER, **secured)
 
 
-def _origin(base: str) -> str:
+def _origin_of_url(base: str) -> str:
     parts = urlsplit(base)
     return f"{parts.scheme}://{parts.netloc}"
 

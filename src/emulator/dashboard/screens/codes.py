@@ -56,11 +56,11 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
         "caller": caller,
         "poll": query.get("poll") or "default",
         "user": user,
-        "shares": await _shares(service, caller.client_id, caller.channel_id, user) if user else [],
+        "shares": await _shares_of_user(service, caller.client_id, caller.channel_id, user) if user else [],
     }
 
 
-async def _shares(service: Service, client_id: str, channel_id: str, user: str) -> list[Share]:
+async def _shares_of_user(service: Service, client_id: str, channel_id: str, user: str) -> list[Share]:
     viewer = await viewer_of(service, client_id, channel_id, user)
     eligible = await service.code_sets.eligibility(viewer)
     redeemed = await service.code_sets.redeemed(viewer)

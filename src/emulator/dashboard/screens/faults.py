@@ -80,7 +80,7 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
     except Conflict as error:
         return common | {"faults": [], "why_not": error.detail}
     now = service.clock.now()
-    rows = [(each, effect_of(each), conditions_of(each), left_of(each), is_over(each, now)) for each in faults]
+    rows = [(each, effect_of(each), conditions_of(each), remaining_limits(each), is_over(each, now)) for each in faults]
     return common | {"faults": rows}
 
 
@@ -104,7 +104,7 @@ def conditions_of(fault: Fault) -> list[tuple[str, str]]:
     return [(name.replace("_", " "), getattr(fault, name)) for name in _CONDITIONS if getattr(fault, name)]
 
 
-def left_of(fault: Fault) -> list[str]:
+def remaining_limits(fault: Fault) -> list[str]:
     """Return the limits of a fault in words: `2 of 3`, `10 % of them`, `until 2033-05-18 03:34:20.000 UTC`."""
     times = [] if fault.left is None else [f"{fault.left:,} of {fault.times:,}"]
     share = [] if fault.share is None else [f"{fault.share * 100:.4g} % of them"]

@@ -58,17 +58,19 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
         "next": next(iter((await service.contents.upcoming(1)).next), None),
         "poll": await _busiest(service),
         "words": (await service.engine.ballots.tally(_DEMO_WORDS, now=service.clock.now(), top=3))[0],
-        **_latest(service),
+        **_latest_activity(service),
     }
 
 
-def _latest(service: Service) -> dict[str, Any]:
+def _latest_activity(service: Service) -> dict[str, Any]:
     """Return a summary of the journal's last minute, and its latest entries."""
     journal = service.journal
     recent = [each for each in islice(journal.newest(), _LOOKED_AT) if not each.is_probe]
     now = service.clock.now()
-    young = [each for each in recent if 0 <= _age(each, now) < _SECONDS]
-    votes = Counter(_age(each, now) for each in young if each.name == "POST /v1/e/vote" and each.status < 400)
+    young = [each for each in recent if 0 <= _age_in_seconds(each, now) < _SECONDS]
+    votes = Counter(
+        _age_in_seconds(each, now) for each in young if each.name == "POST /v1/e/vote" and each.status < 400
+    )
     return {
         "curve": [votes[age] for age in range(_SECONDS - 1, -1, -1)],
         "votes": sum(votes[age] for age in range(1, 6)) / 5,
@@ -79,7 +81,7 @@ def _latest(service: Service) -> dict[str, Any]:
     }
 
 
-def _age(entry: Entry, now: int) -> int:
+def _age_in_seconds(entry: Entry, now: int) -> int:
     """Return the whole seconds since an entry, by the service's clock."""
     return (now - entry.at) // SECOND
 

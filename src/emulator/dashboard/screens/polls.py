@@ -69,7 +69,7 @@ async def results_of(service: Service, key: Key, *, show_all: bool = False) -> d
         "stats": stats_of(counts),
         "bars": _bars(votes, definition.options if definition else [], show_all=show_all),
         "shows_all": show_all,
-        **_outside(votes),
+        **_values_outside_statistics(votes),
         "now": now,
         "fresh": f"A{service.journal.mark}",
     }
@@ -86,7 +86,7 @@ async def _poll(service: Service, key: Key, query: Query) -> dict[str, Any]:
         "voters": [_voter(entry) for entry in page.rows],
         "next": page.next,
         "start": query.get("from", ""),
-        "found": await _found(service, key, query.get("voter", "").strip()),
+        "found": await _searched_voter(service, key, query.get("voter", "").strip()),
         "voter": query.get("voter", ""),
         "is_earlier": oldest is not None and oldest < service.contents.started_at <= now,
         "oldest": oldest,
@@ -106,7 +106,7 @@ def _edited(definition: Definition | None) -> dict[str, str]:
     return {"expected": json_codec.encode(found).decode(), "config": pretty(config)}
 
 
-def _outside(votes: dict[int, int]) -> dict[str, Any]:
+def _values_outside_statistics(votes: dict[int, int]) -> dict[str, Any]:
     """Return the values outside 0 to 63 with the most votes, and how many other values and votes there are."""
     outside = {value: count for value, count in votes.items() if not _is_specific(value)}
     return {
@@ -144,7 +144,7 @@ def _voter(entry: Entry) -> Voter:
     return Voter(entry.voter, user_id, entry.choice, entry.times, entry.cast_at)
 
 
-async def _found(service: Service, key: Key, user: str) -> tuple[str, str | None] | None:
+async def _searched_voter(service: Service, key: Key, user: str) -> tuple[str, str | None] | None:
     """Return the opaque id of the user that the query searches for, and their vote; `None` if it names no user."""
     if not user:
         return None

@@ -102,7 +102,7 @@ class Opened:
 
     def command(self, verb: str) -> list[str]:
         """Return the words of the `extcli` command that reads the store."""
-        words = ["json-store", verb, self.id] if self.store == JSON_STORE else [*_words(self.store, verb)]
+        words = ["json-store", verb, self.id] if self.store == JSON_STORE else [*_command_words(self.store, verb)]
         role = f"{self.role}:{self.user}" if self.user else str(self.role)
         content = ["@store.json"] if verb == "set" else []
         return [*words, *content, "--client-id", self.client_id, "--channel", self.channel_id, "--as", role]
@@ -206,7 +206,7 @@ def _problem(body: object) -> str:
     return str(answer.get("info") or answer.get("reason") or "the service refused it")
 
 
-def _words(store: str, verb: str) -> tuple[str, ...]:
+def _command_words(store: str, verb: str) -> tuple[str, ...]:
     noun, scope = _COMMANDS[store]
     return noun, verb, scope
 

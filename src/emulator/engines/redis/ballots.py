@@ -80,7 +80,7 @@ class CastBatch:
 
     def _parse(self, reply: Sequence[Reply]) -> None:
         turn, casts = _decode(reply[0])
-        counts = self._synced(reply[1])
+        counts = self._counts_before_casts(reply[1])
         for (choice, tally, result), (refused, previous, ballot, *changes) in zip(self._requests, casts, strict=True):
             if ballot == "fresh":
                 counts.clear()
@@ -99,7 +99,7 @@ class CastBatch:
         else:
             self._known.pop(self._name)
 
-    def _synced(self, news: Sequence[Reply]) -> KnownCounts:
+    def _counts_before_casts(self, news: Sequence[Reply]) -> KnownCounts:
         """Return the counts of the ballot as they were before these casts."""
         if news and news[0] == b"counts":
             return KnownCounts(news[1], asyncio.get_running_loop().time())

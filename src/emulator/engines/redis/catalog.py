@@ -65,12 +65,12 @@ class RedisCatalog:
     async def upcoming(self, *, now: int) -> AsyncIterator[Sequence[Expired]]:
         # For a log, the index has the next expiry as of the latest purge, which may have passed.
         first = await self._pipeline.run(CATALOG, b"rank", now_arg(now))
-        late = await self._up_to(first, now)
+        late = await self._expiries_before(first, now)
         rank, is_last, seen = first, False, set[Key]()
         while not is_last:
-            count, end, *rows = await self._pipeline.run(CATALOG, b"upcoming", *_from(rank, now))
+            count, end, *rows = await self._pipeline.run(CATALOG, b"upcoming", *_arguments_from_rank(rank, now))
             rank, is_last = rank + count, bool(end)
-            page = _ends(rows)
+            page = _expired_of_rows(rows)
             if page or is_last:
                 until = NEVER if is_last else page[-1].at
                 page += [one for one in late if one.at <= until]
@@ -79,13 +79,13 @@ class RedisCatalog:
             seen.update(one.key for one in page)
             yield page
 
-    async def _up_to(self, until: int, now: int) -> list[Expired]:
+    async def _expiries_before(self, until: int, now: int) -> list[Expired]:
         """Return the coming expiries that rank before `rank` in the index, in any order."""
         rank, found = 0, list[Expired]()
         while rank < until:
-            count, _, *rows = await self._pipeline.run(CATALOG, b"upcoming", *_from(rank, now))
+            count, _, *rows = await self._pipeline.run(CATALOG, b"upcoming", *_arguments_from_rank(rank, now))
             rank += max(1, count)
-            found += _ends(rows)
+            found += _expired_of_rows(rows)
         return found
 
     async def _walk(self, kinds: Sequence[str], now: int) -> dict[bytes, bytes]:
@@ -94,7 +94,7 @@ class RedisCatalog:
         rank, is_last = 0, False
         names = [_written(kind) for kind in kinds]
         while not is_last:
-            count, end, *rows = await self._pipeline.run(CATALOG, b"things", *_from(rank, now), *names)
+            count, end, *rows = await self._pipeline.run(CATALOG, b"things", *_arguments_from_rank(rank, now), *names)
             rank, is_last = rank + count, bool(end)
             found.update(zip(rows[::2], rows[1::2], strict=True))
         return found
@@ -105,9 +105,9 @@ def _written(kind: str) -> bytes:
     return kind.replace("%", "%25").replace("|", "%7C").encode()
 
 
-def _from(rank: int, now: int) -> tuple[bytes, ...]:
+def _arguments_from_rank(rank: int, now: int) -> tuple[bytes, ...]:
     return b"%d" % rank, now_arg(now), b"%d" % FOREVER
 
 
-def _ends(rows: Sequence[Any]) -> list[Expired]:
+def _expired_of_rows(rows: Sequence[Any]) -> list[Expired]:
     return [Expired(parse_thing(name), parse_expiry(at)) for name, at in zip(rows[::2], rows[1::2], strict=True)]

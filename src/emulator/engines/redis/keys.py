@@ -87,10 +87,10 @@ def listed_range(group: Key, after: Key | None) -> tuple[bytes, bytes]:
     """Return the two ends of a range in the index of `lua/common.lua`: for one channel or all, starting after a key."""
     first, last = b"-", b"+"
     if group.channel is not None:
-        channel = _place(group.channel)
+        channel = _key_position(group.channel)
         first, last = b"[" + channel + b"\0", b"(" + channel + b"\1"
     if after is not None:
-        first = b"(" + _place(after.channel or "", after.name, after.user)
+        first = b"(" + _key_position(after.channel or "", after.name, after.user)
     return first, last
 
 
@@ -99,7 +99,7 @@ def parse_place(group: Key, place: bytes) -> Key:
     return Key(group.kind, group.owner, name, channel, user)
 
 
-def _place(*parts: str) -> bytes:
+def _key_position(*parts: str) -> bytes:
     return "\0".join(_escape(part).replace("\0", "%00") for part in parts).encode()
 
 

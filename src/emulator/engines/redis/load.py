@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from emulator.engines import records as types
 from emulator.engines.base import Key
-from emulator.engines.records import Record, checked, digest_of
+from emulator.engines.records import Record, checked_pages, digest_of
 from emulator.engines.redis.keys import channel_last, expiry_arg, name_last, name_last_prefix, user_last
 from emulator.engines.redis.pipeline import LOAD, Pipeline
 from emulator.errors import EngineError
@@ -41,7 +41,7 @@ class Load:
         if replace:
             await self._replace(pages)
             return
-        records = [record async for page in checked(pages) for record in page]
+        records = [record async for page in checked_pages(pages) for record in page]
         writing = _Writing(self._pipeline, _PRESENT)
         await writing.write(records, clear=True)
         await writing.finish()
@@ -50,7 +50,7 @@ class Load:
         generation: bytes = await self._pipeline.run(LOAD, b"begin", _PRESENT)
         writing = _Writing(self._pipeline, generation)
         try:
-            async for page in checked(pages):
+            async for page in checked_pages(pages):
                 for start in range(0, len(page), STEP):
                     await writing.write(page[start : start + STEP])
             await writing.finish()

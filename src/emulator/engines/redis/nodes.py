@@ -185,7 +185,7 @@ class Nodes:
         asked = random.sample(known, min(MAX_ASKED, len(known)))
         if self.owner != self._configured:
             asked.append(self._configured)
-        tasks = [asyncio.create_task(self._ask(address)) for address in asked]
+        tasks = [asyncio.create_task(self._ask_for_owner(address)) for address in asked]
         try:
             for answer in asyncio.as_completed(tasks, timeout=ANSWER_WITHIN):
                 named = await answer
@@ -198,7 +198,7 @@ class Nodes:
             for task in tasks:
                 task.cancel()
 
-    async def _ask(self, address: Address) -> Address | None:
+    async def _ask_for_owner(self, address: Address) -> Address | None:
         """Return the owner according to one node, or `None` if it does not reply or knows none."""
         try:
             connection = await self.connect_to(address)

@@ -97,11 +97,11 @@ class Connection:
 
     async def exchange(self, commands: Sequence[Command]) -> list[Reply]:
         """Send commands together and return their replies in order. After a failure, any may have run."""
-        replies = await self._try(commands)
+        replies = await self._try_commands(commands)
         if any(isinstance(reply, ResponseError) for reply in replies):
             await self._retry(commands, replies)
             if any(isinstance(reply, _NOT_OWNER) for reply in replies):
-                await self._leave()
+                await self._leave_node()
         return replies
 
     async def close(self) -> None:
@@ -109,7 +109,7 @@ class Connection:
         if connection is not None:
             await connection.disconnect(nowait=True)
 
-    async def _try(self, commands: Sequence[Command]) -> list[Reply]:
+    async def _try_commands(self, commands: Sequence[Command]) -> list[Reply]:
         with engine_errors():
             try:
                 return await exchange(await self._ready(), commands)
@@ -118,7 +118,7 @@ class Connection:
                     self._abandoned[self._address] = self._filter
                 if isinstance(error, TimeoutError | RedisTimeoutError):
                     self._start_cooldown()
-                await self._leave()
+                await self._leave_node()
                 raise
 
     async def _retry(self, commands: Sequence[Command], replies: list[Reply]) -> None:
@@ -138,7 +138,7 @@ class Connection:
                     self._gave_up_until = now() + COOLDOWN
                     raise EngineError("Redis: the cluster is moving this data to another node; try again later")
                 await self._prepare([replies[index] for index in again])
-                some = await self._try([commands[index] for index in again])
+                some = await self._try_commands([commands[index] for index in again])
             except EngineError as error:  # the other commands have run
                 some = [error] * len(again)
             for index, reply in zip(again, some, strict=True):
@@ -154,7 +154,7 @@ class Connection:
             with engine_errors():  # Redis has lost its scripts, for example by SCRIPT FLUSH
                 await _load_scripts(self._connection)
 
-    async def _leave(self) -> None:
+    async def _leave_node(self) -> None:
         """Disconnect from a node that is not serving. Its host name may now resolve to another server."""
         self._nodes.ask_others_next()
         await self.close()
@@ -171,7 +171,7 @@ class Connection:
             connection = await self._nodes.connect()
             connection.socket_timeout = None  # each `exchange` has its own, without the driver's task for each send
             self._address = self._nodes.owner
-            await self._introduce(connection)
+            await self._drop_abandoned_connection(connection)
             await _load_scripts(connection)
         except BaseException:
             self._start_cooldown()
@@ -184,7 +184,7 @@ class Connection:
     def _start_cooldown(self) -> None:
         self._cooldown_until = asyncio.get_running_loop().time() + COOLDOWN
 
-    async def _introduce(self, connection: AbstractConnection) -> None:
+    async def _drop_abandoned_connection(self, connection: AbstractConnection) -> None:
         """Make Redis drop the abandoned connection, unless the ACL forbids it, and learn of the other nodes.
 
         Otherwise a write that failed here might arrive late and undo a later, acknowledged one.

@@ -49,7 +49,7 @@ async def merged_pages(fetches: Sequence[Fetch[Row]], limit: int | None) -> Asyn
         if not sources:
             break
         free = PAGE - len(page)
-        rows = _take(sources, free if remaining is None else min(free, remaining))
+        rows = _take_merged_rows(sources, free if remaining is None else min(free, remaining))
         page += rows
         remaining = None if remaining is None else remaining - len(rows)
         if len(page) >= PAGE:
@@ -59,7 +59,7 @@ async def merged_pages(fetches: Sequence[Fetch[Row]], limit: int | None) -> Asyn
         yield page
 
 
-def _take(sources: Sequence[_Source[Row]], most: int) -> list[Row]:
+def _take_merged_rows(sources: Sequence[_Source[Row]], most: int) -> list[Row]:
     """Return merged rows in order, until one source needs its next page."""
     heap = [(source.rows[0][0], index) for index, source in enumerate(sources)]
     heapq.heapify(heap)

@@ -72,7 +72,7 @@ class SqliteEngine:
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._database.namespace(self._name))
-            stack.callback(self._leave)
+            stack.callback(self._leave_database)
             self._namespace.is_open, self._namespace.caches = True, self._caches
             self._group_commit.add_caches(self._caches)
             with self._group_commit.corruption.opening():
@@ -85,7 +85,7 @@ class SqliteEngine:
     async def __aexit__(self, *exc_info: object) -> None:
         await self._stack.aclose()
 
-    def _leave(self) -> None:
+    def _leave_database(self) -> None:
         """Complete pending operations, and close the namespace. Later operations fail."""
         self._relay.close()
         self._group_commit.remove_caches(self._caches)

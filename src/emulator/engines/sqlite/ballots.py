@@ -80,7 +80,7 @@ class SqliteBallots(Tables):
     ) -> list[ListedBallot]:
         listed = []
         for id, *key, expires_at, definition in await self._group_commit.read(
-            self._listed, group, after, limit, now, matching
+            self._listed_rows, group, after, limit, now, matching
         ):
             casts, start, choices = 0, "", _COUNT_STEP
             while choices == _COUNT_STEP:
@@ -159,7 +159,7 @@ class SqliteBallots(Tables):
         latest = None if voter is None else connection.execute(_LATEST_ALL_CHANNELS, (*params, voter)).fetchone()
         return Tally(tuple(rows), latest[0] if latest else None)
 
-    def _listed(self, group: Key, after: Key | None, limit: int, now: int, matching: str) -> list[tuple[Any, ...]]:
+    def _listed_rows(self, group: Key, after: Key | None, limit: int, now: int, matching: str) -> list[tuple[Any, ...]]:
         self._ballot_cache.flush()
         condition, params = self._namespace.listing_condition(group, after, matching)
         # The plus sign keeps SQLite from using the index by expiry, which would sort all ballots.

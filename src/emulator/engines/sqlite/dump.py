@@ -72,14 +72,14 @@ _MEMBERS = f"""
 
 class Dump(Tables):
     async def __call__(self, *, now: int) -> AsyncIterator[Sequence[Record]]:
-        async with self._frozen() as (connection, space):
+        async with self._frozen_connection() as (connection, space):
             records = _Reading(connection, space, now).records()
             # SQLite may sort a million rows first, so the event loop must not wait for a page.
             while page := await finished_in_thread(lambda: list(islice(records, PAGE)), connection.interrupt):
                 yield page
 
     @asynccontextmanager
-    async def _frozen(self) -> AsyncIterator[tuple[sqlite3.Connection, int]]:
+    async def _frozen_connection(self) -> AsyncIterator[tuple[sqlite3.Connection, int]]:
         """Open a connection to the currently committed data, and find the id of the namespace there."""
         self._group_commit.commit_now()  # not later: writers may never pause
         space = self._namespace.id
@@ -110,22 +110,22 @@ class _Reading:
         self._params = {"space": space, "now": now}
 
     def records(self) -> Iterator[Record]:
-        yield from self._keyed(types.DocumentRecord, _DOCUMENTS)
+        yield from self._keyed_records(types.DocumentRecord, _DOCUMENTS)
         for row in self._rows(_BALLOTS):
             yield types.BallotRecord(Key(*row[:5]), row[5], row[6], terms_of(row[7:]))
-        for key, choice in self._grouped(_GROUPS_OF_BALLOTS, _CHOICES):
+        for key, choice in self._grouped_rows(_GROUPS_OF_BALLOTS, _CHOICES):
             yield types.ChoiceRecord(key, choice)
-        for key, voter, choice, times, at, note, whole in self._grouped(_GROUPS_OF_BALLOTS, _ENTRIES):
+        for key, voter, choice, times, at, note, whole in self._grouped_rows(_GROUPS_OF_BALLOTS, _ENTRIES):
             yield types.EntryRecord(key, Entry(voter, choice, times, at, note), bool(whole))
-        for key, at, expires_at, value in self._grouped(_GROUPS_OF_LOGS, _ITEMS):
+        for key, at, expires_at, value in self._grouped_rows(_GROUPS_OF_LOGS, _ITEMS):
             yield types.ItemRecord(key, at, expires_at, value)
         yield from self._pools()
-        yield from self._keyed(types.RosterRecord, _ROSTERS)
+        yield from self._keyed_records(types.RosterRecord, _ROSTERS)
         for (root,) in self._execute(_ROOTS, self._params).fetchall():
-            yield from self._keyed(types.MemberRecord, _MEMBERS, root=root)
+            yield from self._keyed_records(types.MemberRecord, _MEMBERS, root=root)
 
     def _pools(self) -> Iterator[Record]:
-        yield from self._keyed(types.ListRecord, _LISTS)
+        yield from self._keyed_records(types.ListRecord, _LISTS)
         for *key, id, position in self._execute(_POSITIONS, self._params).fetchall():
             for items in self._items(id, position):
                 yield types.ListItemsRecord(Key(*key), items)
@@ -139,7 +139,7 @@ class _Reading:
         for key_, number, id in ids:
             for user, item in self._execute(_HANDED, (id,)):
                 yield types.HandedRecord(key_, number, user, item)
-        yield from self._keyed(types.SpentRecord, _SPENT)
+        yield from self._keyed_records(types.SpentRecord, _SPENT)
 
     def _items(self, id: int, position: int) -> Iterator[tuple[str, ...]]:
         """The items of a list from this position on, in as many as one record holds."""
@@ -154,14 +154,14 @@ class _Reading:
         if items:
             yield tuple(items)
 
-    def _keyed(self, record: Callable[..., Record], statement: str, **params: object) -> Iterator[Record]:
+    def _keyed_records(self, record: Callable[..., Record], statement: str, **params: object) -> Iterator[Record]:
         """The rows of `statement` as records: the columns of a key, then the other fields in their order."""
         return (record(Key(*row[:5]), *row[5:]) for row in self._rows(statement, **params))
 
     def _rows(self, statement: str, **params: object) -> Iterator[tuple[Any, ...]]:
         return iter(self._execute(statement, self._params | params))
 
-    def _grouped(self, groups: str, statement: str) -> Iterator[tuple[Any, ...]]:
+    def _grouped_rows(self, groups: str, statement: str) -> Iterator[tuple[Any, ...]]:
         """The rows of `statement` for each group, with the key in place of the channel."""
         for shelf, owner, name, holder in self._execute(groups, self._params).fetchall():
             for place, *row in self._rows(statement, shelf=shelf, owner=owner, name=name, holder=holder):

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from emulator.engines import records as types
 from emulator.engines.base import NEVER, Key
-from emulator.engines.records import Record, checked
+from emulator.engines.records import Record, checked_pages
 from emulator.engines.sqlite import table_list as tables
 from emulator.engines.sqlite.ballot_cache import ADD_COUNT
 from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds, Tables
@@ -131,20 +131,20 @@ class RecordRows:
         chosen = list(islice(self._counts, most))
         self._execute_all(ADD_COUNT, [(*each, self._counts.pop(each), self._next_number()) for each in chosen])
 
-    def _keyed(self, key: Key) -> _Row:
+    def _key_values(self, key: Key) -> _Row:
         return self._space, key.kind, key.owner, key.name, key.user, key.channel
 
     @_writes(types.DocumentRecord, tables.DOCUMENTS.insert)
     def _document_rows(self, records: Iterable[types.DocumentRecord]) -> Iterator[_Row]:
         for key, expires_at, value in records:
-            yield *self._keyed(key), value, expires_at
+            yield *self._key_values(key), value, expires_at
 
     @_writes(types.BallotRecord, tables.BALLOTS.insert)
     def _ballot_rows(self, records: Iterable[types.BallotRecord]) -> Iterator[_Row]:
         for key, expires_at, definition, terms in records:
             self._ballots[key] = id = self._next_number()
             self._later[_DROP_UNCOUNTED][id] = self._later[_LATEST][id] = (0,)
-            yield id, *self._keyed(key), expires_at, NEVER, definition, *terms
+            yield id, *self._key_values(key), expires_at, NEVER, definition, *terms
 
     @_writes(types.ChoiceRecord, f"{tables.TALLIES.insert} ON CONFLICT DO NOTHING")
     def _choice_rows(self, records: Iterable[types.ChoiceRecord]) -> Iterator[_Row]:
@@ -165,14 +165,14 @@ class RecordRows:
         for key, at, expires_at, value in records:
             if key not in self._logs:
                 self._logs[key] = self._next_number()
-                self._execute_all(tables.LOGS.insert, [(self._logs[key], *self._keyed(key))])
+                self._execute_all(tables.LOGS.insert, [(self._logs[key], *self._key_values(key))])
             yield self._next_number(), self._logs[key], self._space, at, expires_at, value
 
     @_writes(types.ListRecord, tables.LISTS.insert)
     def _list_rows(self, records: Iterable[types.ListRecord]) -> Iterator[_Row]:
         for key, expires_at in records:
             self._lists[key] = id = self._next_number()
-            yield id, *self._keyed(key), expires_at
+            yield id, *self._key_values(key), expires_at
 
     @_writes(types.ListItemsRecord, tables.CHUNKS.insert)
     def _chunk_rows(self, records: Iterable[types.ListItemsRecord]) -> Iterator[_Row]:
@@ -193,7 +193,7 @@ class RecordRows:
             if source is not None:
                 list_id = self._lists[source]
                 self._later[USE_LIST][list_id] = (id, expires_at)
-            yield id, ids[0], *self._keyed(key), expires_at, source is None, list_id, note
+            yield id, ids[0], *self._key_values(key), expires_at, source is None, list_id, note
 
     @_writes(types.HandedRecord, tables.HANDED.insert)
     def _handed_rows(self, records: Iterable[types.HandedRecord]) -> Iterator[_Row]:
@@ -222,7 +222,7 @@ class RecordRows:
                 row = self._connection.execute(ROOT_OF_ROSTERS, params).fetchone()
                 self._roots[shared] = row[0] if row else id
             self._rosters[key] = id, self._roots[shared]
-            yield *self._rosters[key], *self._keyed(key), expires_at
+            yield *self._rosters[key], *self._key_values(key), expires_at
 
     @_writes(types.MemberRecord, ADD_MEMBER)
     def _member_rows(self, records: Iterable[types.MemberRecord]) -> Iterator[_Row]:
@@ -246,7 +246,7 @@ class Load(Tables):
         if replace:
             await self._replace(pages)
         else:
-            records = [record async for page in checked(pages) for record in page]
+            records = [record async for page in checked_pages(pages) for record in page]
             await self._group_commit.write(self._merge, records)
 
     async def _replace(self, pages: AsyncIterator[Sequence[Record]]) -> None:
@@ -254,7 +254,7 @@ class Load(Tables):
         rows = RecordRows(self._namespace, space)
         steps = 0
         try:
-            async for page in checked(pages):
+            async for page in checked_pages(pages):
                 for start in range(0, len(page), STEP):
                     await self._group_commit.write(rows.write, page[start : start + STEP])
                     steps += 1

@@ -64,8 +64,8 @@ class SqliteLogs(Tables):
         self, group: Key, *, now: int, limit: int, after: Key | None = None, matching: str = ""
     ) -> list[ListedLog]:
         listed = []
-        for id, *key in await self._group_commit.read(self._listed, group, after, limit, now, matching):
-            latest, entries, end = await self._group_commit.read(self._latest, id, now), 0, _NEWEST
+        for id, *key in await self._group_commit.read(self._listed_rows, group, after, limit, now, matching):
+            latest, entries, end = await self._group_commit.read(self._latest_entry, id, now), 0, _NEWEST
             while end != _OLDEST:
                 some, end = await self._group_commit.read(self._count_entries, id, end, now)
                 entries += some
@@ -87,14 +87,14 @@ class SqliteLogs(Tables):
         start = (NEVER, self._namespace.upper_bound())
         return latest, [_Reading(self._group_commit, log, start, now, since) for (log,) in logs]
 
-    def _listed(self, group: Key, after: Key | None, limit: int, now: int, matching: str) -> list[tuple[Any, ...]]:
+    def _listed_rows(self, group: Key, after: Key | None, limit: int, now: int, matching: str) -> list[tuple[Any, ...]]:
         condition, params = self._namespace.listing_condition(group, after, matching)
         return self._group_commit.connection.execute(
             f"SELECT id, {KEY_COLUMNS} FROM logs WHERE {condition} AND {_HAS_ENTRIES} ORDER BY {LISTED_ORDER} LIMIT ?",
             (*params, now, limit),
         ).fetchall()
 
-    def _latest(self, log: int, now: int) -> int:
+    def _latest_entry(self, log: int, now: int) -> int:
         row = self._group_commit.connection.execute(_LATEST, (log, now)).fetchone()
         return int(row[0]) if row else 0
 

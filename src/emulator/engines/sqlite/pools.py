@@ -76,14 +76,14 @@ class SqlitePools(Tables):
         while True:
             while key in self._skipping:
                 await self._skipping[key].wait()
-            result = await self._group_commit.write(self._draw, key, user, limit, now, held)
+            result = await self._group_commit.write(self._try_draw, key, user, limit, now, held)
             if result is not _Pending.MORE:
                 return result
             if key not in self._skipping:
                 await self._skip_spent(key, now)
 
     async def held(self, keys: Sequence[Key], user: str, *, now: int) -> dict[Key, Holding]:
-        return await self._group_commit.read(self._held, keys, user, now)
+        return await self._group_commit.read(self._holdings_of_user, keys, user, now)
 
     async def drop(self, keys: Sequence[Key], *, now: int) -> dict[Key, int]:
         return await self._group_commit.write(self._drop, keys, now)
@@ -157,13 +157,13 @@ class SqlitePools(Tables):
             if found is not None and found.pool is None:
                 self._lists.remove(found.id)
 
-    def _draw(self, key: Key, user: str, limit: Limit, now: int, held: bool) -> Drawn | _Pending:
+    def _try_draw(self, key: Key, user: str, limit: Limit, now: int, held: bool) -> Drawn | _Pending:
         user.encode()  # raises for text that cannot be stored, before anything is written
         pool = self._pool_cache.find_live(key, now)
         item = None if pool is None else self._hand_out(pool, user, limit(pool.note))
         if isinstance(item, _Pending):
             return item
-        return Drawn(item, self._holding(key, user, now).items if held else ())
+        return Drawn(item, self._holding_of_user(key, user, now).items if held else ())
 
     def _hand_out(self, pool: CachedPool, user: str, most: int) -> str | _Pending | None:
         connection = self._group_commit.connection
@@ -204,10 +204,10 @@ class SqlitePools(Tables):
         pool = self._pool_cache.find_live(key, now)
         return pool is not None and self._next_item(pool, self._spent.is_unspent) is _Pending.MORE
 
-    def _held(self, keys: Sequence[Key], user: str, now: int) -> dict[Key, Holding]:
-        return {key: holding for key in keys if (holding := self._holding(key, user, now)).items}
+    def _holdings_of_user(self, keys: Sequence[Key], user: str, now: int) -> dict[Key, Holding]:
+        return {key: holding for key in keys if (holding := self._holding_of_user(key, user, now)).items}
 
-    def _holding(self, key: Key, user: str, now: int) -> Holding:
+    def _holding_of_user(self, key: Key, user: str, now: int) -> Holding:
         connection = self._group_commit.connection
         root = connection.execute(ROOT_OF_POOLS, self._namespace.params(key)).fetchone()
         rows = connection.execute(_OF_USER, (*root, user, now)).fetchall() if root else []

@@ -60,7 +60,7 @@ class Messages:
 
     async def open(self) -> None:
         if not self.is_local:
-            self._seen = await self._group_commit.read(self._newest)
+            self._seen = await self._group_commit.read(self._newest_number)
             self._task = asyncio.create_task(self._poll())
 
     async def close(self) -> None:
@@ -70,7 +70,7 @@ class Messages:
                 await self._task
             self._task = None
 
-    def _newest(self) -> int:
+    def _newest_number(self) -> int:
         self._find_spaces()
         (number,) = self._group_commit.connection.execute(_NEWEST).fetchone()
         return int(number)

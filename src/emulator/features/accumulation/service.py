@@ -85,7 +85,7 @@ class Buffers:
         key = Key("accumulate", caller.client_id, buffer_id, channel)
         latest, pages = await self._logs.read(key, now=self._clock.now(), since=clamp_instant(start))
         if not latest:
-            await self._hints.absent(key)
+            await self._hints.hint_if_absent(key)
         return Entries(latest, ([item.value for item in page] async for page in pages))
 
     async def measured(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:

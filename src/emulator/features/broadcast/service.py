@@ -122,16 +122,18 @@ class Broadcasts:
 
     def topics(self, caller: Caller, channel: str | None, event: str) -> tuple[Key, ...]:
         """Return the topics of a subscriber to an event; `*` means all events. Raises `BadRequest`."""
-        self._hints.event(event, partial(self._sent, caller.client_id, channel), "nothing has been sent here as")
+        self._hints.event(
+            event, partial(self._recently_sent_events, caller.client_id, channel), "nothing has been sent here as"
+        )
         return subscribed_topics(caller, channel or "", checked_event(event))
 
-    def _sent(self, client_id: str, channel: str | None) -> Iterator[str]:
+    def _recently_sent_events(self, client_id: str, channel: str | None) -> Iterator[str]:
         """Yield the names of events that were recently sent in a channel, or in all channels."""
         for change in reversed(self._changes.latest("event", _LATELY)):
             if change.key.owner == client_id and change.key.channel in ("", channel):
                 yield change.key.name
 
-    def _heard(self, client_id: str, channel_id: str) -> Iterator[str]:
+    def _subscribed_events(self, client_id: str, channel_id: str) -> Iterator[str]:
         """Yield the names of events to which sockets listen in a channel, or without `channel` in all channels."""
         for topic in self._publisher.hub.topics("event", channel_id):
             if topic.owner == client_id:
@@ -156,7 +158,9 @@ class Broadcasts:
             for spelled in users:
                 to = of._replace(user="\n".join(spelled))
                 if not self._publisher.hub.has_subscribers(to):
-                    self._hints.event(name, partial(self._heard, caller.client_id, channel_id), "nothing listens to")
+                    self._hints.event(
+                        name, partial(self._subscribed_events, caller.client_id, channel_id), "nothing listens to"
+                    )
                     self._publisher.record_undelivered(to, name, update)
                 await self._publisher.publish(to, name, update)
                 topic = pusher_topic(caller.client_id, channel_id)

@@ -148,7 +148,7 @@ class Grants:
         ended = _rosters_of(pending.known) - _rosters_of(live_grants(pending.known, sets))
 
         def add(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-            return {key: json_codec.encode([*_without(ended, found.get(key)), new])}
+            return {key: json_codec.encode([*_grants_without(ended, found.get(key)), new])}
 
         await self._documents.update([key], add, now=self._clock.now(), expires_at=self._expires_at(sets))
         gained = sum(count for before, count in pending.users.items() if gains(before, new))
@@ -158,7 +158,7 @@ class Grants:
         """Return the grants that apply to the caller, oldest first."""
         key, shared_id = grants_key(caller.client_id), self._users.shared_id_key(caller)
         found = await self._documents.read([key, shared_id], now=self._clock.now())
-        grants = _decoded(found.get(key))
+        grants = _decode_grants(found.get(key))
         if not grants:
             return []
         names = sorted(self._users.names_with(caller, found.get(shared_id)))
@@ -171,20 +171,20 @@ class Grants:
         key = grants_key(client_id)
         now, until = self._clock.now(), self._expires_at(sets)
         written = await self._documents.update([key], lambda found: found, now=now, expires_at=until)
-        for grant in _decoded(written.get(key)):
+        for grant in _decode_grants(written.get(key)):
             await self._rosters.add_members(roster_key(client_id, grant.roster), [], now=now, expires_at=until)
 
     async def known(self, client_id: str) -> list[CodeGrant]:
         """Return all grants, including grants for sets that no longer exist."""
         key = grants_key(client_id)
-        return _decoded((await self._documents.read([key], now=self._clock.now())).get(key))
+        return _decode_grants((await self._documents.read([key], now=self._clock.now())).get(key))
 
     async def clear(self, client_id: str, known: list[CodeGrant]) -> None:
         """Delete these grants. A grant that was added since belongs to a newer set, and stays."""
         key, ended = grants_key(client_id), _rosters_of(known)
 
         def remove(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-            return {key: json_codec.encode(_without(ended, found[key]))} if key in found else {}
+            return {key: json_codec.encode(_grants_without(ended, found[key]))} if key in found else {}
 
         now = self._clock.now()
         await self._documents.update([key], remove, now=now, expires_at=now)
@@ -195,7 +195,7 @@ class Grants:
         return max([self._clock.now() + LIFETIME, *(each.until for each in sets.values())])
 
 
-def _decoded(text: bytes | None) -> list[CodeGrant]:
+def _decode_grants(text: bytes | None) -> list[CodeGrant]:
     return [] if text is None else msgspec.json.decode(text, type=list[CodeGrant])
 
 
@@ -203,5 +203,5 @@ def _rosters_of(grants: Sequence[CodeGrant]) -> set[str]:
     return {grant.roster for grant in grants}
 
 
-def _without(rosters: set[str], text: bytes | None) -> list[CodeGrant]:
-    return [grant for grant in _decoded(text) if grant.roster not in rosters]
+def _grants_without(rosters: set[str], text: bytes | None) -> list[CodeGrant]:
+    return [grant for grant in _decode_grants(text) if grant.roster not in rosters]

@@ -79,7 +79,7 @@ class CodeSets:
 
     async def define(self, upload: Upload, body: NamesBody, arrays: int) -> None:
         """Put all uploaded sets into use; raises `BadRequest` and changes nothing if any is invalid (ruling C2)."""
-        lists = await upload.checked(body, arrays)
+        lists = await upload.list_by_index(body, arrays)
         client_id, now = upload.caller.client_id, self._clock.now()
         until = now + LIFETIME
         new = {index: CodeSet(name, self._new_id(), until) for index, name in zip(lists, body.names, strict=True)}
@@ -146,7 +146,7 @@ class CodeSets:
         """Return the number of codes of each set that the caller may still redeem, up to the highest index in use."""
         sets = await self._sets(caller.client_id)
         grants = await self._grants.of(caller)
-        held = await self._held(caller)
+        held = await self._holdings_of_caller(caller)
         return [
             max(0, max_codes(sets[index].set_id, grants) - held.get(index, _NOTHING).current) if index in sets else 0
             for index in range(max(sets, default=-1) + 1)
@@ -155,7 +155,7 @@ class CodeSets:
     async def redeemed(self, caller: Caller) -> list[list[str]]:
         """Return the caller's codes of each set, up to the highest index in use or redeemed from."""
         sets = await self._sets(caller.client_id)
-        held = await self._held(caller)
+        held = await self._holdings_of_caller(caller)
         return [list(held.get(index, _NOTHING).items) for index in range(max([*sets, *held], default=-1) + 1)]
 
     async def redeem(self, caller: Caller, index: int) -> Drawn:
@@ -177,7 +177,7 @@ class CodeSets:
     async def _sets(self, client_id: str) -> dict[int, CodeSet]:
         return _sets_of(await self._pools.stocks(pool_keys(client_id), now=self._clock.now()))
 
-    async def _held(self, caller: Caller) -> dict[int, Holding]:
+    async def _holdings_of_caller(self, caller: Caller) -> dict[int, Holding]:
         held = await self._pools.held(pool_keys(caller.client_id), caller.opaque_id, now=self._clock.now())
         return {int(key.name): holding for key, holding in held.items()}
 

@@ -57,7 +57,7 @@ class Upload:
         self._abandoned += self._lists.values()
         self._lists.clear()
 
-    async def checked(self, body: NamesBody, arrays: int) -> dict[int, Key]:
+    async def list_by_index(self, body: NamesBody, arrays: int) -> dict[int, Key]:
         """Return the key of the uploaded list of each set, by its index.
 
         Raises `BadRequest` with the first 20 errors of the whole body.

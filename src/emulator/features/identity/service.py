@@ -116,13 +116,13 @@ class Identities:
 
         Raises `BadRequest`.
         """
-        ids = await self._directory.page(caller.client_id, after=_after(cursor), limit=PAGE + 1)
+        ids = await self._directory.page(caller.client_id, after=_user_after_cursor(cursor), limit=PAGE + 1)
         page = ids[:PAGE]
         next_cursor = page[-1].encode().hex() if len(ids) > PAGE else FIRST
         return UserIds(next_cursor, [SharedId(user_id) for user_id in page])
 
 
-def _after(cursor: str) -> str:
+def _user_after_cursor(cursor: str) -> str:
     if cursor in ("", FIRST):
         return ""
     try:

@@ -67,7 +67,7 @@ class LivePins:
         key, channel_id = self._key_of(caller.client_id, pin), caller.channel_id or ""
 
         def bind(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-            current = _decoded(found.get(key), PinRecord)
+            current = _decode_record(found.get(key), PinRecord)
             if current is None or not current.may_be_bound_to(channel_id):
                 raise wrong_pin()
             if not current.link:
@@ -108,8 +108,8 @@ class LivePins:
         return pin_key(client_id, pin, self._key.value)
 
     async def _read(self, key: Key, shape: type[T]) -> T | None:
-        return _decoded((await self._documents.read([key], now=self._clock.now())).get(key), shape)
+        return _decode_record((await self._documents.read([key], now=self._clock.now())).get(key), shape)
 
 
-def _decoded(text: bytes | None, shape: type[T]) -> T | None:
+def _decode_record(text: bytes | None, shape: type[T]) -> T | None:
     return None if text is None else msgspec.json.decode(text, type=shape)

@@ -130,7 +130,7 @@ class Pins:
             raise wrong_pin()
         link = await self._links.of(caller, channel_id, use=bool(record.token_id))
         await self._live.bind(caller, pin, record, link)
-        await self._tell("used", caller.client_id, channel_id)
+        await self._report_change("used", caller.client_id, channel_id)
         await self._publish(caller.client_id, channel_id, "authenticated", also_unauthenticated=True)
 
     async def _has_ended(self, client_id: str, record: PinRecord) -> bool:
@@ -176,7 +176,7 @@ class Pins:
         if await self._links.end(caller.client_id, channel_id):
             audit("links revoked", caller, channel=channel_id)
             await self._publisher.try_notify(Key(LINKS_ENDED, caller.client_id, "", channel_id))
-        await self._tell("revoked", caller.client_id, channel_id)
+        await self._report_change("revoked", caller.client_id, channel_id)
         await self._publish(caller.client_id, channel_id, "revoked")
 
     async def expire(self, client_id: str, *, pin: str = "", digest: str = "") -> None:
@@ -188,7 +188,7 @@ class Pins:
         if not count:
             raise wrong_pin() if pin else no_live_pin(digest=digest)
         audit("pins expired", pins=count, extension=client_id)
-        await self._tell("expired", client_id, "")
+        await self._report_change("expired", client_id, "")
 
     async def link(self, caller: Caller, channel_id: str) -> str:
         """Link a game to the channel without a PIN, and return the game's refresh token."""
@@ -213,7 +213,7 @@ class Pins:
             extension = self._extensions.find(client_id)
             channel_id = (extension and extension.owner_user_id) or TEST_CHANNEL
             link = await self._links.renew(client_id, channel_id, NO_GRANT, wrong_pin)
-        await self._tell("used", client_id, channel_id)
+        await self._report_change("used", client_id, channel_id)
         return self._auth_result(client_id, channel_id, link, "authenticated", record.cap)
 
     async def authenticate_by_refresh_token(self, client_id: str, token: str) -> AuthResult:
@@ -253,7 +253,7 @@ class Pins:
 
     async def _create_pin(self, client_id: str, record: PinRecord) -> str:
         pin = await self._live.create(client_id, record)
-        await self._tell("issued", client_id, record.channel_id)
+        await self._report_change("issued", client_id, record.channel_id)
         return pin
 
     def _auth_result(self, client_id: str, channel_id: str, link: Link, event: str, cap: int | None) -> AuthResult:
@@ -294,7 +294,7 @@ class Pins:
                 data.twitch_id = UNSET
             await self._publisher.try_publish(authentication_topic(client_id), "authentication", data)
 
-    async def _tell(self, did: str, client_id: str, channel_id: str) -> None:
+    async def _report_change(self, did: str, client_id: str, channel_id: str) -> None:
         await self._commits.committed(Change(Key(PIN, client_id, "", channel_id), did))
 
 
@@ -302,7 +302,7 @@ async def _refuse_login(header: str) -> Caller:
     raise stopping()
 
 
-def _binding(value: bytes, now: int) -> dict[str, object]:
+def _pin_condition(value: bytes, now: int) -> dict[str, object]:
     channel_id = msgspec.json.decode(value, type=PinRecord).channel_id
     return {"channel_id": channel_id, "status": "bound" if channel_id else "unbound", "size": UNSET}
 
@@ -315,7 +315,7 @@ PINS: Final = Kind(
     PIN_LIFETIME,
     "pins",
     STORED,
-    _binding,
+    _pin_condition,
     has_secret_names=True,
     waits_for=Subject(
         "pin",

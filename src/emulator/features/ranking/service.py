@@ -91,7 +91,7 @@ class Rankings:
         key = _key(caller, channel, ranking_id)
         tally = await self._ballots.tally(key, now=self._clock.now(), top=TOP)
         if not tally.counts:
-            await self._hints.absent(key)
+            await self._hints.hint_if_absent(key)
         return [Score(answer, users) for answer, users in tally.counts]
 
     async def clear(self, caller: Caller, channel: str | None, ranking_id: str) -> None:

@@ -60,7 +60,7 @@ async def _patch(store: Store, stores: Stores, call: Call) -> object:
     return Nothing()
 
 
-def _of(
+def _store_handler(
     store: Store, handle: Callable[[Store, Stores, Call], Awaitable[object]], description: str
 ) -> Callable[[Stores, Call], Awaitable[object]]:
     """Return the handler of one store, with the name and description for the OpenAPI document."""
@@ -89,10 +89,10 @@ def _endpoints_of(store: Store) -> tuple[Endpoint[Stores], ...]:
         limit_roles=frozenset({Role.ADMIN}),
     )
     return (
-        read(_of(store, _read, f"Read {store.name}; a store never written is an empty object.")),
-        replace(_of(store, _replace, f"Replace {store.name} with a JSON object of at most 64 KiB.")),
+        read(_store_handler(store, _read, f"Read {store.name}; a store never written is an empty object.")),
+        replace(_store_handler(store, _replace, f"Replace {store.name} with a JSON object of at most 64 KiB.")),
         patch(
-            _of(
+            _store_handler(
                 store,
                 _patch,
                 f"Change {store.name} with a JSON Patch (array) or a JSON Merge Patch (object).\n\n"

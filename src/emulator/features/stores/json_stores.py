@@ -46,7 +46,7 @@ class JsonStores:
         key = json_store_key(caller, channel, id)
         found = await self._documents.read([key], now=self._clock.now())
         if key not in found:
-            await self._hints.absent(key)
+            await self._hints.hint_if_absent(key)
         return Measured(document=found.get(key))
 
     async def replace(

@@ -40,16 +40,16 @@ def apply_patch(document: Document, patch: Document | list[Any]) -> Document:
 
     It may change `document`, never `patch`.
     """
-    return _merged(document, patch) if isinstance(patch, dict) else _Patching(document).apply(patch)
+    return _merge_patch(document, patch) if isinstance(patch, dict) else _Patching(document).apply(patch)
 
 
-def _merged(target: Any, patch: Document) -> Document:
+def _merge_patch(target: Any, patch: Document) -> Document:
     result: Document = target if isinstance(target, dict) else {}
     for name, value in patch.items():
         if value is None:
             result.pop(name, None)
         else:
-            result[name] = _merged(result.get(name), value) if isinstance(value, dict) else _copied(value)
+            result[name] = _merge_patch(result.get(name), value) if isinstance(value, dict) else _copy_value(value)
     return result
 
 
@@ -84,7 +84,7 @@ class _Patching:
     def add(self, operation: Document) -> None:
         """Add a value; create missing parent objects."""
         path = _path(operation, "path")
-        value = _copied(_value(operation))
+        value = _copy_value(_value(operation))
         parent, missing = self._root, False
         for segment in path[:-1]:
             if isinstance(parent, dict) and (missing or segment not in parent):
@@ -98,12 +98,12 @@ class _Patching:
 
     def remove(self, operation: Document) -> None:
         """Remove a value."""
-        self._take(_path(operation, "path"))
+        self._take_value(_path(operation, "path"))
 
     def replace(self, operation: Document) -> None:
         """Replace an existing value."""
         path = _path(operation, "path")
-        value = _copied(_value(operation))
+        value = _copy_value(_value(operation))
         if not path:
             self._root = value
             return
@@ -119,7 +119,7 @@ class _Patching:
             return
         if path[: len(source)] == source:
             raise _Failed("path: is inside the value to move")
-        value = self._take(source)
+        value = self._take_value(source)
         self._put(self._find(path[:-1]), path, value)
 
     def copy(self, operation: Document) -> None:
@@ -134,7 +134,7 @@ class _Patching:
     def test(self, operation: Document) -> None:
         """Fail unless the value at `path` is equal."""
         if not json_codec.are_equal(_value(operation), self._find(_path(operation, "path"))):
-            raise _Failed(f"test failed: the value at {_shown(operation['path'])} is another one")
+            raise _Failed(f"test failed: the value at {_shown_segment(operation['path'])} is another one")
 
     def _find(self, path: list[str]) -> Any:
         value = self._root
@@ -151,9 +151,9 @@ class _Patching:
         elif isinstance(parent, list):
             parent.insert(len(parent) if path[-1] == "-" else _index(path[-1], len(parent) + 1), value)
         else:
-            raise _Failed(f"{_shown(path[-1])}: its parent is neither an object nor an array")
+            raise _Failed(f"{_shown_segment(path[-1])}: its parent is neither an object nor an array")
 
-    def _take(self, path: list[str]) -> Any:
+    def _take_value(self, path: list[str]) -> Any:
         """Remove the value at `path`, and return it."""
         if not path:
             raise _Failed("the whole store cannot be removed")
@@ -200,29 +200,31 @@ def _child(parent: Any, segment: str) -> Any:
     """Return an existing member or item."""
     if isinstance(parent, dict):
         if segment not in parent:
-            raise _Failed(f"{_shown(segment)}: there is no such member")
+            raise _Failed(f"{_shown_segment(segment)}: there is no such member")
         return parent[segment]
     if isinstance(parent, list):
         return parent[_index(segment, len(parent))]
-    raise _Failed(f"{_shown(segment)}: its parent is neither an object nor an array")
+    raise _Failed(f"{_shown_segment(segment)}: its parent is neither an object nor an array")
 
 
 def _index(segment: str, end: int) -> int:
     if not _INDEX.fullmatch(segment) or int(segment) >= end:
-        raise _Failed(f"{_shown(segment)}: is no index of this array")
+        raise _Failed(f"{_shown_segment(segment)}: is no index of this array")
     return int(segment)
 
 
 def _check_names_a_member(segment: str) -> None:
     """Fail for a path segment that needs an array as parent, because `add` creates only objects."""
     if segment == "-" or _NUMBER.fullmatch(segment):
-        raise _Failed(f"{_shown(segment)}: means an array, and add creates missing objects only; add the array first")
+        raise _Failed(
+            f"{_shown_segment(segment)}: means an array, and add creates missing objects only; add the array first"
+        )
 
 
-def _copied(value: Any) -> Any:
+def _copy_value(value: Any) -> Any:
     """Return a copy of a value, because later operations may change it."""
     return msgspec.json.decode(json_codec.encode(value)) if isinstance(value, dict | list) else value
 
 
-def _shown(text: str) -> str:
+def _shown_segment(text: str) -> str:
     return repr(text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…")

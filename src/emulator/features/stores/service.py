@@ -169,7 +169,9 @@ class Stores:
         key = self._key(store, caller, channel)
         if not isinstance(patch, dict | list):
             raise wrong_shape(needed=_PATCH, problem=f"a patch must be {_PATCH}")
-        written = await self._write(store, [key], lambda found: {key: _patched(store, found.get(key, _EMPTY), patch)})
+        written = await self._write(
+            store, [key], lambda found: {key: _apply_to_text(store, found.get(key, _EMPTY), patch)}
+        )
         _audit("stores patched", store, caller)
         return written[key]
 
@@ -213,14 +215,14 @@ class Stores:
         patches = await self._patches(store, caller, channel, body)
         done: dict[Key, tuple[bytes, bytes]] = {}
         if len(patches) > 1:
-            done = await self._prepared(store, patches)
+            done = await self._prepare_patches(store, patches)
 
         def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
             written = {}
             for key, patch in patches.items():
                 before, after = done.get(key, (b"", b""))
                 text = found.get(key, _EMPTY)
-                written[key] = after if text == before else _patched(store, text, patch)
+                written[key] = after if text == before else _apply_to_text(store, text, patch)
             return written
 
         await self._write(store, list(patches), change)
@@ -242,7 +244,7 @@ class Stores:
                 raise patch_of_user_too_large(user=name, size=len(patch), limit=self._max_body)
         return members
 
-    async def _prepared(self, store: Store, patches: Mapping[Key, Patch]) -> dict[Key, tuple[bytes, bytes]]:
+    async def _prepare_patches(self, store: Store, patches: Mapping[Key, Patch]) -> dict[Key, tuple[bytes, bytes]]:
         """Patch many records in short steps, before the transaction; return each text before and after."""
         done: dict[Key, tuple[bytes, bytes]] = {}
         size, keys = 0, iter(patches)
@@ -250,7 +252,7 @@ class Stores:
             found = await self._documents.read(page, now=self._clock.now())
             for key in page:
                 before = found.get(key, _EMPTY)
-                after = _patched(store, before, patches[key])
+                after = _apply_to_text(store, before, patches[key])
                 done[key] = (before, after)
                 size += max(len(before), len(after))
                 if size > self._max_map:
@@ -331,7 +333,7 @@ def _audit(what: str, store: Store, caller: Caller, records: int = 1) -> None:
         audit(what, caller, records=records, store=store.name)
 
 
-def _patched(store: Store, text: bytes, patch: Patch) -> bytes:
+def _apply_to_text(store: Store, text: bytes, patch: Patch) -> bytes:
     decoded = json_codec.decode_any(bytes(patch)) if isinstance(patch, msgspec.Raw) else patch
     return encode_document(apply_patch(msgspec.json.decode(text), decoded), name=store.name)
 

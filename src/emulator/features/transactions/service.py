@@ -182,7 +182,7 @@ class Transactions:
             after = suffixes[-1]
 
 
-def _bought(value: bytes, now: int) -> dict[str, object]:
+def _purchase_condition(value: bytes, now: int) -> dict[str, object]:
     bought = msgspec.json.decode(value, type=Transaction)
     return {"id": bought.id, "user": bought.user_id, "name": bought.sku, "size": UNSET}
 
@@ -195,7 +195,7 @@ PURCHASES: Final = Kind(
     LIFETIME,
     "purchases",
     STORED,
-    _bought,
+    _purchase_condition,
     waits_for=Subject("purchase", "outstanding", frozenset({"count"}), ANY, is_named=False),
     measure=attrgetter("transactions.measured"),
 )

@@ -93,7 +93,7 @@ class Polls:
         key = _key(caller, channel, poll_id)
         counts, choice = await self._ballots.tally(key, now=self._clock.now(), voter=caller.opaque_id)
         if not counts:
-            await self._hints.absent(key)
+            await self._hints.hint_if_absent(key)
         return poll_of(counts, choice)
 
     async def counts(self, caller: Caller, channel: str | None, poll_id: str) -> Mapping[str, int]:
@@ -125,7 +125,7 @@ class Polls:
             return await self.read(caller, channel, poll_id)
         poll = poll_of(*cast.tally)
         if poll.count == count:
-            await self._hints.begun(key)
+            await self._hints.new_name(key)
         return poll
 
     async def clear(self, caller: Caller, channel: str | None, poll_id: str) -> None:
@@ -136,7 +136,7 @@ class Polls:
         """
         key = _managed_key(caller, channel, poll_id)
         if self._hints.is_on and key.channel is not None and await self._reader.results(key) is None:
-            await self._hints.absent(key)
+            await self._hints.hint_if_absent(key)
         if found := await self._ballots.drop(key, now=self._clock.now()):
             polls = len(found) if key.channel is None else ""
             audit("polls deleted", caller, channel=channel, poll=poll_id, polls=polls)
@@ -186,7 +186,7 @@ class Polls:
             found = True
             yield [(entry.voter, entry.cast_at) for entry in page if entry.choice == choice]
         if not found:
-            await self._hints.absent(key)
+            await self._hints.hint_if_absent(key)
 
     async def define(
         self,
@@ -242,7 +242,7 @@ class Polls:
         key = _key(caller, channel or "", poll_id)
         definition = await self._reader.definition(key)
         if definition is None:
-            await self._hints.absent(key)
+            await self._hints.hint_if_absent(key)
             raise no_definition(poll=poll_id)
         definition.status = status_of(definition, now=self._clock.now())
         return definition
@@ -252,7 +252,7 @@ class Polls:
         key = _key(caller, channel, poll_id)
         results = await self._reader.results(key)
         if results is None:
-            await self._hints.absent(key)
+            await self._hints.hint_if_absent(key)
             raise no_poll(poll=poll_id)
         return results
 

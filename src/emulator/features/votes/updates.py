@@ -73,11 +73,11 @@ class PollUpdates:
         if change.did == "vote":
             self.changed(change.key)
         elif isinstance(change.content, Definition):
-            await self._defined(change.key, change.content)
+            await self._definition_changed(change.key, change.content)
         else:
             self._cleared(change.key)
 
-    async def _defined(self, poll: Key, definition: Definition) -> None:
+    async def _definition_changed(self, poll: Key, definition: Definition) -> None:
         """Reschedule the updates at the poll's opening and closing, on every node."""
         if self._is_single_node:
             self._schedule(poll, definition)

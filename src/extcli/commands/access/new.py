@@ -123,7 +123,7 @@ def _files(name: str, backend: Backend, resolver: Resolver) -> dict[str, str]:
     for path, text in files.items():
         in_page = path.endswith(".html")
         files[path] = text.replace("SERVICE", escape(resolver.url())) if in_page else filled(text, resolver)
-    files["README.md"] = _with_words(files["README.md"], _words(name, language, resolver))
+    files["README.md"] = _with_words(files["README.md"], _template_words(name, language, resolver))
     files[".gitignore"] = files.pop("gitignore")
     for path, write in language.printed.items():
         files[path] = _text(write(resolver))
@@ -131,7 +131,7 @@ def _files(name: str, backend: Backend, resolver: Resolver) -> dict[str, str]:
     return files
 
 
-def _words(name: str, language: _Language, resolver: Resolver) -> dict[str, str]:
+def _template_words(name: str, language: _Language, resolver: Resolver) -> dict[str, str]:
     client_id, channel = resolver.client_id(), resolver.channel() or DEFAULT_CHANNEL
     differs = {"--client-id": (client_id, DEFAULT_CLIENT_ID), "--channel": (channel, DEFAULT_CHANNEL)}
     options = [f" {option} {quote(value)}" for option, (value, default) in differs.items() if value != default]

@@ -30,7 +30,7 @@ All = Annotated[bool, typer.Option("--all", help="Apply to all open sockets.")]
 NoAuth = Annotated[bool, typer.Option("--no-auth", help="Send the request without authenticating first.")]
 
 
-def _around(document: dict[str, Any], table: Table) -> RenderableType:
+def _with_topics(document: dict[str, Any], table: Table) -> RenderableType:
     """Add the topics of each socket below the table, because there may be many."""
     follows = [
         f"{each['number']} {'is stalled, and ' if each['stalled'] else ''}follows "
@@ -58,7 +58,7 @@ SOCKETS = listing(
     Column("subscriptions", lambda each: " ".join(each["subscriptions"]), None),
     Column("user", "user_id", None),
     else_shown="no open sockets",
-    around=_around,
+    around=_with_topics,
 )
 SELECTED = View(
     table=lambda document: ", ".join(map(str, document["sockets"])) or "no open sockets",

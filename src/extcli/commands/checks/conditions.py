@@ -67,7 +67,7 @@ def poll(
       extcli $name poll lunch --value 3=1 --value 4==0
     """
     values = ",".join(value) if value else None
-    return Condition("poll", poll, f"poll {poll}", _given(count=count, value=values, sum=total, since=since))
+    return Condition("poll", poll, f"poll {poll}", _given_parameters(count=count, value=values, sum=total, since=since))
 
 
 def rank(
@@ -84,7 +84,9 @@ def rank(
 
     Example: extcli $name rank colour --key blue --score 1
     """
-    return Condition("rank", ranking, f"ranking {ranking}", _given(key=key, score=score, count=count, since=since))
+    return Condition(
+        "rank", ranking, f"ranking {ranking}", _given_parameters(key=key, score=score, count=count, since=since)
+    )
 
 
 def accumulate(
@@ -100,7 +102,7 @@ def accumulate(
 
     Example: extcli $name accumulate ratings --latest '{"stars": 5}'
     """
-    wanted = _given(count=count, latest=_json(latest, "--latest"), since=since)
+    wanted = _given_parameters(count=count, latest=_json(latest, "--latest"), since=since)
     return Condition("accumulate", buffer, f"buffer {buffer}", wanted)
 
 
@@ -155,7 +157,9 @@ def store_config(
 
 
 def _store(name: str, path: str | None, equals: str | None, since: int | None, **users: str) -> Condition:
-    return Condition("store", name, name, {**_given(path=path, equals=_json(equals, "--equals"), since=since), **users})
+    return Condition(
+        "store", name, name, {**_given_parameters(path=path, equals=_json(equals, "--equals"), since=since), **users}
+    )
 
 
 def json_store(
@@ -171,7 +175,7 @@ def json_store(
 
     Example: extcli $name json-store highscore --path /score --equals 4
     """
-    wanted = _given(path=path, equals=_json(equals, "--equals"), since=since)
+    wanted = _given_parameters(path=path, equals=_json(equals, "--equals"), since=since)
     return Condition("json_store", store, f"JSON store {store}", wanted)
 
 
@@ -185,16 +189,16 @@ def pin(
 
     Example: extcli $name pin issued
     """
-    return Condition("pin", event, f"PIN {event}", _given(count=count, since=since))
+    return Condition("pin", event, f"PIN {event}", _given_parameters(count=count, since=since))
 
 
-def _held(subject: str, things: str, plural: str) -> Callable[..., Condition]:
+def _count_condition(subject: str, things: str, plural: str) -> Callable[..., Condition]:
     """Return the condition about how many things of a kind there are."""
 
     def held(
         session: Session, count: Annotated[str | None, _count("How many")] = None, since: Since = None
     ) -> Condition:
-        return Condition(subject, "*", plural, _given(count=count, since=since))
+        return Condition(subject, "*", plural, _given_parameters(count=count, since=since))
 
     held.__doc__ = f"""$verb {things}. Without an option, at least one.
 
@@ -217,7 +221,7 @@ def broadcast(
 
     Example: extcli $name broadcast round --count 1
     """
-    return Condition("broadcast", event, f"broadcast {event}", _given(count=count, since=since))
+    return Condition("broadcast", event, f"broadcast {event}", _given_parameters(count=count, since=since))
 
 
 @filtered
@@ -250,7 +254,9 @@ def journal(
       extcli $name journal --status 5xx --count =0
     """
     shown = "journal" if endpoint == "*" else f"journal {endpoint}"
-    return Condition("journal", endpoint, shown, {**query, **_given(count=count, since=since)}, has_scope=False)
+    return Condition(
+        "journal", endpoint, shown, {**query, **_given_parameters(count=count, since=since)}, has_scope=False
+    )
 
 
 def sockets(
@@ -272,7 +278,7 @@ def sockets(
 
     Example: extcli $name sockets page --count 1
     """
-    return Condition("sockets", topic, f"sockets {topic}", _given(count=count))
+    return Condition("sockets", topic, f"sockets {topic}", _given_parameters(count=count))
 
 
 CONDITIONS: Mapping[str, Callable[..., Condition]] = {
@@ -283,9 +289,9 @@ CONDITIONS: Mapping[str, Callable[..., Condition]] = {
     "store-config": store_config,
     "json-store": json_store,
     "pin": pin,
-    "link": _held("link", "channels that games are linked to", "links"),
-    "trivia": _held("trivia", "trivia questions of the extension", "trivia questions"),
-    "purchase": _held("purchase", "outstanding purchases of a channel", "purchases"),
+    "link": _count_condition("link", "channels that games are linked to", "links"),
+    "trivia": _count_condition("trivia", "trivia questions of the extension", "trivia questions"),
+    "purchase": _count_condition("purchase", "outstanding purchases of a channel", "purchases"),
     "sockets": sockets,
     "broadcast": broadcast,
     "journal": journal,
@@ -311,10 +317,10 @@ def _meeting(
 
 def scope_of(session: Session) -> dict[str, str]:
     """Return the extension and the channel that conditions are about."""
-    return {"client_id": session.resolver.client_id(), **_given(channel_id=session.channel(VIEWER))}
+    return {"client_id": session.resolver.client_id(), **_given_parameters(channel_id=session.channel(VIEWER))}
 
 
-def _given(**values: Any) -> dict[str, Any]:
+def _given_parameters(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 

@@ -99,7 +99,7 @@ def conform(
         report.write(record, target.environment, found)
     if junit:
         report.write_junit(junit, document)
-    _judge(document, strict=strict)
+    _raise_if_failed(document, strict=strict)
 
 
 def _report(session: Session, target: Target, found: Sequence[Result]) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def _confirm(session: Session, target: Target) -> None:
         guard(session, loss, yes=False, over_socket=True)
 
 
-def _judge(document: Mapping[str, Any], *, strict: bool) -> None:
+def _raise_if_failed(document: Mapping[str, Any], *, strict: bool) -> None:
     """Raise `ExpectationFailed` if a rule is not kept, or an answer differs from the recording."""
     from extcli.conform.report import is_failure
 

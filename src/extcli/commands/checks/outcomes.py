@@ -50,11 +50,11 @@ def meet(session: Session, condition: Condition, seconds: float) -> None:
     deadline = clock.elapsed() + seconds
     scope = scope_of(session) if condition.has_scope else {}
     what = f"{condition.shown} in channel {scope['channel_id']}" if "channel_id" in scope else condition.shown
-    answer = _ask(session, condition, scope, min(seconds, _FIRST_CALL))
+    answer = _request_outcome(session, condition, scope, min(seconds, _FIRST_CALL))
     if seconds > _FIRST_CALL and not _is_met(answer):
         report_wait(session, seconds, what)
     while not _is_met(answer) and (left := deadline - clock.elapsed()) > 0:
-        answer = _ask(session, condition, scope, min(left, _LONGEST_CALL))
+        answer = _request_outcome(session, condition, scope, min(left, _LONGEST_CALL))
     session.output.show(answer, OUTCOME)
     if not _is_met(answer):
         raise NotMet(what, document_of(answer, _OUTCOME), seconds)
@@ -84,7 +84,7 @@ def read_mark(session: Session) -> int:
     return int(mark)
 
 
-def _ask(session: Session, condition: Condition, scope: Mapping[str, str], seconds: float) -> Answer:
+def _request_outcome(session: Session, condition: Condition, scope: Mapping[str, str], seconds: float) -> Answer:
     query = {"for": condition.subject, "id": condition.id, **scope, **condition.parameters}
     session.http.set_timeout(seconds + _MARGIN)
     try:

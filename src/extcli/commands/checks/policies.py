@@ -26,7 +26,7 @@ def _summary(ruling: dict[str, Any]) -> str:
     return next((each for each in ("fail", "unknown", "pass") if each in statuses), "")
 
 
-def _first(text: str) -> str:
+def _first_sentence(text: str) -> str:
     """Return the first sentence of a text, without its full stop."""
     return text.partition("\n")[0].partition(". ")[0].rstrip(".")
 
@@ -35,7 +35,7 @@ _VIEW = listing(
     "rulings",
     Column("id", heading="ruling", text=str),
     Column("seen", _summary, text=str),
-    Column("text", heading="choice", text=lambda text: visible(_first(text)), folds=True),
+    Column("text", heading="choice", text=lambda text: visible(_first_sentence(text)), folds=True),
     Column("why", lambda each: each.get("why", ""), None),
 )
 
@@ -63,7 +63,7 @@ def policies(
     document: dict[str, Any] = {"url": None, "rulings": found}
     session.http.set_timeout(session.resolver.timeout(_SECONDS))
     try:
-        seen = _seen(session, [each["id"] for each in found])
+        seen = _probe_rulings(session, [each["id"] for each in found])
         document["url"] = session.resolver.url()
         document["rulings"] = [{**each, "rules": seen[each["id"]]} for each in found]
     except CliError as error:
@@ -71,7 +71,7 @@ def policies(
     session.output.show_value(document, _VIEW if id is None else replace(_VIEW, table=_one))
 
 
-def _seen(session: Session, ids: list[str]) -> dict[str, list[dict[str, Any]]]:
+def _probe_rulings(session: Session, ids: list[str]) -> dict[str, list[dict[str, Any]]]:
     """Probe the rules of these rulings that only read. Raises `CliError` if no service answers."""
     from extcli.conform.deployment import target_of
     from extcli.conform.report import as_json

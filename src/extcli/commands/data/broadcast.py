@@ -70,7 +70,7 @@ def send(
         answer = service.broadcast(event, document, target=target, channel=channel, method=method)
     session.output.show(answer, views.NOTHING)
     place = "all channels" if extension_wide else "the channel"
-    reached = _reached(session, answer)
+    reached = _count_recipients(session, answer)
     if reached == 0:
         session.output.note(f"nothing in {place} listens to this event now; `extcli socket list` shows what listens")
     elif reached is not None:
@@ -136,7 +136,7 @@ def size_of(data: object) -> dict[str, Any]:
     return {"bytes": len(text), "compressed": compressed, "limit": MAX_MESSAGE_BYTES, "sent": sent}
 
 
-def _reached(session: Session, answer: Answer) -> int | None:
+def _count_recipients(session: Session, answer: Answer) -> int | None:
     """Return how many sockets got a broadcast, by the journal of an emulator; `None` if that is unknown.
 
     Reads it only if the user will see the number.

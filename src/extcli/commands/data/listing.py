@@ -144,13 +144,13 @@ def delete(
             )
     confirm.guard(session, f"{deleted} is deleted, with {with_it}", yes=yes)
     service = session.service(acts_as)
-    was_there = count != 0 if is_counted else not session.output.shows_notes or _was(exists, service)
+    was_there = count != 0 if is_counted else not session.output.shows_notes or _did_exist(exists, service)
     session.output.show(clear(service), views.NOTHING)
     nowhere = f"there was no {what} {visible(name)}{' in any channel' if is_counted else ''}"
     session.output.note(f"{deleted} is deleted" if was_there else nowhere)
 
 
-def _was(exists: Callable[[Service], bool], service: Service) -> bool:
+def _did_exist(exists: Callable[[Service], bool], service: Service) -> bool:
     """Return whether a poll or ranking exists; true if the service does not say."""
     try:
         return exists(service.probing())

@@ -183,14 +183,14 @@ def scope_argument(scopes: Collection[str]) -> Any:
     """Return the argument that names one of these scopes."""
     names = ", ".join(scopes)
 
-    def checked(name: str) -> str:
+    def checked_scope(name: str) -> str:
         scope = name.replace("_", "-")
         if scope not in scopes:
             raise typer.BadParameter(f"{name!r} is not one of {names}")
         return scope
 
     return typer.Argument(
-        metavar="SCOPE", help=f"One of {names}.", callback=checked, autocompletion=lambda: list(scopes)
+        metavar="SCOPE", help=f"One of {names}.", callback=checked_scope, autocompletion=lambda: list(scopes)
     )
 
 

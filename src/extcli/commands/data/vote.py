@@ -224,4 +224,4 @@ def config(session: Session, poll: Poll = "default") -> None:
     session.output.show(session.service(VIEWER).read_poll_definition(poll), views.RECORD)
 
 
-vote_definition.add_to(app)
+vote_definition.add_definition_verbs(app)

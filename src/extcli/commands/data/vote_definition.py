@@ -151,7 +151,7 @@ def define(
         return
 
     def judged(existing: dict[str, Any]) -> dict[str, Any]:
-        if not replace and (lost := _lost(existing, members)):
+        if not replace and (lost := _dropped_fields(existing, members)):
             raise UsageError(
                 f"poll {visible(poll)} has a definition, and this would delete its {lost}",
                 why="`define` replaces the whole definition",
@@ -194,7 +194,7 @@ def close(session: Session, poll: Poll) -> None:
     def end(definition: dict[str, Any]) -> dict[str, Any] | None:
         if definition.get("status") == "expired":
             return None
-        return _changed(definition, {"endsAt": _NOW, **_opened(definition)})
+        return _changed(definition, {"endsAt": _NOW, **_opened_definition(definition)})
 
     if not _edit(session, service, poll, end, "closed", given={}, read=read):
         session.output.report(f"poll {visible(poll)} was closed already")
@@ -211,7 +211,7 @@ def reopen(session: Session, poll: Poll, ends_at: EndsAt = None, ends_in: EndsIn
     end = _window(session, "ends", ends_at, ends_in) or {"endsAt": _NONE}
 
     def begin(definition: dict[str, Any]) -> dict[str, Any]:
-        return _changed(definition, {"disabled": False, **_opened(definition), **end})
+        return _changed(definition, {"disabled": False, **_opened_definition(definition), **end})
 
     _edit(session, service, poll, begin, "reopened", given=end)
 
@@ -233,7 +233,7 @@ def restart(session: Session, poll: Poll, ends_at: EndsAt = None, ends_in: EndsI
     if before.get("status") == "expired" and not end:
         raise UsageError(f"poll {name} has ended", fix="give its new end: --ends-in 7d")
     confirm.guard(session, f"the votes of poll {name} are deleted, and its definition stays", yes=yes)
-    members = _changed(before, end) | _shared(poll)
+    members = _changed(before, end) | _global_member(poll)
     _begin_again(session, service, poll, members, expected=before)
     session.output.note("; ".join([f"poll {name} has no votes now, and the same definition", *_times(end)]))
 
@@ -277,11 +277,11 @@ def _begin_again(
     session.output.show(answers[-1], views.NOTHING)
 
 
-def _opened(definition: dict[str, Any]) -> dict[str, Any]:
+def _opened_definition(definition: dict[str, Any]) -> dict[str, Any]:
     return {"startsAt": _NONE} if definition.get("status") == "pending" else {}
 
 
-def _lost(existing: dict[str, Any], members: dict[str, Any]) -> str:
+def _dropped_fields(existing: dict[str, Any], members: dict[str, Any]) -> str:
     """Return what the existing definition has and the new members do not set: `prompt, options and end`."""
     lost = [
         what
@@ -292,7 +292,7 @@ def _lost(existing: dict[str, Any], members: dict[str, Any]) -> str:
     return " and ".join([", ".join(lost[:-1]), lost[-1]] if lost[1:] else lost)
 
 
-def add_to(app: typer.Typer) -> None:
+def add_definition_verbs(app: typer.Typer) -> None:
     """Add these commands to the noun."""
     for function in (define, edit, close, reopen, restart):
         command(app)(function)
@@ -386,11 +386,11 @@ def _write(
 ) -> None:
     """Define the poll, and print what was `done`, with the times among the `given` members."""
     session.warn_without_channel(BROADCASTER, "the definition", poll)
-    session.output.show(service.define_poll(poll, members | _shared(poll), expected=expected), views.NOTHING)
+    session.output.show(service.define_poll(poll, members | _global_member(poll), expected=expected), views.NOTHING)
     session.output.note("; ".join([f"{done} poll {visible(poll)}", *_times(given)]))
 
 
-def _shared(poll: str) -> dict[str, Any]:
+def _global_member(poll: str) -> dict[str, Any]:
     """Return the member that marks the definition of a poll of all channels."""
     return {"global": True} if is_global(poll) else {}
 

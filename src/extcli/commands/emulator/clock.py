@@ -25,7 +25,7 @@ _WHOLE = {4: ("client_id", 20), 5: ("channel_id", 12)}
 """Columns that are not broken up to this width: the id is."""
 
 
-def _around(document: dict[str, Any], table: Table) -> Table:
+def _with_wide_names(document: dict[str, Any], table: Table) -> Table:
     """Widen the table's columns that show names."""
     for at, (name, most) in _WHOLE.items():
         longest = max((len(visible(each[name])) for each in document["next"]), default=0)
@@ -42,7 +42,7 @@ _COMING = listing(
     Column("client id", "client_id", folds=True),
     Column("channel", "channel_id", folds=True),
     else_shown="nothing will expire",
-    around=_around,
+    around=_with_wide_names,
     items=lambda document: document["next"],
 )
 """What expires next."""

@@ -80,7 +80,7 @@ def exec_(
     try:
         from extcli.running.run import Plan, run
 
-        failing = _fail_on(fail_on, options) if fail_on is not None else None
+        failing = _parse_fail_on(fail_on, options) if fail_on is not None else None
         plan = Plan.of(command, env or (), client_id, on_failure, quiet, options["extensions"], failing)
         code = run(plan, partial(_serve, options))
     except CliError as error:
@@ -89,7 +89,7 @@ def exec_(
     raise typer.Exit(code)
 
 
-def _fail_on(text: str, options: dict[str, Any]) -> FailOn:
+def _parse_fail_on(text: str, options: dict[str, Any]) -> FailOn:
     from extcli.running.failure_report import FailOn
 
     return FailOn.parse(text, production=options["production"], workers=options["workers"])

@@ -45,7 +45,7 @@ def effect_of(fault: dict[str, Any]) -> str:
     return f"close {fault['code']}" if effect == "close" else effect
 
 
-def left_of(fault: dict[str, Any]) -> str:
+def remaining_limits(fault: dict[str, Any]) -> str:
     """Return how much longer a fault acts: `2 of 3`, `10% at random`, `until 20:15:00Z`; empty if nothing limits it."""
     parts = []
     if fault.get("left") is not None:
@@ -65,7 +65,7 @@ FAULTS = listing(
     Column("", lambda each: f"{each['match']} {conditions_of(each)}".strip(), "match", folds=True),
     Column("effect", effect_of, folds=True),
     Column("hits", text=shown, right=True),
-    Column("left", left_of, folds=True),
+    Column("left", remaining_limits, folds=True),
     else_shown="no faults",
 )
 FAULT = View(

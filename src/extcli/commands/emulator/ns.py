@@ -70,7 +70,7 @@ def fork(
 
     Example: extcli ns fork default blue
     """
-    _checked(source)
+    _check_name(source)
     _create(session, name, source)
 
 
@@ -80,7 +80,7 @@ def rm(session: Session, name: Annotated[str, typer.Argument(metavar="NAME", hel
 
     Example: extcli ns rm blue
     """
-    _checked(name)
+    _check_name(name)
     if name == "default":
         raise UsageError("the namespace default cannot be deleted", fix="extcli reset deletes its data")
     _at_root(session)
@@ -97,7 +97,7 @@ def _names(control: Control) -> list[str]:
 
 def _create(session: Session, name: str, source: str | None = None) -> None:
     if name or source:
-        _checked(name)
+        _check_name(name)
     _at_root(session)
     try:
         created = session.control().create_namespace(name, source)
@@ -109,7 +109,7 @@ def _create(session: Session, name: str, source: str | None = None) -> None:
     session.output.show_value({"namespace": name, "url": f"{session.http.url}/_ns/{name}"}, _CREATED)
 
 
-def _checked(name: str) -> None:
+def _check_name(name: str) -> None:
     if not re.fullmatch(NAME, name):
         raise UsageError(f"{name!r} is not a namespace", why=f"a name has {NAME_RULE}")
 

@@ -75,7 +75,7 @@ def serve(**given: Any) -> None:
         if options.open_ and options.production:
             raise ConfigurationError("--open: --production has no dashboard")
         with ExitStack() as stack:
-            server.run(settings, options.host, options.port, options.workers, hooks, _announcing(options, stack))
+            server.run(settings, options.host, options.port, options.workers, hooks, _on_listening(options, stack))
     except (ConfigurationError, EngineError, UsageError) as error:
         typer.echo(f"extcli serve: {error}", err=True)
         raise typer.Exit(ExitCode.USAGE) from None
@@ -157,7 +157,7 @@ def _hooks(options: Options, settings: Settings) -> Hooks:
     return Hooks(prepare, finish)
 
 
-def _announcing(options: Options, stack: ExitStack) -> Any:
+def _on_listening(options: Options, stack: ExitStack) -> Any:
     """Return what to call when the service listens; `None` for nothing. A registered name ends with the stack."""
     announced: list[Any] = []
     if sys.stderr.isatty() and options.lifeline is None:

@@ -48,7 +48,7 @@ def save(
     session.http.set_timeout(session.resolver.timeout(content.TIMEOUT))
     with session.control().save_snapshot(keys=with_keys) as answer:
         if file == content.STANDARD:
-            session.output.body(content.checked(answer))
+            session.output.body(content.checked_body(answer))
             return
         header = content.receive(answer, Path(file))
     session.output.report(f"saved {counted(sum(header.counts.values()), 'record')} to {file}")

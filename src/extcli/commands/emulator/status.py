@@ -26,7 +26,7 @@ from extcli.session import Session
 _NO_SERVICES = "no service runs under a name: `extcli serve --name NAME` starts one"
 
 
-def _up(started: int) -> str:
+def _uptime(started: int) -> str:
     return times.span(max(clock.now() - started, 0) // 1_000 * 1_000)
 
 
@@ -35,7 +35,7 @@ _SERVICES = listing(
     Column("name", folds=True),
     Column("pid", text=shown),
     Column("url", text=lambda url: visible(url or "starting")),
-    Column("started", heading="up", text=_up),
+    Column("started", heading="up", text=_uptime),
     Column("environment"),
     Column("data", folds=True),
     else_shown=_NO_SERVICES,

@@ -40,14 +40,14 @@ def _short_origin(origin: str, file: str) -> str:
     return "the key profile" if origin == file else origin.replace(f" in {file}", "")
 
 
-def _plain(value: object) -> str:
+def _plain_value(value: object) -> str:
     return field("" if value is None else value)
 
 
 _EFFECTIVE = listing(
     "",
     Column("key", text=_text),
-    Column("value", text=_text, plain=_plain, folds=True),
+    Column("value", text=_text, plain=_plain_value, folds=True),
     Column("origin", text=_text, folds=True, optional=True),
 )
 EFFECTIVE = replace(_EFFECTIVE, table=lambda settings: _EFFECTIVE.table(_without_file(settings)))
@@ -74,7 +74,7 @@ PROFILES = listing(
     "",
     Column("", lambda each: "*" if each["chosen"] else "", ""),
     Column("name", text=_text, folds=True),
-    Column("url", text=_text, plain=_plain, folds=True),
+    Column("url", text=_text, plain=_plain_value, folds=True),
     Column("production", heading="", text=lambda production: "production" if production else ""),
     Column("current", "chosen", None),
     else_shown="no profiles",
@@ -206,18 +206,22 @@ def _settings(session: Session) -> Iterator[tuple[str, object, str]]:
     resolver = session.resolver
     url, socket, production = resolver.find(settings.URL), resolver.configured_ws_url(), resolver.production()
     yield "profile", resolver.profile.name if resolver.profile else None, _origin_of_profile(session)
-    yield "url", resolver.url(), _origin(url)
-    yield "ws_url", resolver.ws_url(), _origin(socket)
-    yield "client_id", resolver.client_id(), _origin(resolver.find(settings.CLIENT_ID))
+    yield "url", resolver.url(), _origin_of_value(url)
+    yield "ws_url", resolver.ws_url(), _origin_of_value(socket)
+    yield "client_id", resolver.client_id(), _origin_of_value(resolver.find(settings.CLIENT_ID))
     identity, channel = resolver.find(settings.ACTS_AS), resolver.find(settings.CHANNEL)
-    yield "as", str(identity.value) if identity else None, _origin(identity)
-    yield "channel", channel.value if channel else None, _origin(channel)
+    yield "as", str(identity.value) if identity else None, _origin_of_value(identity)
+    yield "channel", channel.value if channel else None, _origin_of_value(channel)
     yield from _secret(session, "token", secret_lookup.find_token(resolver), settings.TOKEN_FILE)
     yield from _secret(session, "secret", secret_lookup.find_secret(resolver), settings.SECRET_FILE)
-    yield "pin_path", resolver.pin_path(), _origin(resolver.find(settings.PIN_PATH))
-    yield "broadcast_method", resolver.broadcast_method(post=False), _origin(resolver.find(settings.BROADCAST_METHOD))
-    yield "output", session.output.format.value, _origin(resolver.find(settings.OUTPUT))
-    yield "timeout", f"{resolver.timeout():g}s", _origin(resolver.find(settings.TIMEOUT))
+    yield "pin_path", resolver.pin_path(), _origin_of_value(resolver.find(settings.PIN_PATH))
+    yield (
+        "broadcast_method",
+        resolver.broadcast_method(post=False),
+        _origin_of_value(resolver.find(settings.BROADCAST_METHOD)),
+    )
+    yield "output", session.output.format.value, _origin_of_value(resolver.find(settings.OUTPUT))
+    yield "timeout", f"{resolver.timeout():g}s", _origin_of_value(resolver.find(settings.TIMEOUT))
     yield "production", production is not None, str(production) if production else _DEFAULT
     yield "state_dir", str(session.link_store.directory), "EXTCLI_STATE_DIR" if resolver.state_dir() else _DEFAULT
     in_variable = resolver.variable("EXTCLI_CONFIG")
@@ -231,7 +235,7 @@ def _origin_of_profile(session: Session) -> str:
     return str(resolver.profiles_file) if resolver.profile else _DEFAULT
 
 
-def _origin(found: Found[Any] | None) -> str:
+def _origin_of_value(found: Found[Any] | None) -> str:
     return found.origin if found else _DEFAULT
 
 
@@ -240,7 +244,7 @@ def _secret(
 ) -> Iterator[tuple[str, object, str]]:
     """Yield whether the secret is set, and the path of its file, which is not read."""
     ignored = None if found else session.resolver.find(file)
-    origin = f"{_DEFAULT}, ignoring {ignored.origin}" if ignored else _origin(found)
+    origin = f"{_DEFAULT}, ignoring {ignored.origin}" if ignored else _origin_of_value(found)
     yield key, "set" if found else "not set", origin
     in_file = found if found and isinstance(found.value, Path) else None
-    yield file.key, str(in_file.value) if in_file else None, _origin(in_file)
+    yield file.key, str(in_file.value) if in_file else None, _origin_of_value(in_file)

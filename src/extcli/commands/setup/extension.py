@@ -54,7 +54,7 @@ def _in_words(source: dict[str, str]) -> str:
     return place if source["state"] == "ok" else f"{place} ({source['state']})"
 
 
-def _places(extension: dict[str, Any]) -> list[str]:
+def _places_of_secrets(extension: dict[str, Any]) -> list[str]:
     return [_in_words(source) for source in extension["sources"]]
 
 
@@ -63,8 +63,8 @@ _LIST = listing(
     Column("CLIENT ID", "client_id", "client id", folds=True),
     Column("OWNER", lambda each: each["owner_user_id"] or "", "owner", lambda owner: visible(owner or "-"), folds=True),
     Column("NUMBER OF SECRETS", "secrets", "secrets", str, folds=True),
-    Column("", lambda each: "\n".join(map(visible, _places(each))), "from, newest first", str, folds=True),
-    Column("SOURCES", lambda each: ", ".join(_places(each)), None),
+    Column("", lambda each: "\n".join(map(visible, _places_of_secrets(each))), "from, newest first", str, folds=True),
+    Column("SOURCES", lambda each: ", ".join(_places_of_secrets(each)), None),
 )
 
 

@@ -46,11 +46,11 @@ def token_of_another_role(at: Deployment) -> None:
     for role in ("viewer", "admin", "backend"):
         game, token = at.socket(), at.token(role)
         found = game.data("authenticate", data={"client_id": at.client_id, "jwt": token})
-        expect(f"jwt, refresh and twitch_id for a {role}", (True, None, at.channel), _pair(found, token))
+        expect(f"jwt, refresh and twitch_id for a {role}", (True, None, at.channel), _pair_of_tokens(found, token))
         state(game)
 
 
-def _pair(found: dict[str, Any], token: str) -> tuple[bool, Any, Any]:
+def _pair_of_tokens(found: dict[str, Any], token: str) -> tuple[bool, Any, Any]:
     return found.get("jwt") == token, found.get("refresh"), found.get("twitch_id")
 
 

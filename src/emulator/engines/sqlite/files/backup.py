@@ -176,7 +176,7 @@ def _replace(copy: Path, target: Path, now: int) -> Path | None:
     former = free_name(target.with_name(f"{target.name}.before-restore-{timestamp(now)}"))
     _keep_owner(copy, target)
     os.chmod(copy, target.stat().st_mode & 0o777)
-    with _exclusive(target) as is_whole:
+    with _locked_exclusively(target) as is_whole:
         link(target, former)
         if not is_whole:  # a corrupt file keeps its log, which must not be applied to the copy
             for end in LOGS:
@@ -203,7 +203,7 @@ def _replace(copy: Path, target: Path, now: int) -> Path | None:
 
 
 @contextmanager
-def _exclusive(target: Path) -> Iterator[bool]:
+def _locked_exclusively(target: Path) -> Iterator[bool]:
     """Lock the database file against other programs, and copy its log into it; yield whether that was possible.
 
     Raises `EngineError` if another program uses the file.

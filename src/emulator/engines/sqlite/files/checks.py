@@ -53,7 +53,7 @@ def key_of(table: str) -> str:
     return f"trim(ifnull({table}.shelf || ' ' || {table}.owner || '/' || {name} || {place}, '') || ifnull({row}, ''))"
 
 
-def _numbered(table: Table) -> Iterator[Check]:
+def _checks_of_numbers(table: Table) -> Iterator[Check]:
     if column := table.numbered:
         yield Check(
             table.name,
@@ -82,7 +82,7 @@ def _times(table: Table) -> Iterator[Check]:
         )
 
 
-def _owned(table: Table) -> Iterator[Check]:
+def _checks_of_owners(table: Table) -> Iterator[Check]:
     if table.owners:
         owners, column = TABLES[table.owners], table.owner
         unless_removed = ""
@@ -110,7 +110,7 @@ def _removed(table: Table) -> Iterator[Check]:
 REFERENCE_CHECKS: Final = (
     *(
         check
-        for checks_of in (_numbered, _in_space, _times, _owned, _removed)
+        for checks_of in (_checks_of_numbers, _in_space, _times, _checks_of_owners, _removed)
         for table in TABLES.values()
         for check in checks_of(table)
     ),

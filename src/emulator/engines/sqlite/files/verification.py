@@ -48,7 +48,7 @@ def facts_of(connection: sqlite3.Connection, path: str) -> Facts:
         os.path.getsize(path),
         _number(connection, "PRAGMA freelist_count") * _number(connection, "PRAGMA page_size"),
         *_environments(connection),
-        *_span(connection),
+        *_range_of_numbers(connection),
     )
 
 
@@ -68,7 +68,7 @@ def _environments(connection: sqlite3.Connection) -> tuple[dict[str, dict[str, i
     return {name: dict(sorted(each.items())) for name, each in counts.items()}, len(visible)
 
 
-def _span(connection: sqlite3.Connection) -> tuple[int | None, int | None]:
+def _range_of_numbers(connection: sqlite3.Connection) -> tuple[int | None, int | None]:
     times = " UNION ALL ".join(f"SELECT {at} AS at FROM {table}" for table, at in _TIMES)
     oldest, newest = connection.execute(
         f"SELECT min(at), max(at) FROM ({times}) WHERE typeof(at) = 'integer'"
