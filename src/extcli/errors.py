@@ -19,7 +19,7 @@ class ExitCode(IntEnum):
     USAGE = 2
     """Wrong usage or configuration, or a question answered with no."""
     UNREACHABLE = 3
-    """No connection, or no answer in time."""
+    """No connection, or no response in time."""
     REFUSED = 4
     """The service answered with 4xx."""
     SERVICE_FAILED = 5
@@ -77,7 +77,7 @@ class UsageError(CliError):
 
 
 class Unreachable(CliError):
-    """No connection, or no answer in time."""
+    """No connection, or no response in time."""
 
     exit_code = ExitCode.UNREACHABLE
 
@@ -154,7 +154,7 @@ class UnexpectedAnswer(ServerError):
         content_type = shortened(answer.headers.get("content-type", "no content type"), 80)
         CliError.__init__(
             self,
-            f"{request} returned an unexpected answer",
+            f"{request} returned an unexpected response",
             why=f"status {answer.status_code}, {content_type}" + (f": {problem}" if problem else ""),
             fix="check that --url (EXTCLI_URL) is an extension service; `extcli api` prints any answer unchanged",
         )

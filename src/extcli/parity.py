@@ -43,7 +43,7 @@ class Selection:
         named = _rules_of(name for name in given if not name.startswith(EXCEPT)) or set(RULES)
         self._rules = named - _rules_of(name.removeprefix(EXCEPT) for name in given if name.startswith(EXCEPT))
         if not self._rules:
-            raise UsageError(f"the rules {names[:40]!r} leave no rule")
+            raise UsageError(f"{names[:40]!r} excludes every rule")
 
     def failures(self, document: Mapping[str, Any]) -> list[Seen]:
         """Return the selected verdicts of a response of `GET /_emulator/parity`."""

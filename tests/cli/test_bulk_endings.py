@@ -40,7 +40,7 @@ def test_a_service_that_dies_while_tokens_are_fetched_is_one_error(shell, tmp_pa
     _, stderr = process.communicate(timeout=20)
 
     assert 3 == process.returncode
-    assert f"extcli: no answer from {url} in time" == stderr.decode().splitlines()[0]
+    assert f"extcli: no response from {url} in time" == stderr.decode().splitlines()[0]
     assert 2 == len(stderr.splitlines())
 
 
@@ -56,7 +56,7 @@ def test_success_without_a_json_object_is_not_accepted(extcli, answering, body, 
 
     assert "1 sent, 1 accepted, 0 refused" in result.stderr
     assert "stopped; all lines up to 1 are processed" in result.stderr
-    assert "POST /v1/e/vote returned an unexpected answer" in result.stderr
+    assert "POST /v1/e/vote returned an unexpected response" in result.stderr
 
 
 @pytest.mark.parametrize(

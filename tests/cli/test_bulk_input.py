@@ -39,7 +39,7 @@ def test_an_unclosed_quote_is_reported_as_such(extcli):
 def test_a_heading_with_other_names_is_an_error(extcli, command, heading, column):
     result = extcli(*command, "--from", "-", "-v", input=f"{heading}\nU1,3\n", exits=2)
 
-    assert f"names no columns user and {column}" in result.stderr
+    assert f"is a heading without the columns user and {column}" in result.stderr
     assert f"it has the columns {heading.replace(',', ', ')}" in result.stderr
     assert "> POST" not in result.stderr
 
@@ -105,7 +105,7 @@ def test_a_named_column_must_exist(extcli):
         "vote", "cast", "a", "--from", "-", "--columns", "voter,choice", input="user,value\nU1,3\n", exits=2
     )
 
-    assert "names no columns voter and choice" in result.stderr
+    assert "is a heading without the columns voter and choice" in result.stderr
     assert 2 == extcli("vote", "cast", "a", "--from", "-", "--columns", "voter", input="").exit_code
 
 
@@ -193,4 +193,4 @@ def test_a_wrong_number_of_tokens_is_an_unexpected_answer(extcli, answering):
 
     result = extcli("vote", "cast", "--from", "-", "--url", url, input="U1,3\nU2,4\n", fails=5)
 
-    assert "POST /v1/e/authtoken returned an unexpected answer" in result.stderr
+    assert "POST /v1/e/authtoken returned an unexpected response" in result.stderr

@@ -106,7 +106,7 @@ def test_an_invalid_prize_or_limit_is_a_usage_error(mark, verb, args, message):
 def test_the_service_refuses_a_prize_without_a_set(mark):
     result = mark("mark-from-list", "U1", "--prize", "2", exits=4)
 
-    assert "there is no set at 2; the sets are at 0, 1, 3" in result.stderr
+    assert "there is no code set at index 2; sets exist at 0, 1, 3" in result.stderr
 
 
 # From a poll

@@ -185,7 +185,7 @@ def test_redeem_exits_7_if_no_code_is_available(codes, form):
 @pytest.mark.parametrize(
     ("before", "reason"),
     [
-        ([], "there is no set at 0"),
+        ([], "there is no code set at index 0"),
         (["upload"], "the viewer is not marked for it"),
         (["upload", "mark", "redeem"], "the viewer has redeemed all that they may"),
         (["upload", "mark", "redeem --as viewer:U2"], "the set is used up"),

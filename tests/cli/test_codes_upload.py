@@ -96,7 +96,7 @@ def test_an_unexpected_list_of_sets_exits_5(upload, file, answering):
         "--set", f"New={file('A')}", "--url", answering(token, http_response("200 OK", '{"names":3}')), exits=5
     )
 
-    assert "an unexpected answer" in result.stderr
+    assert "an unexpected response" in result.stderr
 
 
 # Files

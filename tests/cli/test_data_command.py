@@ -236,7 +236,7 @@ def test_what_is_no_usable_database_is_a_usage_error(extcli, live, tmp_path: Pat
 
     assert not (tmp_path / "x.db").exists()
     if content == "newer":
-        assert "format 99; this one knows up to 6); use extcli 2.1.0 or later" in result.stderr
+        assert "format 99; this version reads formats up to 6); use extcli 2.1.0 or later" in result.stderr
 
 
 def test_info_describes_a_file_and_names_the_latest_backup(extcli, served, data: Path, tmp_path: Path):

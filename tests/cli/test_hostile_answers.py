@@ -70,7 +70,7 @@ def test_each_line_of_a_stream_is_bounded(extcli, answering, monkeypatch):
     result = extcli("logs", "-f", "--timeout", "20s", "--url", answering(page, *[stream] * 9))
 
     assert result.exit_code == 5
-    assert "a line of the journal is too large\n  over 1,000 bytes" in result.stderr
+    assert "a line in the journal is too large\n  over 1,000 bytes" in result.stderr
 
 
 def test_each_item_of_a_log_of_votes_is_bounded(extcli, answering, monkeypatch):
@@ -79,7 +79,7 @@ def test_each_item_of_a_log_of_votes_is_bounded(extcli, answering, monkeypatch):
 
     result = extcli("vote", "logs", "--url", url, "-o", "plain", env=SIGNED, exits=5)
 
-    assert "an item of /v1/e/vote_logs is too large" in result.stderr
+    assert "an item in /v1/e/vote_logs is too large" in result.stderr
 
 
 @pytest.mark.parametrize("command", READS)
@@ -107,7 +107,7 @@ def test_the_error_names_the_field_what_it_must_be_and_what_came(extcli, answeri
 
     result = extcli("logs", "export", "--jsonl", "-", "--url", url, exits=5)
 
-    assert f"GET /_emulator/journal returned an unexpected answer\n  status 200, application/json: {problem}\n" in (
+    assert f"GET /_emulator/journal returned an unexpected response\n  status 200, application/json: {problem}\n" in (
         result.stderr
     )
 
@@ -154,7 +154,7 @@ def test_json_that_is_printed_as_it_is_has_a_limit_of_values(extcli, answering, 
 
     result = extcli("vote", "get", "-o", "json", "--url", url, env=SIGNED, exits=5)
 
-    assert "returned an unexpected answer" in result.stderr
+    assert "returned an unexpected response" in result.stderr
 
 
 def test_the_body_of_an_error_has_a_limit_of_values(few_values):
@@ -187,7 +187,7 @@ def test_a_cursor_that_is_not_unicode_is_one_error(extcli, answering):
 def test_a_stream_that_cannot_be_parsed_is_one_error(extcli, answering, body):
     result = extcli("vote", "logs", "--url", answering(http_response("200 OK", body)), env=SIGNED, exits=5)
 
-    assert "returned an unexpected answer" in result.stderr
+    assert "returned an unexpected response" in result.stderr
 
 
 def test_options_of_a_question_that_are_none_are_one_error(extcli, answering):

@@ -75,7 +75,7 @@ def test_follow_resumes_after_a_lost_connection_and_says_the_gap(shell, tmp_path
     assert 0 == process.wait(TIMEOUT)
     assert process.stderr is not None
     stderr = process.stderr.read().decode()
-    assert "gap: the service was restarted; entries that it had not sent are lost" in stderr
+    assert "gap: the service was restarted; entries that it had not sent yet are lost" in stderr
     assert "connected again after" in stderr
 
 
@@ -126,7 +126,7 @@ def test_a_refusal_is_refused_again(extcli, viewer):
         ),
         (("POST", "/v1/e/json_store", json.dumps({"text": "x" * 5_000})), "keeps only the beginning"),
         (("POST", "/v1/e/vote", b"\xff\xfe"), "its body is not UTF-8"),
-        (("POST", "/_emulator/clock", "{}"), "it is no request below /v1/e/"),
+        (("POST", "/_emulator/clock", "{}"), "it is not a request below /v1/e/"),
     ],
 )
 def test_a_request_that_the_journal_has_in_part_is_not_repeated(

@@ -154,7 +154,7 @@ def test_doctor_reads_no_answer_to_its_end_that_is_too_large(extcli, huge: str):
 def test_wait_counts_an_answer_that_is_too_large_as_not_ready(extcli, huge: str):
     result = extcli("wait", "--url", huge, "--timeout", "200ms", exits=7)
 
-    assert "answers, but is not ready\n  its answer is too large: over 1,000 bytes\n  check that --url" in result.stderr
+    assert "answers, but is not ready\n  its response is too large: over 1,000 bytes\n  check that --url" in result.stderr
 
 
 def test_the_body_of_a_probe_must_end_within_its_time(live: LiveServer):

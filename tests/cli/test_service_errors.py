@@ -115,7 +115,7 @@ def test_a_success_with_an_unexpected_body_exits_5(read, answering, body):
     result = read(answering(http_response("200 OK", body)), "-o", "table")
 
     assert (5, "") == (result.exit_code, result.stdout)
-    assert "unexpected answer" in result.stderr
+    assert "unexpected response" in result.stderr
 
 
 @pytest.mark.parametrize(

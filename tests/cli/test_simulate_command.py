@@ -137,8 +137,8 @@ def test_a_poll_that_cannot_have_the_result_is_an_error(crowd, extcli, definitio
         (("--expect", "p98<1ms"), "names: p50 p90 p99 p999 max rate sent answered refused failed"),
         (("--burst", "1s"), "--rate and --burst exclude each other"),
         (("--votes", "10"), "--votes: 10 are too few for 50 viewers"),
-        (("--as", "broadcaster"), "a crowd cannot act as"),
-        (("--as", "viewer:U7"), "a crowd cannot act as"),
+        (("--as", "broadcaster"), "a simulated crowd cannot act as"),
+        (("--as", "viewer:U7"), "a simulated crowd cannot act as"),
         (("--churn", "5"), "--churn: '5' is not a share per time"),
     ],
 )

@@ -157,4 +157,4 @@ def test_a_result_that_cannot_be_read_is_an_unexpected_answer(extcli, answering,
 
     result = extcli("simulate", *kind, "--viewers", "2", "--url", answering(token, page))
 
-    assert (5, True) == (result.exit_code, "returned an unexpected answer" in result.stderr), result.stderr
+    assert (5, True) == (result.exit_code, "returned an unexpected response" in result.stderr), result.stderr

@@ -96,7 +96,7 @@ def test_a_crowd_says_what_was_sent_if_the_service_is_gone_at_the_end(served: Se
     _, stderr = crowd.communicate(timeout=60)
 
     assert 3 == crowd.returncode
-    assert re.search(rb"votes: \d+ sent, \d+ answered, 0 refused, \d+ failed; the result cannot be read:\n", stderr)
+    assert re.search(rb"votes: \d+ sent, \d+ answered, 0 refused, \d+ failed; the result could not be read:\n", stderr)
 
 
 # `extcli simulate socket`: every delivery of a broadcast is accounted for

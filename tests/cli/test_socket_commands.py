@@ -310,7 +310,7 @@ def test_a_frame_that_is_too_large_is_reported(send, tmp_path):
     result = send("set", "state", "--data", f"@{tmp_path / 'big'}", fails=4)
 
     assert "close code 1009" in result.stderr
-    assert "send less at once" in result.stderr
+    assert "send fewer bytes at once" in result.stderr
 
 
 def test_too_many_wrong_pins_close_the_connection(repl):

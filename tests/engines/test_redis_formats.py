@@ -88,7 +88,9 @@ async def test_a_newer_format_is_refused_with_the_version_that_it_needs(
 ) -> None:
     redis_database.set("{emulator|main}:format", marker)
 
-    with pytest.raises(EngineError, match=rf"newer version \(format 4; this one knows up to 3\); use extcli {needed}$"):
+    with pytest.raises(
+        EngineError, match=rf"newer version \(format 4; this version reads formats up to 3\); use extcli {needed}$"
+    ):
         async with open_engine(redis_url, namespace="main"):
             pass
 

@@ -96,7 +96,7 @@ def test_there_are_at_most_ten_sets(backend: Client):
 def test_a_name_is_unique_among_all_active_sets(backend: Client):
     found = errors(backend, codes=[["a"]], names=["Hat"], indices=[3])
 
-    assert ["names[0]: the set at 0 has this name"] == found
+    assert ["names[0]: the code set at index 0 has this name"] == found
     assert [0] == backend.get("codes").json()["indices"]
 
 

@@ -50,8 +50,8 @@ def test_a_template_is_filled(argument: str, name: str, filled: str):
         ("API={}", "--env API: unknown field {}"),
         ("API={url.__class__}", "--env API: unknown field {url.__class__}"),
         ("API={url!r}", "--env API: unknown field {url!r}"),
-        ("API={url", "--env API: a single '{'"),
-        ("API=url}", "--env API: a single '}'"),
+        ("API={url", "--env API: '{' is not part of a field"),
+        ("API=url}", "--env API: '}' is not part of a field"),
     ],
 )
 def test_a_faulty_template_is_refused_before_anything_starts(argument: str, message: str):

@@ -192,7 +192,7 @@ def test_an_unknown_rule_is_refused_with_the_known_ones():
 
 
 def test_rules_that_are_all_left_out_are_refused():
-    with pytest.raises(UsageError, match="'stage,!stage' leave no rule"):
+    with pytest.raises(UsageError, match="'stage,!stage' excludes every rule"):
         Selection("stage,!stage")
     with pytest.raises(UsageError, match="no rule '!stages'"):
         Selection("!stages")

@@ -148,7 +148,7 @@ def test_an_answer_that_ends_early_is_an_error(data: bytes):
 def test_an_answer_has_a_limit_for_its_head_and_for_its_body():
     with pytest.raises(Failed, match="too large: over 100 bytes"):
         reader_of(b"HTTP/1.1 200 OK\r\n\r\n" + bytes(101))
-    with pytest.raises(Failed, match="the head of the answer is too large"):
+    with pytest.raises(Failed, match="the head of the response is too large"):
         reader_of(b"HTTP/1.1 200 OK\r\nx: " + b"x" * (1 << 16))
 
 
@@ -160,5 +160,5 @@ def test_a_refusal_says_when_to_send_it_again(value: str):
 
 @pytest.mark.parametrize("data", [b"SSH-2.0", b"HTTP/9 200\r\n\r\n", b"HTTP/1.1 xyz OK\r\n\r\n"])
 def test_what_is_not_http_is_an_error(data: bytes):
-    with pytest.raises(Failed, match="the answer is not HTTP"):
+    with pytest.raises(Failed, match="the response is not HTTP"):
         reader_of(data)

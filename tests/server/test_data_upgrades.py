@@ -154,7 +154,7 @@ def test_a_newer_format_is_refused_with_the_version_that_it_needs(path: Path):
 
     line = refusal("--data", f"sqlite://{path}")
 
-    assert f"(format {VERSION + 1}; this one knows up to {VERSION}); use extcli 2.3.1 or later" in line
+    assert f"(format {VERSION + 1}; this version reads formats up to {VERSION}); use extcli 2.3.1 or later" in line
 
 
 def test_a_corrupt_file_of_an_older_format_is_not_raised(path: Path):

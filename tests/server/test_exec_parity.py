@@ -100,7 +100,7 @@ def test_requests_before_a_reset_and_in_namespaces_count(extensions: list[str], 
         (["--fail-on", "errors"], "must be parity or parity=RULE"),
         (["--fail-on", "parity=stages"], "there is no rule 'stages'"),
         (["--fail-on", "parity", "--production", "--extensions", "x.toml"], "--production gives no verdicts"),
-        (["--fail-on", "parity", "--workers", "2"], "each of --workers counts for itself"),
+        (["--fail-on", "parity", "--workers", "2"], "each worker counts its requests separately"),
     ],
 )
 def test_a_wrong_option_is_refused_before_the_command_runs(args: list[str], problem: str):

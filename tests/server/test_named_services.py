@@ -157,7 +157,7 @@ def test_status_prints_lines_for_a_shell(runtime: Path, extcli: Run):
         none = extcli("status", "three", "-o", "env")
 
     assert (0, f"export EXTCLI_URL={one.url}\nexport EXTCLI_CLIENT_ID=my-extension\n", "") == only
-    assert (2, "", "extcli: 2 services are running\n  name one: one, two\n") == several
+    assert (2, "", "extcli: 2 services are running\n  name one of them: one, two\n") == several
     assert (0, f"export EXTCLI_URL={two.url}\nexport EXTCLI_CLIENT_ID=my-extension\n", "") == named
     assert (7, "") == none[:2]
     assert none[2].startswith("extcli: no service 'three' is running\n")

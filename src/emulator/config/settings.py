@@ -168,7 +168,7 @@ def read_settings(
     if production and extensions is None:
         raise ConfigurationError("--production needs --extensions FILE: it serves only registered client ids")
     if strict and production:
-        raise ConfigurationError("--strict: --production is strict already, and has no control API")
+        raise ConfigurationError("--strict: --production is strict already; use one of the two")
     if strict and extensions is None:
         raise ConfigurationError("--strict needs --extensions FILE: it serves only registered client ids")
     if registered_only and extensions is None:
@@ -248,4 +248,4 @@ def _check_proxy(text: str) -> None:
     except ValueError as error:
         raise ConfigurationError(f"--proxy: {text!r} must be an IP address or network: {error}") from None
     if network.prefixlen == 0:
-        raise ConfigurationError(f"--proxy: {text!r} is every address; name the proxies")
+        raise ConfigurationError(f"--proxy: {text!r} allows every address; name the proxies' addresses")

@@ -24,7 +24,7 @@ class TooManyUploads(ServiceError, status=503, title="Service Unavailable"):
     retry_after = 5
 
 
-@refusal(TooManyUploads, "Too many uploads", "gaps: Limits", "The service takes no more uploads now",
+@refusal(TooManyUploads, "Too many uploads", "gaps: Limits", "Too many uploads are running",
          "Send it again when one has ended, or raise --max-uploads of `extcli serve`.")  # fmt: skip
 def too_many_uploads(*, limit: int, is_share: bool = False) -> Facts:
     """Refuse an upload because too many run. `is_share` means that the limit is one extension's share."""
@@ -65,7 +65,7 @@ def ambiguous_form(*, field: str, other: str = "") -> Facts:
 @refusal(NotFound, "Not Found", "spec: Authentication", "Production has no such endpoint",
          "Call it in the sandbox only.")  # fmt: skip
 def not_in_production(*, path: str) -> Facts:
-    return Facts(f"{path} does not exist in this environment", f"path {path}", "a path that production has, too")
+    return Facts(f"{path} does not exist in this environment", f"path {path}", "a path that production also has")
 
 
 @refusal(NotFound, "Not Found", "W1", "There is no such path", "Correct the path; `extcli api --help` shows examples.")
@@ -86,10 +86,10 @@ def invalid_request(*, problem: str) -> Facts:
     return Facts(problem, problem, "a valid HTTP request")
 
 
-@refusal(BadRequest, "Bad Request", "docs: Waits", "The client left before the answer",
+@refusal(BadRequest, "Bad Request", "docs: Waits", "The client left before the response",
          "Give the client a longer timeout than ?timeout=.")  # fmt: skip
 def left_early() -> Facts:
-    return Facts("the client left before the answer", "a closed connection", "a connection that stays open")
+    return Facts("the client left before the response", "a closed connection", "a connection that stays open")
 
 
 @refusal(Forbidden, "Header not allowed", "docs: CORS", "A page may not send this header",

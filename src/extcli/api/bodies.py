@@ -48,7 +48,7 @@ class Decoder:
         for piece in self._inflate(data) if self._gzip else (data,):
             self._size += len(piece)
             if self._limit is not None and self._size > self._limit:
-                raise TooLarge(f"an answer of {self._url}", self._limit)
+                raise TooLarge(f"a response of {self._url}", self._limit)
             if self._deadline is not None and clock.elapsed() > self._deadline:
                 raise timed_out(self._url)
             if piece:
@@ -78,7 +78,7 @@ class Decoder:
         why = f"content-encoding {shortened(self._encoding, 40)}; extcli accepts {ENCODINGS}"
         if self._encoding in (ENCODINGS, f"x-{ENCODINGS}"):
             why = "the compressed body is damaged or incomplete"
-        return Undecodable(f"an answer of {self._url} cannot be decoded", why=why, fix=_FIX)
+        return Undecodable(f"a response of {self._url} cannot be decoded", why=why, fix=_FIX)
 
 
 def _new_gzip() -> Any:

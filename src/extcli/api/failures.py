@@ -20,7 +20,7 @@ def not_connected(url: str, why: str) -> NotConnected:
 
 def timed_out(url: str) -> Unreachable:
     """Return the error for a response that did not arrive in time."""
-    return Unreachable(f"no answer from {url} in time", fix="allow more time with --timeout, for example 2m")
+    return Unreachable(f"no response from {url} in time", fix="allow more time with --timeout, for example 2m")
 
 
 def proxy_refused(url: str) -> Unreachable:
@@ -32,13 +32,15 @@ def proxy_refused(url: str) -> Unreachable:
 def no_tls(url: str) -> Unreachable:
     """Return the error for a service without TLS at an address that requires it."""
     scheme, _, rest = url.partition("://")
-    return Unreachable(f"{url} does not use TLS", fix=f"to send your data unencrypted, use {scheme[:-1]}://{rest}")
+    return Unreachable(
+        f"{url} does not use TLS", fix=f"if you want to send your data unencrypted, use {scheme[:-1]}://{rest}"
+    )
 
 
 def incomplete(url: str) -> Unreachable:
     """Return the error for a connection that ended before the response was complete."""
     return Unreachable(
         f"{url} closed the connection, or does not speak HTTP",
-        why="the answer is incomplete",
+        why="the response is incomplete",
         fix="check the port; if the service was stopped meanwhile, start it again",
     )

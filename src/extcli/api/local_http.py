@@ -70,7 +70,7 @@ def get(
         if error is reader.unwritten:
             raise
         is_late = isinstance(error, TimeoutError)
-        raise Failed("no answer in time" if is_late else error.strerror or str(error)) from None
+        raise Failed("no response in time" if is_late else error.strerror or str(error)) from None
     return Answer(reader.status, bytes(reader.body))
 
 
@@ -108,16 +108,16 @@ class AnswerReader:
             self._parser.feed_data(data)
         except self._not_http as error:
             cause = error.__context__
-            raise cause if isinstance(cause, Failed | OSError) else Failed("the answer is not HTTP") from None
+            raise cause if isinstance(cause, Failed | OSError) else Failed("the response is not HTTP") from None
         if not self.status:
             self._head += len(data)
             if self._head > _LARGEST_HEAD:
-                raise Failed("the head of the answer is too large")
+                raise Failed("the head of the response is too large")
 
     def end(self) -> None:
         """Handle that the service closed the connection. Raises `Failed` if the response is incomplete."""
         if not self.status or not self._until_close:
-            raise Failed("the answer is incomplete")
+            raise Failed("the response is incomplete")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         name = name.lower()
@@ -134,7 +134,7 @@ class AnswerReader:
     def on_body(self, data: bytes) -> None:
         self._size += len(data)
         if self._largest is not None and self._size > self._largest:
-            raise Failed(f"the answer is too large: over {self._largest:,} bytes")
+            raise Failed(f"the response is too large: over {self._largest:,} bytes")
         if self._write and self.status == 200:
             try:
                 self._write(data)

@@ -124,7 +124,7 @@ class WebSocketClient:
         message = envelope.read_message(text)
         if message is None:
             raise Closed(
-                f"{self.url} returned an unexpected answer",
+                f"{self.url} returned an unexpected response",
                 why="a message without meta",
                 fix="is EXTCLI_WS_URL (or --url) the WebSocket of an extension service?",
                 exit_code=ExitCode.SERVICE_FAILED,
@@ -195,7 +195,7 @@ _ENDINGS = {
     1003: ("it accepts text frames only", "", ExitCode.REFUSED),
     1007: ("it accepts UTF-8 text only", "", ExitCode.REFUSED),
     1008: ("too many failed attempts to authenticate", "request a new PIN, and try it once", ExitCode.REFUSED),
-    1009: ("the frame is too large", "send less at once", ExitCode.REFUSED),
+    1009: ("the frame is too large", "send fewer bytes at once", ExitCode.REFUSED),
     1011: ("the service failed", f"{LOG}; the request itself was fine", ExitCode.SERVICE_FAILED),
     1012: ("the service is restarting", "try again in a moment", ExitCode.UNREACHABLE),
     1013: ("updates were not read fast enough", "read faster, or subscribe to less", ExitCode.UNREACHABLE),
@@ -245,7 +245,7 @@ def _closed_error(url: str, close: Close | None, sent: int) -> CliError:
     if close is None and sent > _LARGE_FRAME:
         # The service's close frame was lost, because it closed the connection with our frame partly unread.
         why = f"while receiving a frame of {sent:,} characters, which may be too large"
-        return Unreachable(f"{url} dropped the connection", why=why, fix="send less at once")
+        return Unreachable(f"{url} dropped the connection", why=why, fix="send fewer bytes at once")
     if close is None:
         return Unreachable(f"{url} dropped the connection", why="no close frame was received", fix=_STOPPED)
     meaning, fix, exit_code = _ENDINGS.get(close.code, ("unknown reason", "", ExitCode.UNREACHABLE))

@@ -164,9 +164,9 @@ def _csv(lines: Numbered, first: str, wanted: Columns) -> Iterator[Line]:
             user_at, value_at = names.index(user), names.index(column)
         elif names and (wanted.named or _is_other_heading(names, wanted)):
             raise UsageError(
-                f"the first line of the input names no columns {user} and {column}",
+                f"the first line of the input is a heading without the columns {user} and {column}",
                 why=f"it has the columns {shortened(', '.join(names))}",
-                fix="name them with --columns USER,VALUE; the others are ignored",
+                fix="name the two columns with --columns USER,VALUE; other columns are ignored",
             )
         elif len(row) <= max(user_at, value_at):
             yield Line(number, fault=f"{len(row)} column{'s' * (len(row) != 1)}; {user} and {column} are needed")

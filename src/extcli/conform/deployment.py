@@ -343,7 +343,7 @@ class Deployment:
         if path is None:
             return self.target.ws_url
         if not self.target.has_default_ws:
-            raise Skipped("the address of the socket does not follow from the URL")
+            raise Skipped("the address of the socket cannot be derived from the URL")
         return socket_of(self.target.http.url).removesuffix("/ws") + path
 
     def game(self, role: str = "broadcaster", **options: Any) -> Socket:

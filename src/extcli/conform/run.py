@@ -118,7 +118,7 @@ def _outcome(rule: Rule, at: Deployment, *, is_own: bool) -> Result:
     except (LookupError, TypeError, AttributeError, ValueError) as error:
         answer = at.exchanges[-1] if at.exchanges else None
         found = Differs(
-            f"the answer to {answer.request}" if answer else "the answer",
+            f"the response to {answer.request}" if answer else "the response",
             f"a member {shown(error.args[0])}" if isinstance(error, KeyError) else "the documented members and types",
             answer.answer if answer else None,
         )

@@ -141,7 +141,7 @@ def clock(date: int | None, before: int, after: int, emulator: EmulatorClock | N
     """
     check = "clock"
     if date is None:
-        return Finding(check, Status.SKIPPED, "the answer has no Date header")
+        return Finding(check, Status.SKIPPED, "the response has no Date header")
     skew = date - after if date > after else min(date + 1_000 - before, 0)
     if abs(skew) > MAX_SKEW:
         direction = "ahead of" if skew > 0 else "behind"

@@ -224,7 +224,7 @@ class Follower:
             return
         before, self._run = self._run, item.get("run", self._run)
         if before not in ("", self._run):
-            self._session.output.report("gap: the service was restarted; entries that it had not sent are lost")
+            self._session.output.report("gap: the service was restarted; entries that it had not sent yet are lost")
             self._mark = 0
             raise _Restarted
         self._mark = item["mark"]
@@ -265,7 +265,7 @@ def call_of(entry: Mapping[str, Any]) -> Json:
     what = f"{entry['id']} cannot be repeated"
     body, caller = entry["request"], entry["caller"]
     if entry["kind"] != "request" or not entry["path"].startswith(SERVICE):
-        raise UsageError(what, why=f"it is no request below {SERVICE}")
+        raise UsageError(what, why=f"it is not a request below {SERVICE}")
     if caller is None:
         raise UsageError(what, why="its caller is unknown: it had no token, or a refused one")
     if body["is_cut"]:

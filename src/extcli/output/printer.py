@@ -114,7 +114,7 @@ class Output:
         """
         path = str(answer.request.url.path)
         if self.query:
-            whole = b"".join(streams.limited(answer.iter_bytes(), f"the answer of {path}"))
+            whole = b"".join(streams.limited(answer.iter_bytes(), f"the response of {path}"))
             with expected(answer):
                 document = bounded_json.decoded(whole)
             self.show_value(document, view, of=answer)
@@ -124,7 +124,7 @@ class Output:
             return
         pieces = answer.iter_bytes()
         if self.format is Format.TABLE:
-            pieces = streams.limited(pieces, f"the answer of {path}")
+            pieces = streams.limited(pieces, f"the response of {path}")
         with expected(answer):
             self._print(streams.items(pieces, items_at, path), view)
 
@@ -179,7 +179,7 @@ class Output:
         """Report, once for each command, that a query found nothing to print."""
         if not self._found_nothing:
             self._found_nothing = True
-            self.report("--query selects nothing of the answer; -o json without it shows what there is")
+            self.report("--query selects nothing in the response; -o json without it shows what there is")
 
     def _print(self, document: Any, view: View) -> None:
         if self.format is Format.TABLE:

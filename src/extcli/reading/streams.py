@@ -41,7 +41,7 @@ def lines(pieces: Iterable[bytes], source: str) -> Iterator[bytes]:
         parts.append(rest)
         size += len(rest)
         if size > LARGEST_ITEM:
-            raise TooLarge(f"a line of {source}", LARGEST_ITEM)
+            raise TooLarge(f"a line in {source}", LARGEST_ITEM)
     if size:
         yield b"".join(parts).removesuffix(b"\r")
 
@@ -121,5 +121,5 @@ class _Counted:
         for piece in parseable(self._pieces):
             self.size += len(piece)
             if self.size > LARGEST_ITEM:
-                raise TooLarge(f"an item of {self._source}", LARGEST_ITEM)
+                raise TooLarge(f"an item in {self._source}", LARGEST_ITEM)
             yield piece

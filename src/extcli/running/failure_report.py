@@ -167,7 +167,7 @@ class FailOn:
         if production:
             raise UsageError("--fail-on: --production gives no verdicts, because it is production")
         if workers > 1:
-            raise UsageError("--fail-on: each of --workers counts for itself", fix="use one worker")
+            raise UsageError("--fail-on: each worker counts its requests separately", fix="use one worker")
         return cls(text, Selection(rules))
 
     def check(self, url: str) -> int:

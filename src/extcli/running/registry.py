@@ -97,7 +97,7 @@ def the_one(services: list[Running], name: str | None) -> Running:
         raise ExpectationFailed(which, fix="`extcli serve --name NAME` starts one")
     if len(chosen) > 1:
         names = ", ".join(each.name for each in chosen)
-        raise UsageError(f"{len(chosen)} services are running", fix=f"name one: {names}")
+        raise UsageError(f"{len(chosen)} services are running", fix=f"name one of them: {names}")
     return chosen[0]
 
 

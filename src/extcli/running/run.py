@@ -112,7 +112,10 @@ class Template:
             raise UsageError(f"--env {shortened(argument)!r} is not NAME=TEXT", fix="for example --env API={url}/v1")
         for found in _PART.finditer(text):
             if found[0] in ("{", "}"):
-                raise UsageError(f"--env {name}: a single {found[0]!r}", fix="double it, or name a field in braces")
+                raise UsageError(
+                    f"--env {name}: {found[0]!r} is not part of a field",
+                    fix="write {{ or }} for a literal brace, or name a field such as {url}",
+                )
             if found[1] is not None and found[1] not in FIELDS:
                 meant = get_close_matches(found[1], FIELDS, 1)
                 hint = f"did you mean {{{meant[0]}}}? " if meant else ""

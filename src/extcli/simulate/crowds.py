@@ -137,7 +137,7 @@ def _compared(
     except CliError:
         tally = outcome.tally
         done = f"{tally.sent:,} sent, {tally.answered:,} answered, {tally.refused:,} refused, {tally.failed:,} failed"
-        session.output.report(f"{subject.requests}: {done}; the result cannot be read:")
+        session.output.report(f"{subject.requests}: {done}; the result could not be read:")
         raise
 
 
@@ -176,7 +176,7 @@ def _check_users(subject: Subject, plan: Plan, tokens: Sequence[str]) -> None:
     if is_repeated:
         raise UsageError(
             f"{subject.what} {visible(subject.name)} has {subject.requests} of seed {plan.seed} already",
-            why="--add needs viewers that have not been here",
+            why="--add needs viewers who have not taken part yet",
             fix="use another --seed",
         )
 
@@ -226,7 +226,8 @@ def viewer_credentials(session: Session) -> Credentials:
     if identity.role != "viewer" or (chosen and chosen.value.user):
         label = chosen.label if chosen else "the default"
         raise UsageError(
-            f"a crowd cannot act as {identity} ({label})", fix="leave it out, or use the role viewer without a user"
+            f"a simulated crowd cannot act as {identity} ({label})",
+            fix="leave out --as, or use --as viewer without a user",
         )
     found = session.credentials(VIEWER)
     if found.given:

@@ -27,8 +27,8 @@ async def upgrade(pipeline: Pipeline, namespace: bytes, upgrades: Upgrades) -> N
     if number > FORMAT:
         needed = f"{writer} or later" if writer else "of the version that wrote it"
         raise EngineError(
-            f"Redis: the data was written by a newer version (format {number}; this one knows up to {FORMAT}); "
-            f"use extcli {needed}"
+            f"Redis: the data was written by a newer version (format {number}; this version reads formats up to "
+            f"{FORMAT}); use extcli {needed}"
         )
     if number == FORMAT:
         return

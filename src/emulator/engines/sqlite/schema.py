@@ -239,7 +239,7 @@ def format_of(connection: sqlite3.Connection) -> int:
         if version > VERSION:
             needed = writer_of(connection)
             raise UnusableDatabase(
-                f"written by a newer version (format {version}; this one knows up to {VERSION}); "
+                f"written by a newer version (format {version}; this version reads formats up to {VERSION}); "
                 f"use extcli {f'{needed} or later' if needed else 'of the version that wrote it'}"
             )
         found = _format_of(names)

@@ -17,16 +17,16 @@ def malformed_sets(*, errors: Sequence[str]) -> Facts:
 @refusal(BadRequest, "Invalid codes", "C2", "Another set has this name",
          "Choose another name; `extcli codes list` shows the names.")  # fmt: skip
 def name_in_use(*, position: int, index: int) -> Facts:
-    detail = f"names[{position}]: the set at {index} has this name"
-    return Facts(detail, f"a name that the set at {index} has", "a name that no active set has")
+    detail = f"names[{position}]: the code set at index {index} has this name"
+    return Facts(detail, f"a name that the set at index {index} has", "a name that no active set has")
 
 
 @refusal(BadRequest, "Unknown prize", "C3", "There is no code set at this index",
          "Upload the set first: `extcli codes upload`; `extcli codes list` shows the indices.")  # fmt: skip
 def no_set(*, position: int, index: int, indices: Iterable[int]) -> Facts:
     known = ", ".join(map(str, indices))
-    existing = f"the sets are at {known}" if known else "no sets are defined"
-    detail = f"prizes[{position}]: there is no set at {index}; {existing}"
+    existing = f"sets exist at {known}" if known else "no sets are defined"
+    detail = f"prizes[{position}]: there is no code set at index {index}; {existing}"
     return Facts(detail, f"prize {index}", f"a prize with a set; {existing}")
 
 

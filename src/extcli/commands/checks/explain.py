@@ -82,7 +82,7 @@ def _paragraphs(document: dict[str, Any]) -> Iterator[str]:
 
 def _what_happened(entry: dict[str, Any]) -> str:
     caller = " ".join(filter(None, (entry["role"], entry["client_id"], entry["channel_id"])))
-    lines = [f"{entry['name'] or entry['path']}: {status_line(entry['status']) if entry['status'] else 'no answer'}"]
+    lines = [f"{entry['name'] or entry['path']}: {status_line(entry['status']) if entry['status'] else 'no response'}"]
     lines += [f"{entry['reason']}: {entry['detail']}"] if entry["reason"] else []
     return "\n".join([*lines, f"{times.shown(entry['at'])}, request {entry['id']}, {caller or 'no credential'}"])
 

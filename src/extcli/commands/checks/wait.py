@@ -68,14 +68,14 @@ def _problem(session: Session, deadline: float) -> tuple[str, str]:
         return (
             ("", "")
             if bounded_json.members(answer.content).get("status") == "ready"
-            else ("unexpected answer", _NOT_OURS)
+            else ("unexpected response", _NOT_OURS)
         )
     except ErrorAnswer as error:
         if error.status == 404:
             return _problem_of_deployment(session, deadline)
         return error.why or error.what, "" if error.status >= 500 else _NOT_OURS
     except TooLarge as error:
-        return f"its answer is too large: {error.why}", _NOT_OURS
+        return f"its response is too large: {error.why}", _NOT_OURS
 
 
 def _problem_of_deployment(session: Session, deadline: float) -> tuple[str, str]:
@@ -83,7 +83,7 @@ def _problem_of_deployment(session: Session, deadline: float) -> tuple[str, str]
     _limit_time(session, deadline)
     try:
         answer = session.anonymous_service().probing().read_user_info()
-        return ("", "") if bounded_json.members(answer.content) else ("unexpected answer", _NOT_OURS)
+        return ("", "") if bounded_json.members(answer.content) else ("unexpected response", _NOT_OURS)
     except ErrorAnswer as error:
         if error.status == 401 and is_from_service(error.body):
             return "", ""

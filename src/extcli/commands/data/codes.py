@@ -270,7 +270,7 @@ def _why_no_code(session: Session, prize: int) -> dict[str, str]:
             }
         with suppress(CliError, *SHAPE_ERRORS):
             if prize not in existing_sets(session.service(BACKEND).probing()):
-                return {"why": f"there is no set at {prize}", "fix": "`extcli codes list` shows the sets"}
+                return {"why": f"there is no code set at index {prize}", "fix": "`extcli codes list` shows the sets"}
         return {
             "why": "the viewer is not marked for it",
             "fix": f"mark the viewer with `extcli codes mark-from-list USER --prize {prize}`, or `mark-from-poll`",

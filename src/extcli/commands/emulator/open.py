@@ -83,7 +83,7 @@ def open(
         query = {"id": name, **place, **({"present": "1"} if is_presented else {})}
         return opened(session, f"{dashboard_of(session.resolver.url(), 'polls')}?{urlencode(query)}")
     if name is not None or is_presented:
-        raise UsageError("a name and --present are for a poll", fix="extcli open poll NAME --present")
+        raise UsageError("NAME and --present need the screen poll", fix="extcli open poll NAME --present")
     if screen not in SCREENS:
         near = get_close_matches(screen, (*SCREENS, POLL), 1)
         hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(SCREENS)}"

@@ -148,7 +148,7 @@ def deletion_of_sets(at: Deployment) -> None:
     grant(at, at.user, prizes=[4], limits=[1] * 5).check()
     expect("whether the user got a code", True, "code" in redeem(at, at.user, 4))
     expect("`indices`, `distributed` and `left`", [[0, 4], [0, 1], [1, 1]], _counts(at.backend.get("codes").data))
-    expect("the answer to DELETE", {"distributed": [0, 1]}, at.backend.delete("codes").data)
+    expect("the response to DELETE", {"distributed": [0, 1]}, at.backend.delete("codes").data)
     expect("the names afterwards", [], at.backend.get("codes").data["names"])
 
 

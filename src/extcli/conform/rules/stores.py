@@ -23,7 +23,7 @@ def json_store_of_an_id(at: Deployment) -> None:
     expect("the store `default`", {"d": 4}, at.viewer.get("json_store", id="default").data)
     one, two = at.fresh("store"), at.fresh("store")
     for store, document in ((one, {"a": 1}), (two, {"b": 2}), (one, {"c": 3})):
-        expect("the answer to POST", {}, at.broadcaster.post("json_store", document, id=store).data)
+        expect("the response to POST", {}, at.broadcaster.post("json_store", document, id=store).data)
     for store, document in ((one, {"c": 3}), (two, {"b": 2})):
         expect("the store as a viewer reads it", document, at.viewer.get("json_store", id=store).data)
     elsewhere = at.caller("viewer", channel=at.fresh("channel")).get("json_store", id=one)
@@ -217,7 +217,7 @@ def replaced_stores(at: Deployment) -> None:
     for caller, stores in ((at.broadcaster, CHANNEL), (at.viewer, VIEWER)):
         for store in stores:
             for document in ({"a": 1, "b": {"c": 2}}, {"d": [3, None, "é"]}):
-                expect(f"the answer to POST {store}", {}, caller.post(store, document).data)
+                expect(f"the response to POST {store}", {}, caller.post(store, document).data)
                 expect(f"{store} after POST", document, caller.get(store).data)
 
 
@@ -345,7 +345,7 @@ def stores_of_the_extension(at: Deployment) -> None:
     for store in EXTENSION:
         backend.post(store, {"former": 0}).check()
         backend.post(store, {"a": 1, "b": 2}).check()
-        expect(f"the answer to PATCH {store}", {}, backend.patch(store, {"b": None, "c": 3}).data)
+        expect(f"the response to PATCH {store}", {}, backend.patch(store, {"b": None, "c": 3}).data)
         expect(f"{store} afterwards", {"a": 1, "c": 3}, backend.get(store).data)
     viewer = at.caller("viewer", channel=at.fresh("channel"))
     state, config = viewer.get("all_state").data, viewer.get("all_config").data

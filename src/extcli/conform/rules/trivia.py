@@ -26,7 +26,7 @@ def move(at: Deployment, question: str, state: str) -> None:
     """Move a question to a state; its winner is o1."""
     winner = {"winner": "o1"} if state == RESULTS else {}
     reply = at.admin.post("curated_poll_state", {"transition": state, **winner}, id=question)
-    expect(f"the answer to a move to {state}", {"state": state}, reply.data)
+    expect(f"the response to a move to {state}", {"state": state}, reply.data)
 
 
 def status_of_vote(at: Deployment, question: str, option: str = "o1") -> int:
@@ -112,7 +112,7 @@ def edited_question(at: Deployment) -> None:
 def removed_question(at: Deployment) -> None:
     """A removed question is gone, and removing an absent one gets 404."""
     question = create(at)
-    expect("the answer to DELETE", {}, at.admin.delete("curated_poll_edit", {"id": question}).data)
+    expect("the response to DELETE", {}, at.admin.delete("curated_poll_edit", {"id": question}).data)
     for reply in (
         at.admin.get("curated_poll", id=question),
         at.admin.delete("curated_poll_edit", {"id": question}),

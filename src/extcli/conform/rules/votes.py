@@ -187,7 +187,7 @@ def deletion(at: Deployment) -> None:
     """DELETE removes a poll's votes and log, and answers {}."""
     poll = at.fresh("poll")
     vote(at, poll, (at.user, 3))
-    expect("the answer to DELETE", {}, at.admin.delete("vote", id=poll).data)
+    expect("the response to DELETE", {}, at.admin.delete("vote", id=poll).data)
     read = at.viewer.get("vote", id=poll).data
     expect("count and vote after DELETE", [0, None], [read["stats"]["count"], read.get("vote")])
     expect("the log after DELETE", {"result": []}, at.admin.get("vote_logs", id=poll).data)
