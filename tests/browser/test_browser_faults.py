@@ -26,7 +26,7 @@ def votes(result: ScriptOutput) -> dict[str, Any]:
     return dict(result["votes"])
 
 
-def test_a_call_that_a_fault_answers_rejects_with_its_reason(result: ScriptOutput, votes: dict[str, Any]):
+def test_a_call_that_gets_a_faults_response_rejects_with_the_reason(result: ScriptOutput, votes: dict[str, Any]):
     assert ("Fault", 1) == (votes["status"]["reason"], votes["status"]["hits"])
     assert ["503 POST /v1/e/vote"] == result["log"]["errorResponses"]
 
@@ -40,7 +40,9 @@ def test_a_delayed_call_resolves_late(votes: dict[str, Any]):
     ("effect", "error"),
     [("drop", "EMPTY_RESPONSE"), ("reset", "CONNECTION_RESET"), ("truncate", "CONTENT_LENGTH_MISMATCH")],
 )
-def test_a_call_without_a_whole_answer_rejects(result: ScriptOutput, votes: dict[str, Any], effect: str, error: str):
+def test_a_call_with_an_incomplete_response_rejects(
+    result: ScriptOutput, votes: dict[str, Any], effect: str, error: str
+):
     assert "error" == votes[effect]["reason"]
     assert 1 <= votes[effect]["hits"], "a browser may repeat a request whose connection was lost"
     assert f"Failed to load resource: net::ERR_{error}" in result["log"]["consoleErrors"]
@@ -64,7 +66,7 @@ def test_calls_resolve_again_without_faults(votes: dict[str, Any]):
         ("delay", ["end 10", "one 9"], ["end", "one"]),
     ],
 )
-def test_a_page_hears_what_a_fault_leaves_of_broadcasts(result: ScriptOutput, effect: str, heard, frames):
+def test_a_page_receives_the_broadcasts_that_a_fault_does_not_lose(result: ScriptOutput, effect: str, heard, frames):
     assert {"events": heard, "frames": frames, "hits": 1} == result[effect]
 
 

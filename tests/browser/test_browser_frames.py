@@ -62,7 +62,7 @@ def test_an_extension_broadcast_has_the_target_global(result: ScriptOutput):
 
 
 @pytest.mark.ruling("B5")
-def test_a_frame_hears_of_votes(result: ScriptOutput):
+def test_a_frame_receives_vote_updates(result: ScriptOutput):
     assert ["heard", 1, 3, "vote_update:heard"] == result["voteEvents"]
 
 

@@ -44,7 +44,7 @@ def viewer(user: str, channel: str = DEFAULT_CHANNEL) -> dict[str, Any]:
     return {"role": "viewer", "user": user, "opaque": f"U{user}", "channel": channel}
 
 
-def test_each_browser_profile_is_a_viewer_of_its_own(result: ScriptOutput):
+def test_each_browser_profile_is_another_viewer(result: ScriptOutput):
     users = [profile["user"] for profile in result["profiles"]]
 
     assert [viewer(user) for user in users] == result["profiles"]
@@ -68,7 +68,7 @@ def test_pages_reach_the_sdk_as_muxy_and_as_its_default_export(result: ScriptOut
     assert [True, "function", True] == result["forms"]
 
 
-def test_a_page_without_storage_is_a_viewer_of_its_own(result: ScriptOutput):
+def test_a_page_without_storage_is_another_viewer(result: ScriptOutput):
     user = result["withoutStorage"]["user"]
 
     assert viewer(user) == result["withoutStorage"]
@@ -80,7 +80,7 @@ def test_the_url_of_a_page_chooses_user_channel_and_role(result: ScriptOutput):
     assert {"role": "broadcaster", "user": "888", "opaque": "U888", "channel": "888"} == result["broadcaster"]
 
 
-def test_a_page_may_choose_for_itself_and_its_url_overrides_that(result: ScriptOutput):
+def test_a_page_may_choose_its_user_and_its_url_takes_precedence(result: ScriptOutput):
     assert (viewer("6", "5"), viewer("7", "5")) == (result["own"], result["overOwn"])
     assert {"role": "broadcaster", "user": "5", "opaque": "U5", "channel": "5"} == result["starter"]
 

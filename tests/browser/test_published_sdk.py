@@ -191,7 +191,7 @@ def test_a_validated_pin_makes_its_token_valid_until_revoked(resolved: dict[str,
     )
 
 
-def test_a_wrong_pin_rejects_and_so_does_a_viewer(reason: dict[str, str]):
+def test_validating_a_pin_rejects_for_a_wrong_pin_and_for_a_viewer(reason: dict[str, str]):
     assert ("Invalid PIN", FORBIDDEN) == (reason["wrongPin"], reason["pinOfViewer"])
 
 

@@ -41,7 +41,7 @@ def test_the_url_may_end_in_a_slash(results: ScriptOutput):
     assert 1 == results["slashed"]
 
 
-def test_the_url_may_be_that_of_a_namespace(results: ScriptOutput):
+def test_the_url_may_name_a_namespace(results: ScriptOutput):
     assert 0 == results["namespaced"]
 
 

@@ -69,7 +69,7 @@ def test_a_table_has_the_number_of_listeners(send, extcli, game):
     )
 
 
-def test_a_broadcast_that_nothing_hears_says_so(send):
+def test_a_broadcast_without_listeners_reports_that(send):
     unheard = "nothing in the channel listens to this event now; `extcli socket list` shows what listens\n"
 
     assert unheard == send("round", "1", "-o", "table").stderr

@@ -36,7 +36,7 @@ def test_each_line_votes_as_its_user(extcli, file, content):
     assert {"U1": 3, "U2": 4} == ballots(extcli)
 
 
-def test_the_result_of_the_poll_is_printed_after_refused_lines_too(extcli, file):
+def test_the_result_of_the_poll_is_printed_even_after_refused_lines(extcli, file):
     extcli("vote", "cast", "lunch", "--value", "7", "--as", "viewer:U9")
 
     result = extcli("vote", "cast", "lunch", "--from", file("U1,3\nU2,100\n"), "-o", "table", exits=4)
@@ -238,7 +238,7 @@ def test_a_service_that_closes_each_connection_is_no_error(extcli, answering, fi
     extcli("vote", "cast", "--from", file("U1,1\n" * 3), "--url", url, env=SIGNED, exits=0)
 
 
-def test_a_service_that_never_answers_exits_3(extcli, answering, file):
+def test_a_service_that_never_responds_exits_3(extcli, answering, file):
     url = answering(hold=True)
 
     result = extcli("vote", "cast", "--from", file("U1,1\n"), "--url", url, "--timeout", "200ms", env=SIGNED, exits=3)

@@ -93,7 +93,7 @@ def test_a_line_that_was_redirected_was_not_applied(extcli, answering):
     assert ([], [1]) == (result.json["unacknowledged"], result.json["not_sent"])
 
 
-def test_the_reported_seconds_are_those_of_the_run(extcli):
+def test_the_reported_seconds_are_the_duration_of_the_run(extcli):
     before = clock.elapsed()
 
     result = extcli("accumulate", "add", "--from", "-", "-o", "json", input="1\n")

@@ -20,7 +20,7 @@ def test_a_stray_quote_invalidates_only_its_line(extcli, line):
     assert [["red", "1"]] == extcli("rank", "get").rows
 
 
-def test_an_unclosed_quote_is_reported_as_such(extcli):
+def test_an_unclosed_quote_is_reported_as_unclosed(extcli):
     result = extcli("rank", "submit", "--from", "-", input='U1,"blue\nU2,red\n')
 
     assert "  line 1: invalid: not CSV: a quote is not closed on its line\n" in result.stderr

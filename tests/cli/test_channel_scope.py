@@ -17,7 +17,7 @@ REMOVALS = [("vote", "cast", "x", "--value", "1"), ("rank", "submit", "x", "--ke
 
 @pytest.mark.parametrize("command", WRITES, ids=lambda words: " ".join(words[:2]))
 @pytest.mark.parametrize("role", ["backend", "admin"])
-def test_a_write_without_a_channel_says_so(extcli, command, role):
+def test_a_write_without_a_channel_reports_the_missing_channel(extcli, command, role):
     result = extcli(*command, "--as", role, exits=0)
 
     assert "belongs to no channel; --channel ID names one" in result.stderr
@@ -72,7 +72,7 @@ def test_all_channels_deletes_in_all_channels(extcli, command, args):
         assert not extcli(noun, "get", "x", "--channel", channel).rows
 
 
-def test_a_deployment_without_lists_deletes_in_all_channels_too(extcli, answering):
+def test_deleting_in_all_channels_works_without_listings(extcli, answering):
     unknown = http_response("404 Not Found")  # the list, and then what the service is
     url = answering(unknown, unknown, http_response("200 OK"))
     token = extcli("token", "sandbox", "--role", "backend").stdout.strip()

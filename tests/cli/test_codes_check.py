@@ -112,7 +112,7 @@ def test_a_file_of_another_format_is_refused_without_quoting_it(check, file, nam
         ('["A", {"code": "SECRET"}]', ["item 2: is an object, not a string", "JSON lines, and use --column"]),
     ],
 )
-def test_json_of_another_shape_is_refused_with_the_shape_to_write(check, file, content: str, why: list[str]):
+def test_json_in_a_wrong_form_is_refused_with_the_form_to_write(check, file, content: str, why: list[str]):
     stderr = check("--set", f"A={file(content, 'c.json')}").stderr
 
     assert all(each in stderr for each in why), stderr

@@ -246,7 +246,7 @@ def test_commands_of_the_backend_refuse_viewers(codes, verb):
         (("rm", "--yes"), '{"names":[],"distributed":[1,2]}', 0),
     ],
 )
-def test_answers_of_other_deployments_are_read_or_reported(codes, answering, args, body, exit_code):
+def test_responses_of_other_deployments_are_read_or_reported(codes, answering, args, body, exit_code):
     token = http_response("200 OK", '{"token":"t.o.k"}')
 
     result = codes(*args, "--url", answering(token, http_response("200 OK", body), http_response("200 OK", body)))

@@ -40,7 +40,7 @@ def test_sets_and_codes_keep_their_order(upload, lines, backend, viewer):
     assert ["P1", "P2"] == redeemed_by(backend, viewer, 1, 3)
 
 
-def test_each_index_is_that_of_the_set_in_the_same_position(upload, file, backend):
+def test_each_index_belongs_to_the_set_in_its_position(upload, file, backend):
     upload("--set", f"A={file('A', 'a')}", "--set", f"B={file('B', 'b')}", "--index", "7", "--index", "2")
 
     assert {2: "B", 7: "A"} == sets_of(backend)

@@ -133,7 +133,7 @@ def test_a_production_service_gives_no_names():
         b"",
     ],
 )
-def test_unexpected_answers_give_no_names(environment, answering, answer):
+def test_unexpected_responses_give_no_names(environment, answering, answer):
     assert [] == completed("extcli vote get ", EXTCLI_URL=answering(answer))
 
 
@@ -223,5 +223,5 @@ def test_a_shell_completes_commands_options_files_and_live_names(typing):
 
 
 @pytest.mark.slow
-def test_a_shell_is_silent_where_nothing_answers(typing):
+def test_completion_is_silent_if_no_service_responds(typing):
     typing.nothing_after_tab("extcli --url http://127.0.0.1:1 vote get lun")

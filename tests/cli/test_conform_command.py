@@ -178,7 +178,7 @@ def test_writes_of_a_failed_rule_are_removed(extcli, live):
 
 
 @pytest.mark.parametrize(("effect", "members"), [("drop", {}), ("status", {"status": 503})])
-def test_what_cannot_be_removed_is_reported(extcli, live, effect, members):
+def test_data_that_a_rule_cannot_remove_is_reported(extcli, live, effect, members):
     add_fault(live, "DELETE /v1/e/vote", effect, **members)
 
     result = extcli("conform", "--writes", "--only", "voting.own-vote")
@@ -233,7 +233,7 @@ class Huge(Middleware):
             await send({"type": "http.response.body", "body": bytes(1 << 20), "more_body": left > 0})
 
 
-def test_a_body_that_is_too_large_is_a_failure_and_the_run_goes_on(extcli):
+def test_a_response_that_is_too_large_fails_one_rule_and_the_run_continues(extcli):
     with live_server(wrap=lambda app: Huge(app, "/v1/e/rank")) as live:
         result = extcli("conform", "--only", "W3.empty-list", "--only", "W4", "--url", live.url, "-o", "json")
 
@@ -268,7 +268,7 @@ def test_a_connection_that_breaks_is_exit_code_3_and_says_which_rules_were_done(
     assert "1 of 2 rules were done; W3.empty-list was not" in json.loads(result.stderr)["error"]["why"]
 
 
-def test_a_busy_service_is_called_again_when_it_says(extcli, live):
+def test_a_busy_service_is_called_again_after_its_retry_after(extcli, live):
     add_fault(live, "GET /v1/e/rank", "status", status=429, retry_after=1, times=1)
 
     assert 0 == extcli("conform", "--only", "W3.empty-list").exit_code
@@ -278,7 +278,7 @@ def test_a_busy_service_is_called_again_when_it_says(extcli, live):
 # Formats
 
 
-def test_the_table_shows_each_failure_with_both_answers(extcli, live):
+def test_the_table_shows_each_failure_with_both_responses(extcli, live):
     add_fault(live, "GET /v1/e/rank", "status", status=418)
 
     text = extcli("conform", "--only", "W3.empty-list", "-o", "table").stdout

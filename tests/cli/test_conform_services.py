@@ -174,7 +174,7 @@ def test_a_difference_from_a_recording_is_7_and_names_the_place(extcli, recordin
     assert found["recorded"].startswith("GET rank?id=<id-2> as admin: ")
 
 
-def test_a_rule_that_is_kept_but_differs_from_the_recording_is_7(extcli, recording):
+def test_a_kept_rule_that_differs_from_the_recording_exits_7(extcli, recording):
     found = json.loads(Path(recording).read_text())
     found["rules"]["W3.empty-list"]["answers"][0]["answer"] = "another"
     Path(recording).write_text(json.dumps(found))

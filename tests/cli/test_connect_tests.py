@@ -147,7 +147,7 @@ def run_node(folder: Path, *args: str, **environment: str) -> subprocess.Complet
 
 @needs_node
 @pytest.mark.slow
-def test_the_module_for_node_does_what_its_tests_say(extcli, live: LiveServer, tmp_path: Path):
+def test_the_module_for_node_passes_its_own_tests(extcli, live: LiveServer, tmp_path: Path):
     (tmp_path / "extcli.mjs").write_text(extcli("connect", "node-test").stdout)
     (tmp_path / "poll.test.mjs").write_text(NODE_TEST)
 
@@ -200,7 +200,7 @@ def test_the_module_uses_the_address_that_was_printed(extcli, live: LiveServer, 
     [({"VITEST_POOL_ID": "3"}, "3"), ({"JEST_WORKER_ID": "2"}, "2"), ({"TEST_PARALLEL_INDEX": "1"}, "1"), ({}, "0")],
     ids=["Vitest", "Jest", "Playwright", "another"],
 )
-def test_each_worker_has_a_namespace_of_its_own(extcli, live, tmp_path: Path, variables: dict[str, str], name: str):
+def test_each_worker_has_its_own_namespace(extcli, live, tmp_path: Path, variables: dict[str, str], name: str):
     (tmp_path / "extcli.mjs").write_text(extcli("connect", "node-test").stdout)
 
     script = "import('./extcli.mjs').then(({ namespace }) => console.log(process.pid, namespace().url))"

@@ -113,7 +113,7 @@ def test_the_help_of_wait_leaves_out_the_option_without_effect(extcli):
     assert "--ready" not in extcli("wait", "--help").stdout
 
 
-def test_a_deployment_without_a_readiness_path_is_ready_when_it_answers(extcli, answering):
+def test_a_deployment_without_a_readiness_path_is_ready_when_it_responds(extcli, answering):
     wants_credentials = http_response("401 Unauthorized", '{"reason":"User was unauthorized to access this resource"}')
     url = answering(http_response("404 Not Found"), wants_credentials)
 
@@ -203,7 +203,7 @@ def test_a_deleted_namespace_has_no_data(extcli, blue):
     assert "" == extcli("vote", "get", "--url", blue).stdout
 
 
-def test_the_url_may_be_that_of_a_namespace(extcli, blue):
+def test_the_url_may_name_a_namespace(extcli, blue):
     assert ["blue"] in extcli("ns", "list", "--url", blue).rows
     assert 0 == extcli("ns", "rm", "blue", "--url", blue).exit_code
     assert ["blue"] not in extcli("ns", "list").rows

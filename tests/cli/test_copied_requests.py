@@ -58,7 +58,7 @@ def meaning(entry: dict[str, Any]) -> tuple[Any, ...]:
 
 
 @each([row for row in ROWS if row.name not in ("validate_pin", "codes")])
-def test_a_request_as_a_command_repeats_it(extcli, live: LiveServer, row: Row):
+def test_a_request_printed_as_a_command_repeats_the_request(extcli, live: LiveServer, row: Row):
     role = next(role for role in ROLES if role in row.roles)
     # A broadcaster owns the channel; a sandbox token of another role without a user names an anonymous one.
     client = live.client(role, user=USERS[role], channel=CHANNEL)
@@ -117,7 +117,7 @@ def test_a_copied_test_passes(live: LiveServer, viewer, tmp_path: Path):
     assert "2 passed" in done.output
 
 
-def test_a_frame_as_a_command_repeats_it(extcli, live: LiveServer, game):
+def test_a_frame_printed_as_a_command_repeats_the_frame(extcli, live: LiveServer, game):
     game.request("set", "state", {"state_id": "channel", "state": {"round": 4}})
     entry = latest(live, kind="frame")
 

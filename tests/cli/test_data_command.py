@@ -147,7 +147,9 @@ def test_the_data_may_be_named_by_the_variable_of_serve(extcli, served, data: Pa
         ("mysql://localhost", "accepted are"),
     ],
 )
-def test_data_in_no_file_is_refused_with_what_to_do(extcli, live, tmp_path: Path, verb: str, url: str | None, advice):
+def test_data_that_is_not_in_a_file_is_refused_with_advice(
+    extcli, live, tmp_path: Path, verb: str, url: str | None, advice
+):
     options = () if url is None else ("--data", url)
 
     result = extcli("data", verb, str(tmp_path / "copy.db"), *options, exits=2)
@@ -218,7 +220,7 @@ def test_a_damaged_backup_is_not_restored(extcli, served, data: Path, tmp_path: 
 
 @pytest.mark.parametrize("verb", ["verify", "info", "restore"])
 @pytest.mark.parametrize("content", [b"Dear diary, " * 500, None, "other", "newer"])
-def test_what_is_no_usable_database_is_a_usage_error(extcli, live, tmp_path: Path, verb: str, content):
+def test_a_file_that_is_no_usable_database_is_a_usage_error(extcli, live, tmp_path: Path, verb: str, content):
     file = tmp_path / "file.db"
     if isinstance(content, bytes):
         file.write_bytes(content)
@@ -343,7 +345,7 @@ def test_a_backup_that_is_cut_in_half_is_not_restored(extcli, served, data: Path
     assert "; nothing was changed; use an older backup" in result.stderr
 
 
-def test_a_backup_removes_what_a_killed_one_has_left(extcli, served, data: Path, tmp_path: Path):
+def test_a_backup_removes_the_files_of_a_killed_backup(extcli, served, data: Path, tmp_path: Path):
     old, new = tmp_path / ".copy.db-aaaaaaaa.part", tmp_path / ".copy.db-bbbbbbbb.part"
     for each in (old, new):
         each.write_bytes(b"SQLite")
@@ -366,7 +368,7 @@ def test_a_backup_that_does_not_verify_is_refused_and_removed(extcli, served, da
     assert [] == list(tmp_path.glob("*copy.db*"))
 
 
-def test_a_backup_removes_what_killed_ones_left_under_any_name(extcli, served, data: Path, tmp_path: Path):
+def test_a_backup_removes_the_files_of_killed_backups_under_any_name(extcli, served, data: Path, tmp_path: Path):
     dead, live = tmp_path / ".monday.db-aaaaaaaa.part", tmp_path / ".copy.db-bbbbbbbb.part"
     locks = [each.with_name(f"{each.name}-lock") for each in (dead, live)]
     for each in (dead, dead.with_name(f"{dead.name}-journal"), live, *locks):
@@ -379,7 +381,7 @@ def test_a_backup_removes_what_killed_ones_left_under_any_name(extcli, served, d
     assert {live, locks[1]} == set(tmp_path.glob(".*.part*"))
 
 
-def test_a_restore_removes_only_what_a_killed_one_has_left(extcli, tmp_path: Path):
+def test_a_restore_removes_only_the_files_of_a_killed_restore(extcli, tmp_path: Path):
     data, copy = tmp_path / "data[1].db", tmp_path / "copy.db"
     with server_process("--data", f"sqlite://{copy}"):
         pass

@@ -108,7 +108,7 @@ def test_a_port_held_by_another_program_names_that_program(doctor, answering):
     assert f"(pid {os.getpid()}) on 127.0.0.1" in found["port"][1]
 
 
-def test_a_program_that_accepts_but_never_answers_is_named(doctor):
+def test_a_program_that_accepts_but_never_responds_is_named(doctor):
     with socket.create_server(("127.0.0.1", 0)) as wire:
         found = doctor("--url", f"http://127.0.0.1:{wire.getsockname()[1]}", "--timeout", "200ms")
 

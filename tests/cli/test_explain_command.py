@@ -63,7 +63,7 @@ def test_without_an_argument_the_latest_refusal_is_explained(extcli, refused: st
     assert refused == extcli("explain", "-o", "json").json["entry"]["id"]
 
 
-def test_without_a_refusal_it_says_so(extcli):
+def test_explain_reports_that_there_is_no_refusal(extcli):
     result = extcli("explain", "-o", "table")
 
     assert (0, "nothing was refused, as far as the journal goes back\n") == (result.exit_code, result.stdout)
@@ -96,7 +96,7 @@ def test_plain_output_is_a_fact_per_line(extcli, refused: str):
     }.items() <= facts.items()
 
 
-def test_a_call_that_was_not_refused_says_so(extcli):
+def test_explain_reports_that_a_call_was_not_refused(extcli):
     trace = extcli("vote", "get", "-v").stderr
 
     result = extcli("explain", re.findall(r"x-request-id: (\S+)", trace)[-1], "-o", "table")
@@ -105,7 +105,7 @@ def test_a_call_that_was_not_refused_says_so(extcli):
     assert "It was not refused." in result.stdout
 
 
-def test_what_production_would_have_done_is_explained(extcli, live: LiveServer):
+def test_explain_says_what_production_would_have_done(extcli, live: LiveServer):
     id = live.client("viewer", user="1").get("vote").headers["x-request-id"]  # its token has no exp
 
     paragraphs = extcli("explain", id, "-o", "table").stdout.split("\n\n")

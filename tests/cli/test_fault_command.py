@@ -161,7 +161,7 @@ def test_a_wrong_combination_of_options_exits_2_and_adds_nothing(extcli, args, m
         ((*VOTE, "--status", "200"), "status: 200 is not within 400 to 599"),
     ],
 )
-def test_what_only_the_service_knows_is_its_refusal(extcli, args, message):
+def test_a_fault_that_only_the_service_can_judge_is_refused_by_it(extcli, args, message):
     result = extcli("fault", "add", *args, exits=4)
 
     assert message in result.stderr
@@ -186,7 +186,7 @@ for = "10s"
 
 
 @pytest.mark.parametrize("name", ["faults.toml", "faults.json"])
-def test_load_replaces_all_faults_by_those_of_a_file(extcli, file, name):
+def test_load_replaces_all_faults_with_the_faults_of_a_file(extcli, file, name):
     extcli("fault", "add", *VOTE, "--drop", "--id", "former")
     document = [
         {"match": "POST /v1/e/vote", "status": 503, "times": 3},
@@ -256,7 +256,7 @@ def test_the_table_reads_well_at_any_width(extcli, columns):
         assert "25% at random" in " ".join(table.split())
 
 
-def test_the_table_of_no_faults_says_so(extcli):
+def test_the_table_reports_that_there_are_no_faults(extcli):
     assert "no faults\n" == extcli("fault", "list", "-o", "table").stdout
 
 

@@ -23,7 +23,7 @@ def compressed(body: bytes, encoding: str = "gzip") -> bytes:
 
 
 @pytest.mark.parametrize("command", [("ns", "list"), ("vote", "get")])
-def test_an_answer_that_grows_when_it_is_decompressed_is_refused(extcli, answering, command):
+def test_a_response_that_grows_when_decompressed_is_refused(extcli, answering, command):
     bomb = compressed(b" " * (ANSWER + 1))
     assert len(bomb) < 1 << 20
 
@@ -84,7 +84,7 @@ def test_each_item_of_a_log_of_votes_is_bounded(extcli, answering, monkeypatch):
 
 @pytest.mark.parametrize("command", READS)
 @pytest.mark.parametrize("body", [b"[" * 100_000, b'{"a":' * 500 + b"1" + b"}" * 500, b"1" * 5_000, b'{"entries": 1}'])
-def test_an_answer_of_another_shape_is_one_error(extcli, answering, command, body):
+def test_a_response_with_wrong_fields_is_one_error(extcli, answering, command, body):
     url = answering(*[http_response("200 OK", body)] * 9)
 
     result = extcli(*command, "--url", url, "-o", "plain", env=SIGNED)
@@ -101,7 +101,9 @@ def test_an_answer_of_another_shape_is_one_error(extcli, answering, command, bod
         ({"entries": [{"number": 1}]}, "entries[0] has no field 'kind'"),
     ],
 )
-def test_the_error_names_the_field_what_it_must_be_and_what_came(extcli, answering, change: dict[str, Any], problem):
+def test_the_error_names_the_field_the_expected_type_and_the_received_value(
+    extcli, answering, change: dict[str, Any], problem
+):
     page = {"entries": [], "mark": 0, "lost": 0, "next": None, "run": "a", **change}
     url = answering(*[http_response("200 OK", json.dumps(page))] * 2)
 
@@ -135,7 +137,7 @@ def test_pages_that_lead_back_end_the_list(extcli, answering, command, of_page):
 
 
 @pytest.mark.parametrize("body", ["{}", '{"namespaces": null}'])
-def test_a_list_of_namespaces_of_another_shape_deletes_nothing(extcli, answering, body):
+def test_a_malformed_list_of_namespaces_deletes_nothing(extcli, answering, body):
     result = extcli("ns", "rm", "blue", "-o", "table", "-v", "--url", answering(http_response("200 OK", body)), exits=5)
 
     assert "namespaces" in result.stderr
@@ -190,7 +192,7 @@ def test_a_stream_that_cannot_be_parsed_is_one_error(extcli, answering, body):
     assert "returned an unexpected response" in result.stderr
 
 
-def test_options_of_a_question_that_are_none_are_one_error(extcli, answering):
+def test_malformed_options_of_a_question_are_one_error(extcli, answering):
     url = answering(http_response("200 OK", '{"options": 5}'), http_response("200 OK"))
 
     result = extcli("trivia", "define-option", "q1", "red", "--name", "Red", "--url", url, env=SIGNED, exits=5)

@@ -216,7 +216,7 @@ def test_a_login_and_user_info_show_how_to_act_with_the_link(extcli):
     assert how in extcli("user", "info", "--help").stdout
 
 
-def test_user_info_reports_the_identity_and_where_it_comes_from(extcli):
+def test_user_info_reports_the_identity_and_its_source(extcli):
     default = extcli("user", "info", "-o", "table").stderr
     token = extcli("token", "sandbox").stdout.strip()
 

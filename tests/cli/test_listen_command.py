@@ -159,7 +159,7 @@ def test_too_many_events_are_refused_with_advice(extcli):
     ) in result.stderr
 
 
-def test_too_many_connections_are_refused_with_advice_when_it_authenticates(extcli):
+def test_too_many_connections_are_refused_with_advice_at_authentication(extcli):
     with live_server(Settings(limits=Limits(sockets=1))) as live, linked_game(live):
         result = extcli("listen", "--url", live.url)
 
@@ -216,7 +216,7 @@ def restarted(url: str, *args: str) -> Iterator[ServerProcess]:
         yield served
 
 
-def test_it_reconnects_after_a_restart_and_reports_the_gap(extcli, listening):
+def test_listen_reconnects_after_a_restart_and_reports_the_gap(extcli, listening):
     with server_process() as served:
         process = listening("-o", "jsonl", EXTCLI_URL=served.url)
         extcli("broadcast", "send", "round", "1", "--url", served.url)
@@ -229,7 +229,7 @@ def test_it_reconnects_after_a_restart_and_reports_the_gap(extcli, listening):
             assert number == json.loads(next_event(process))["data"]
 
 
-def test_it_reconnects_after_the_service_is_killed(extcli, listening):
+def test_listen_reconnects_after_the_service_is_killed(extcli, listening):
     with server_process() as served:
         process = listening("-o", "plain", "--count", "1", EXTCLI_URL=served.url)
         served.stop(signal.SIGKILL)
@@ -300,7 +300,7 @@ def test_a_listener_that_was_too_slow_reports_a_gap(listening):
         assert GAP.fullmatch(read_until(process, "gap"))
 
 
-def test_it_gives_up_when_every_connection_breaks_at_once():
+def test_listen_gives_up_when_every_connection_breaks_at_once():
     with live_server() as live:
         listener = Listener(Session(Flags(url=live.url)), [], give_up_after=0.5)
         listener.begin()
@@ -326,7 +326,7 @@ def test_it_gives_up_when_every_connection_breaks_at_once():
     assert ExitCode.UNREACHABLE == error.value.exit_code
 
 
-def test_it_gives_up_when_the_service_stays_unreachable():
+def test_listen_gives_up_when_the_service_stays_unreachable():
     with live_server() as live:
         listener = Listener(Session(Flags(url=live.url)), [], give_up_after=0.3)
         listener.begin()

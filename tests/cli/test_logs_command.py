@@ -18,7 +18,7 @@ from support.process import wait_until
 from support.service import CHANNEL, CLIENT_ID, SECRET, LiveServer, live_server
 
 
-def test_logs_lists_what_was_answered_in_order(extcli, filled):
+def test_logs_lists_responses_in_order(extcli, filled):
     rows = extcli("logs", "--path", "/v1/e/", "-o", "plain").rows
 
     assert ["POST /v1/e/vote?id=rps", "GET /v1/e/vote_logs", "GET /v1/e/polls"] == [row[2] for row in rows]
@@ -190,7 +190,7 @@ def test_production_has_no_journal(extcli, production: LiveServer):
         assert "has no journal" in result.stderr
 
 
-def test_a_service_without_a_journal_says_so(extcli, environment):
+def test_logs_reports_that_a_service_has_no_journal(extcli, environment):
     with live_server(Settings(journal=0)) as silent:
         result = extcli("logs", "--url", silent.url)
 
@@ -222,7 +222,7 @@ def test_show_prints_the_bodies_in_a_pipe_as_well(extcli, filled):
     assert '{"value":2}' == dict(extcli("logs", "show", voted["id"], "-o", "plain").rows)["request body"]
 
 
-def test_show_says_who_received_what_a_request_caused(extcli, game):
+def test_show_names_the_recipients_of_a_requests_broadcasts(extcli, game):
     game.data("subscribe", "round")
     extcli("broadcast", "send", "round", "1", "--channel", CHANNEL, "--client-id", CLIENT_ID)
     (delivery,) = extcli("logs", "--kind", "delivery", "--path", "event:round", "-o", "jsonl").jsonl
@@ -304,7 +304,7 @@ def test_one_entry_names_its_fault(extcli, live: LiveServer, faulty):
     assert re.search("^fault +first$", extcli("logs", "show", late["id"], "-o", "table").stdout, re.MULTILINE)
 
 
-@pytest.mark.parametrize(("effect", "answer"), [("status", "503 Service Unavailable"), ("stall", "no answer")])
+@pytest.mark.parametrize(("effect", "answer"), [("status", "503 Service Unavailable"), ("stall", "no response")])
 def test_explain_names_the_fault_and_how_to_remove_it(extcli, live: LiveServer, viewer, effect: str, answer: str):
     add_fault(live, "POST /v1/e/vote", effect)
     with RawClient(live) as raw:

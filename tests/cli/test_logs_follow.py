@@ -103,7 +103,7 @@ def test_replay_says_that_the_answer_differs(extcli, viewer):
     assert "200 before, now 200; the body differs" in extcli("logs", "replay", id, "-o", "table").stdout
 
 
-def test_replay_repeats_as_often_as_told(extcli, viewer, live: LiveServer):
+def test_replay_repeats_as_often_as_times_says(extcli, viewer, live: LiveServer):
     viewer().post("accumulate", json={"stars": 5})
 
     extcli("logs", "replay", "latest", "--times", "4")

@@ -90,7 +90,7 @@ def test_the_ci_job_of_a_project_is_the_one_that_connect_prints(extcli, folder: 
 
 
 @pytest.mark.parametrize("kind", ["folder", "file", "link"])
-def test_what_exists_is_not_changed(extcli, folder: Path, kind: str) -> None:
+def test_new_changes_no_existing_folder(extcli, folder: Path, kind: str) -> None:
     existing = folder / "boss"
     if kind == "folder":
         existing.mkdir()

@@ -26,11 +26,11 @@ def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return pipe
 
 
-def test_it_names_every_screen_of_the_dashboard():
+def test_open_accepts_every_screen_of_the_dashboard():
     assert (*ORDER, "rig") == SCREENS
 
 
-def test_it_prints_the_address_of_the_overview(extcli, live):
+def test_open_prints_the_address_of_the_overview(extcli, live):
     assert f"{live.url}/_emulator/\n" == extcli("open", "-o", "plain").stdout
 
 
@@ -45,7 +45,7 @@ def test_every_address_leads_to_a_page(extcli, live, screen):
     assert 200 == fetched(address).status_code
 
 
-def test_it_opens_the_page_in_the_browser(extcli, live, opened):
+def test_open_opens_the_page_in_the_browser(extcli, live, opened):
     address = extcli("open", "requests", "-o", "plain").stdout.strip()
 
     assert f"{live.url}/_emulator/ui/requests" == address == opened.read_text()

@@ -54,7 +54,7 @@ def test_every_operation_is_in_the_table():
     assert set() == listed - {*endpoints(), *UNDECLARED, *(name for names in actions() for name in names)}
 
 
-def test_every_documented_operation_has_a_command_of_its_own():
+def test_every_documented_operation_has_its_own_command():
     by_api = {row.operation for row in ROWS if row.command.startswith("api ")}
 
     assert {operation: True for operation in by_api} == {

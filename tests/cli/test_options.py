@@ -319,7 +319,7 @@ main()
     ],
     ids=["text", "a number", "several numbers", "a choice", "a list", "a flag"],
 )
-def test_without_private_parts_of_typer_commands_work_alike(args):
+def test_commands_work_without_the_private_parts_of_typer(args):
     ours, theirs = (
         subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, timeout=60)
         for code in ("from extcli.main import main; main()", WITHOUT_PRIVATE_PARTS)

@@ -350,5 +350,5 @@ def test_a_check_sends_no_credentials_and_shows_no_token(extcli, game):
 
 @pytest.mark.ruling("T5")
 @pytest.mark.parametrize("token", ["", "two words"])
-def test_something_else_than_a_token_is_a_usage_error(extcli, token):
+def test_a_text_that_is_not_a_token_is_a_usage_error(extcli, token):
     assert 2 == extcli("pin", "check", input=token).exit_code

@@ -5,7 +5,7 @@ from __future__ import annotations
 from support.faults import add_fault
 
 
-def test_every_ruling_is_listed_with_what_was_seen(extcli):
+def test_every_ruling_is_listed_with_its_result(extcli):
     rows = {row[0]: row for row in extcli("policies").rows}
 
     assert ["W1", "pass"] == rows["W1"][:2]

@@ -38,7 +38,7 @@ def listed(extcli, *options: str) -> list[str]:
         ("doctor", [], {"clock", "authtoken", "polls?cursor=0", "faults"}),
     ],
 )
-def test_logs_lists_what_the_user_asked_for(extcli, command: str, asked: list[str], probes: set[str]):
+def test_logs_lists_the_users_requests_but_no_probes(extcli, command: str, asked: list[str], probes: set[str]):
     extcli(*command.split())
 
     assert asked == listed(extcli)
@@ -46,7 +46,7 @@ def test_logs_lists_what_the_user_asked_for(extcli, command: str, asked: list[st
     assert probes == others
 
 
-def test_votes_from_a_file_are_listed_and_the_look_before_them_is_not(extcli, lines):
+def test_logs_lists_votes_from_a_file_but_not_the_probe_before(extcli, lines):
     extcli("vote", "cast", "lunch", "--from", lines("user,value", "U1,1", "U2,2", name="ballots.csv"))
 
     assert ["POST /v1/e/vote?id=lunch"] * 2 == listed(extcli)
@@ -145,16 +145,18 @@ def huge(answering, monkeypatch) -> str:
     return answering(*[http_response("200 OK", "x" * 2_000)] * 50)
 
 
-def test_doctor_reads_no_answer_to_its_end_that_is_too_large(extcli, huge: str):
+def test_doctor_stops_reading_a_response_that_is_too_large(extcli, huge: str):
     result = extcli("doctor", "--url", huge, exits=7)
 
     assert f"{huge} is not an extension service; it answered over 1,000 bytes" in result.stdout
 
 
-def test_wait_counts_an_answer_that_is_too_large_as_not_ready(extcli, huge: str):
+def test_wait_treats_a_response_that_is_too_large_as_not_ready(extcli, huge: str):
     result = extcli("wait", "--url", huge, "--timeout", "200ms", exits=7)
 
-    assert "answers, but is not ready\n  its response is too large: over 1,000 bytes\n  check that --url" in result.stderr
+    assert (
+        "answers, but is not ready\n  its response is too large: over 1,000 bytes\n  check that --url" in result.stderr
+    )
 
 
 def test_the_body_of_a_probe_must_end_within_its_time(live: LiveServer):

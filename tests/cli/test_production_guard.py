@@ -187,7 +187,7 @@ def test_codes_rm_asks_once_in_production(extcli, live):
     assert "End all sets? [y/N] " in result.stderr
 
 
-def test_an_address_is_production_wherever_it_comes_from(extcli, live):
+def test_an_address_of_production_counts_from_any_source(extcli, live):
     """The default, a variable or an option."""
     write_profiles(live={"url": live.url, "production": True}, dev={"url": "http://127.0.0.1:1"})
 

@@ -37,7 +37,7 @@ def test_plain_output_has_a_line_for_each_item(extcli):
 
 
 @pytest.mark.parametrize("form", ["table", "plain", "jsonl"])
-def test_a_query_that_selects_nothing_says_so(extcli, form: str):
+def test_a_query_that_selects_nothing_is_reported(extcli, form: str):
     note = "--query selects nothing in the response; -o json without it shows what there is\n"
 
     for query in ("absent", "polls[?id=='absent'].id"):

@@ -45,7 +45,7 @@ def test_the_address_leads_to_the_frames(extcli, live):
     assert 3 == main_of(address).count("<iframe")
 
 
-def test_a_namespace_has_a_rig_of_its_own(extcli, live):
+def test_a_namespace_has_its_own_rig(extcli, live):
     address = extcli("rig", PAGE, "--url", f"{live.url}/_ns/blue", "-o", "plain").stdout.strip()
 
     assert address.startswith(f"{live.url}/_ns/blue/_emulator/rig?")

@@ -44,7 +44,7 @@ def test_every_fault_is_named_by_line_and_field_and_changes_nothing(extcli, live
 
 
 @pytest.mark.parametrize(("text", "expected"), REFUSED, ids=[found[0] for _, found in REFUSED])
-def test_a_refusal_of_the_service_is_named_alike_and_changes_nothing(extcli, live, folder, text, expected):
+def test_a_seed_that_the_service_refuses_is_reported_by_line_and_changes_nothing(extcli, live, folder, text, expected):
     extcli("vote", "cast", "lunch", "--value", "3")
     before = records(live)
 
@@ -117,7 +117,7 @@ def test_a_seed_goes_into_the_namespace_of_the_url(extcli, live, folder):
     extcli("ns", "rm", "blue")
 
 
-def test_variables_are_replaced_in_texts_and_nowhere_else(extcli, folder):
+def test_variables_are_replaced_only_in_texts(extcli, folder):
     text = """
         extcli = 1
         channel = "${PLACE}"

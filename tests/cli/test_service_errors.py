@@ -76,7 +76,7 @@ def test_a_server_that_does_not_speak_http_exits_3(read, answering):
         ("[" * 100_000, "", "[" * 299 + "…"),
     ],
 )
-def test_every_shape_of_error_body_is_readable(read, answering, body, content_type, why):
+def test_every_format_of_error_body_is_readable(read, answering, body, content_type, why):
     """Ruling W4, and bodies of real deployments."""
     result = read(answering(http_response("400 Bad Request", body, content_type or "application/json")))
 

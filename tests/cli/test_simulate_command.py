@@ -17,7 +17,7 @@ def crowd(extcli):
     return crowd_of(extcli)
 
 
-def test_a_crowd_leaves_exactly_the_result_that_it_announced(crowd, extcli):
+def test_a_crowd_produces_exactly_the_predicted_result(crowd, extcli):
     ran = crowd("--change-mind", "10%", "-o", "json", exits=0)
 
     assert "will: 30 votes for 0, 15 for 1, 5 for 2; 50 voters, mean 0.5; 55 votes are sent\n" == ran.stderr
@@ -229,7 +229,7 @@ def test_a_crowd_fills_a_buffer(extcli):
     assert 0 == extcli(*again, "--add", "--seed", "1").exit_code
 
 
-def test_a_seed_that_answered_before_is_named_as_a_cause(extcli):
+def test_a_seed_that_was_used_before_is_named_as_a_cause(extcli):
     extcli("reset")
     again = ("simulate", "rank", "--viewers", "10", "--ranking", "title", "--mix", "apple:1", "--rate", "500/s")
     assert 0 == extcli(*again).exit_code

@@ -132,7 +132,7 @@ def test_a_vote_without_an_answer_that_was_recorded_is_as_planned(crowd, faulty)
     assert ("as planned", 2) == (ran.json["verdict"], ran.json["undecided"])
 
 
-def test_a_refused_vote_comes_again_when_retry_after_says_so(crowd, faulty):
+def test_a_refused_vote_is_sent_again_after_retry_after(crowd, faulty):
     async def later(app: Any, scope: Any, receive: Any, send: Any) -> None:
         await answer(send, 503, b"{}", (b"retry-after", b"0"))
 

@@ -89,7 +89,7 @@ def test_a_pause_of_the_service_counts_in_the_latency_of_all_that_was_due(served
 
 
 @pytest.mark.long
-def test_a_crowd_says_what_was_sent_if_the_service_is_gone_at_the_end(served: ServerProcess):
+def test_a_crowd_reports_the_sent_votes_if_the_service_is_gone_at_the_end(served: ServerProcess):
     crowd = started(served, "--viewers", "100", "--rate", "50/s", "--timeout", "2s")
     wait_until(lambda: stats(served)["count"] > 5)
     served.stop(signal.SIGKILL)

@@ -105,7 +105,7 @@ async def test_an_answer_may_come_in_pieces():
     assert [200, 200, 200] == list((await sent(in_pieces))[0].status)
 
 
-async def test_an_answer_may_end_with_its_connection():
+async def test_a_response_may_end_with_its_connection():
     async def ending(number: int, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.0 200 OK\r\n\r\n{}")
         writer.close()
@@ -212,7 +212,7 @@ async def test_a_refused_request_is_repeated_when_the_service_says():
 
 
 @pytest.mark.parametrize(("answer", "repeats"), [(LATER, frozenset()), (MUCH_LATER, frozenset({429}))])
-async def test_a_refusal_is_final_without_a_time_or_with_one_too_far(answer: bytes, repeats: frozenset[int]):
+async def test_a_refusal_is_final_without_retry_after_or_beyond_the_limit(answer: bytes, repeats: frozenset[int]):
     measured, _ = await sent(always(answer), repeats=repeats)
 
     assert [429] * 3 == list(measured.status)

@@ -151,7 +151,7 @@ def test_a_damaged_compressed_file_is_a_usage_error(extcli, tmp_path: Path, comm
 
 
 @pytest.mark.usefixtures("used")
-def test_an_answer_that_ends_too_soon_keeps_the_old_file(extcli, answering, path: Path):
+def test_an_incomplete_response_keeps_the_old_file(extcli, answering, path: Path):
     path.write_text("old")
     whole = extcli("snapshot", "save", "-").stdout.encode()
     url = answering(http_response("200 OK", whole[:-3]))

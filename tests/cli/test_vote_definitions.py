@@ -49,7 +49,7 @@ def test_a_poll_can_open_and_close_at_given_times(extcli, live):
     assert (1_900_000_060, 1_900_000_180, "pending") == (poll["startsAt"], poll["endsAt"], poll["status"])
 
 
-def test_votes_add_up_if_the_definition_says_so(extcli):
+def test_define_can_let_several_votes_of_a_user_add_up(extcli):
     """Ruling P4."""
     extcli("vote", "define", "lunch", "--options", "A,B", "--total-votes", "5", "--votes-per-option", "5")
 

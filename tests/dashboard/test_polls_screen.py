@@ -352,7 +352,7 @@ def test_the_page_of_a_poll_says_when_the_poll_is_deleted(live: LiveServer, broa
 
 
 @pytest.mark.parametrize("screen", ["rankings", "buffers"])
-def test_what_never_existed_has_a_page_that_says_so(live: LiveServer, screen: str):
+def test_the_page_of_a_record_that_never_existed_says_that_it_does_not_exist(live: LiveServer, screen: str):
     answer = fetched(f"{live.url}/_emulator/ui/{screen}?id=nope&client_id={CLIENT_ID}&channel_id={CHANNEL}")
 
     assert 404 == answer.status_code

@@ -140,7 +140,7 @@ def test_the_role_decides_with_a_valid_token(row: Row, by_role: dict[str, Client
 
 
 @each(ROWS)
-def test_no_role_helps_with_an_invalid_credential(row: Row, anonymous: Client):
+def test_an_invalid_credential_is_refused_whatever_its_role(row: Row, anonymous: Client):
     cells = {
         f"{role}, {name}": (invalid, role)
         for role, (name, invalid) in product(ROLES, CREDENTIALS.items())

@@ -44,7 +44,7 @@ def validate(live: LiveServer, pin: str, channel: str = CHANNEL) -> int:
 
 @pytest.mark.ruling("T4")
 @pytest.mark.parametrize("credential", [{"pin": "ZZZZZZ"}, {"refresh": "x"}, {"jwt": "x"}, {}])
-def test_the_tenth_failure_is_answered_and_closes_the_connection(unlinked, credential):
+def test_the_tenth_failed_login_gets_a_reply_and_closes_the_connection(unlinked, credential):
     statuses = [refused(unlinked, **credential)[0] for _ in range(10)]
 
     assert {400} == {400 if status == 401 else status for status in statuses}

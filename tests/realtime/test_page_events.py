@@ -222,7 +222,7 @@ def test_a_store_too_large_for_a_broadcast_is_written_but_not_sent(page, broadca
     assert f"pages of '{CLIENT_ID}' do not receive 'channel_state_update': data: 60011 bytes" in warning
 
 
-def test_sockets_do_not_receive_these_events(live, broadcaster):
+def test_games_do_not_receive_page_events(live, broadcaster):
     with subscribed_game(live, "viewer", user="5551") as game:
         vote(live, "1", 1)
         broadcaster.post("json_store", json={"a": 1}).raise_for_status()

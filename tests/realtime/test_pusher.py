@@ -188,7 +188,7 @@ def test_unsubscribing_ends_the_broadcasts_of_that_channel(live, page):
 
 
 @pytest.mark.parametrize("channel", [HERE, "unknown", "private-x"])
-def test_unsubscribing_without_a_subscription_is_not_answered(page, channel):
+def test_unsubscribing_without_a_subscription_gets_no_reply(page, channel):
     page.send("pusher:unsubscribe", {"channel": channel})
 
     assert [] == page.broadcasts()
@@ -241,7 +241,7 @@ def test_a_ping_is_answered_by_a_pong(page, data):
     assert {"event": "pusher:pong", "data": "{}"} == page.frame()
 
 
-def test_a_pong_is_not_answered(page):
+def test_a_pong_gets_no_reply(page):
     page.send("pusher:pong", {})
 
     assert [] == page.broadcasts()

@@ -113,7 +113,7 @@ def test_switching_the_channel_ends_the_subscriptions(live, game):
 
 @pytest.mark.ruling("B3", "X8")
 @pytest.mark.parametrize("spelling", ["123", "U123"])
-def test_a_whisper_reaches_only_its_user_in_either_spelling(game, viewer_game, anonymous_game, spelling):
+def test_a_whisper_reaches_only_its_user_under_both_spellings_of_the_id(game, viewer_game, anonymous_game, spelling):
     for each in (game, viewer_game, anonymous_game):
         each.data("subscribe", "news")
 

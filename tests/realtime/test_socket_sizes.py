@@ -115,7 +115,7 @@ def test_a_large_text_that_is_no_request_is_400(live: LiveServer, text: str):
 
 
 @pytest.mark.ruling("X3")
-def test_large_members_of_a_request_beside_data_are_not_read(live: LiveServer):
+def test_large_members_of_a_request_other_than_data_are_not_read(live: LiveServer):
     with linked_game(live) as game:
         game.socket.send(f'{{"action":"get","x":[{EMPTY_LISTS}],"params":{{"request_id":5,"target":"state"}}}}')
         assert (5, 413) == ((reply := game.reply())["meta"]["request_id"], reply["errors"][0]["status"])

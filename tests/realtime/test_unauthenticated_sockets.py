@@ -153,7 +153,7 @@ def test_bytes_after_authentication_do_not_count():
             game.data("set", "state", {"state_id": "channel", "state": {"text": "x" * 3_000}})
 
 
-def test_an_address_has_so_many_pages_which_leave_the_games_their_places():
+def test_an_address_has_a_limit_of_pages_apart_from_its_games():
     with limited(sockets=2, address_pages=1) as live, page_from(live, ONE):
         with pytest.raises(InvalidStatus) as error:
             page_from(live, ONE)

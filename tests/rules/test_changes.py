@@ -104,7 +104,7 @@ async def test_the_record_does_not_keep_what_was_written(changes: Changes):
     assert [None] == [each.content for each in changes.latest("poll", 1)]
 
 
-async def test_production_tells_its_listeners_too():
+async def test_production_also_notifies_listeners_of_changes():
     commits, told = Commits(NO_CHANGES), []
 
     async def listener(change: Change) -> None:

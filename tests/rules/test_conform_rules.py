@@ -89,7 +89,7 @@ def test_values_are_compared_as_json(one, other, expected):
         ("a\ud800", "a\\ud800"),
     ],
 )
-def test_what_varies_has_a_name_in_a_recording(value, name):
+def test_values_that_vary_have_names_in_a_recording(value, name):
     found = recorded(result({"x": [value]}, **{"conform-12ab3": "<poll-1>"}))
 
     assert {"x": [name]} == found["answers"][0]["answer"]

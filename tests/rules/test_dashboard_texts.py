@@ -88,7 +88,7 @@ def test_backticks_become_code():
     assert "Use <code>a &lt; b</code> &lt;now&gt;" == texts.prose("Use `a < b` <now>")
 
 
-def test_what_prose_and_bodies_quote_cannot_reorder_the_text_around_it():
+def test_quoted_texts_cannot_reorder_the_text_around_them():
     assert "id <code>\\u202e\\u2066x</code>" == texts.prose("id `\u202e\u2066x`")
     assert '{\n  "a": "\\u202ex"\n}' == texts.pretty('{"a":"\u202ex"}')
     assert "no JSON \\u202e" == texts.pretty("no JSON \u202e")

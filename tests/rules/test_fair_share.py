@@ -19,7 +19,7 @@ def share(total: int = 0, per_address: int = 0, members: str = "") -> FairShare[
     return made
 
 
-def test_an_address_may_have_so_many_members():
+def test_an_address_may_have_a_limited_number_of_members():
     with pytest.raises(TooManyRequests, match="2 things from this address are open; the limit is 2"):
         share(per_address=2, members="a1 b1 a2").add("a3", "a")
 

@@ -76,7 +76,7 @@ def test_an_event_alone_means_its_broadcasts(effect: str):
     assert {"match": "BROADCAST round over", "effect": effect} == members(options)
 
 
-def test_an_event_beside_a_match_is_a_condition():
+def test_an_event_next_to_a_match_is_a_condition():
     assert {"match": "BROADCAST *", "event": "e", "effect": "lose"} == members(
         {"match": "BROADCAST *", "event": "e", "lose": True}
     )
@@ -142,7 +142,7 @@ def test_an_effect_is_shown_with_its_parameters(fault: dict[str, Any], shown: st
         ({"times": 3, "left": 0, "ends_at": 1_000}, "0 of 3, until 1970-01-01 00:00:01Z"),
     ],
 )
-def test_what_is_left_is_shown(fault: dict[str, Any], shown: str):
+def test_the_remaining_limits_of_a_fault_are_shown(fault: dict[str, Any], shown: str):
     assert shown == remaining_limits(fault)
 
 

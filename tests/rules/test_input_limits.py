@@ -41,7 +41,7 @@ def errors_of(array: int, at: int, codes: list[str]) -> list[str]:
     return []
 
 
-def test_a_code_of_the_greatest_length_is_right_beside_a_wrong_one():
+def test_a_code_of_the_greatest_length_is_valid_next_to_an_invalid_one():
     wrong = f"codes[0][1]: has {MAX_CODE_LENGTH + 1} characters; a code has 1 to {MAX_CODE_LENGTH}"
 
     assert [wrong] == errors_of(0, 0, ["x" * MAX_CODE_LENGTH, "x" * (MAX_CODE_LENGTH + 1)])

@@ -74,7 +74,7 @@ def test_clearing_keeps_the_marks():
     assert [26] == [each.number for each in filled(journal, 1).since(0, 10)]
 
 
-def test_the_largest_journal_gives_way_and_a_quiet_one_keeps_its_entries():
+def test_the_largest_journal_loses_entries_and_a_quiet_one_keeps_them():
     budget = JournalBudget(20_000)
     quiet, busy = Journal(budget), Journal(budget)
     filled(quiet, 2)

@@ -68,7 +68,7 @@ def test_malformed_json_is_refused(text: str):
     assert "Malformed json body" == error.value.reason
 
 
-def test_splitting_stops_after_one_member_too_many():
+def test_splitting_stops_after_the_first_member_over_the_limit():
     text = b"{" + b",".join(b'"%d":{}' % number for number in range(10)) + b" and anything"
 
     assert ["0", "1", "2", "3"] == list(members(text, most=3) or ())

@@ -197,7 +197,7 @@ def test_a_refusal_names_the_operation_the_member_and_what_to_do(patch: Json, de
     assert f"{detail}; nothing was changed" == error.value.detail
 
 
-def test_a_patch_is_left_as_it_is():
+def test_applying_a_patch_does_not_modify_the_patch():
     patch = [op("add", "/a", value={"b": []}), op("add", "/a/b/-", value=1), op("replace", "/a", value=[[]])]
     merge = {"c": [{}], "d": {"e": [1]}}
     before = json.dumps([patch, merge])

@@ -71,7 +71,7 @@ def test_every_value_fits_the_type_object(value: object):
     assert "" == problem_of({"a": [value]}, {"a": [object]})
 
 
-def test_a_shape_may_be_absent_or_null():
+def test_a_field_may_be_absent_or_null():
     shape = {"options?": ([{"id": str}], None)}
 
     assert ["", "", ""] == [problem_of(each, shape) for each in ({}, {"options": None}, {"options": [{"id": "a"}]})]

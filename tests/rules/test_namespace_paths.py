@@ -23,7 +23,7 @@ from emulator.namespaces.routing import led
         ("GET", "/_ns//v1/e/vote", "v1", "/e/vote"),
     ],
 )
-def test_what_is_below_the_name_of_a_namespace_is_led_into_it(method: str, path: str, name: str, rest: str):
+def test_paths_below_the_name_of_a_namespace_reach_that_namespace(method: str, path: str, name: str, rest: str):
     assert (name, rest) == led(method, path)
 
 
@@ -35,5 +35,5 @@ def test_what_is_below_the_name_of_a_namespace_is_led_into_it(method: str, path:
         *(("DELETE", path) for path in ("/_ns", "/_ns/blue", "/_ns/blue/")),
     ],
 )
-def test_what_is_about_namespaces_is_led_into_none(method: str, path: str):
+def test_calls_about_namespaces_reach_no_namespace(method: str, path: str):
     assert led(method, path) is None

@@ -29,7 +29,7 @@ def test_the_first_page_starts_at_the_beginning(cursor: str):
 
 
 @pytest.mark.parametrize("last", [("777", "a"), ("", "global-x"), ("é\0", '"\n')])
-def test_a_page_starts_after_the_last_thing_of_the_page_before(last: tuple[str, str]):
+def test_a_page_starts_after_the_last_record_of_the_previous_page(last: tuple[str, str]):
     found = things(("1", "a"), last, ("z", "z"))
 
     cursor = checked_page(2, FIRST).next(found)

@@ -44,7 +44,7 @@ def test_a_missing_value_is_an_error_of_the_caller():
         ("/v1/e/vote_logs?limit=&limit=5", b"", "limit: '' is not a number", 'limit ""'),
     ],
 )
-def test_a_refused_value_is_explained_by_what_was_sent(path: str, body: bytes, detail: str, held: str):
+def test_explaining_a_refusal_names_the_value_that_the_request_sent(path: str, body: bytes, detail: str, held: str):
     assert held == what_was_sent(detail, path, body)
 
 

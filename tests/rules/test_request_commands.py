@@ -30,7 +30,7 @@ from emulator.control.journal.commands import words_of
         ("POST bits/transactions", {}, {}, None),
     ],
 )
-def test_a_request_has_a_command_only_if_nothing_of_it_is_lost(
+def test_a_request_has_a_command_only_if_the_command_loses_nothing(
     endpoint: str, query: dict[str, str], body: Any, words: list[str] | None
 ):
     method, name = endpoint.split()

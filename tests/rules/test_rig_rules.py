@@ -47,7 +47,7 @@ def test_the_config_and_live_pages_are_the_broadcasters():
     assert ("http://127.0.0.1:8000/live.html?a=1", "dashboard") == (live.url, live.mode)
 
 
-def test_a_frame_has_its_viewer_in_its_address_beside_its_own_parameters():
+def test_the_address_of_a_frame_has_its_viewer_and_its_own_parameters():
     query = {
         "url": f"{PAGE}?a=1&extcli_user=9&mode=x#top",
         "client_id": "ext",

@@ -38,7 +38,7 @@ def text_at(text: str, position: Position) -> str:
 
 @settings(max_examples=examples(100), deadline=None)
 @given(DOCUMENTS)
-def test_every_field_of_json_is_found_where_it_is(document: dict[str, Any]):
+def test_the_position_of_every_json_field_is_found(document: dict[str, Any]):
     text = json.dumps(document, indent=1, ensure_ascii=False)
     positions = positions_of(text)
 

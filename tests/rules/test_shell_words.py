@@ -26,7 +26,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_bash_reads_a_word_as_it_was(text: str):
+def test_bash_reads_a_quoted_word_unchanged(text: str):
     done = subprocess.run(["bash", "-c", f"printf %s {quote(text)}"], capture_output=True, text=True, check=True)
 
     assert text == done.stdout

@@ -57,7 +57,7 @@ def test_a_fault_makes_equal_counts_differ():
     assert Verdict.DIFFERS == compare(TWO, (200, 200, 200), {}, {"b": 2}, ["mean is 3"]).verdict
 
 
-def test_only_the_difference_to_what_was_there_counts():
+def test_only_the_difference_from_existing_votes_counts():
     assert Verdict.AS_PLANNED == compare(TWO, (200, 200, 200), {"a": 9, "z": 1}, {"a": 9, "b": 2, "z": 1}, []).verdict
     assert Verdict.DIFFERS == compare(TWO, (200, 200, 200), {"a": 9}, {"a": 8, "b": 2}, []).verdict
 
@@ -113,14 +113,14 @@ def reader_of(data: bytes) -> AnswerReader:
         (b"HTTP/1.0 200 OK\r\ncontent-length: 0\r\n\r\n", 200, b"", True),
     ],
 )
-def test_an_answer_is_complete_at_its_last_byte(data: bytes, status: int, body: bytes, closes: bool):
+def test_a_response_is_complete_at_its_last_byte(data: bytes, status: int, body: bytes, closes: bool):
     whole = reader_of(data)
     assert (True, status, closes, body) == (whole.is_complete, whole.status, whole.closes, whole.body)
     for end in range(len(data)):
         assert not reader_of(data[:end]).is_complete
 
 
-def test_one_reader_reads_the_answers_of_a_connection():
+def test_one_reader_reads_all_responses_of_a_connection():
     reader = AnswerReader(100)
     for status, data in (
         (429, b"HTTP/1.1 429 X\r\nRetry-After: 1\r\ncontent-length: 1\r\n\r\n0"),
@@ -132,7 +132,7 @@ def test_one_reader_reads_the_answers_of_a_connection():
     assert (0, b"", None) == (reader.status, reader.body, reader.retry_after)
 
 
-def test_an_answer_without_a_length_ends_with_its_connection():
+def test_a_response_without_a_length_ends_with_its_connection():
     data = b"HTTP/1.1 200 OK\r\n\r\nhello"
     reader = reader_of(data)
     assert (False, True, b"hello") == (reader.is_complete, reader.closes, reader.body)
@@ -145,7 +145,7 @@ def test_an_answer_that_ends_early_is_an_error(data: bytes):
         reader_of(data).end()
 
 
-def test_an_answer_has_a_limit_for_its_head_and_for_its_body():
+def test_a_response_has_limits_for_its_head_and_its_body():
     with pytest.raises(Failed, match="too large: over 100 bytes"):
         reader_of(b"HTTP/1.1 200 OK\r\n\r\n" + bytes(101))
     with pytest.raises(Failed, match="the head of the response is too large"):
@@ -159,6 +159,6 @@ def test_a_refusal_says_when_to_send_it_again(value: str):
 
 
 @pytest.mark.parametrize("data", [b"SSH-2.0", b"HTTP/9 200\r\n\r\n", b"HTTP/1.1 xyz OK\r\n\r\n"])
-def test_what_is_not_http_is_an_error(data: bytes):
+def test_a_response_that_is_not_http_is_an_error(data: bytes):
     with pytest.raises(Failed, match="the response is not HTTP"):
         reader_of(data)

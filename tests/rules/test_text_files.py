@@ -17,14 +17,14 @@ from extcli import clock
 
 
 @pytest.mark.parametrize("begin", [b"", b"\xef\xbb\xbf"])
-def test_a_mark_at_the_begin_of_utf_8_is_not_part_of_the_text(tmp_path: Path, begin: bytes):
+def test_a_byte_order_mark_is_not_part_of_the_text(tmp_path: Path, begin: bytes):
     file = tmp_path / "secret"
     file.write_bytes(begin + "é\r\n".encode())
 
     assert user_files.text(file, 100) == "é\r\n"
 
 
-def test_extensions_and_secrets_may_begin_with_a_mark_and_have_crlf(tmp_path: Path):
+def test_extensions_and_secrets_may_have_a_byte_order_mark_and_crlf(tmp_path: Path):
     (tmp_path / "s").write_bytes(b"\xef\xbb\xbfc2VjcmV0c2VjcmV0\r\n")
     file = tmp_path / "extensions.toml"
     file.write_bytes(b'\xef\xbb\xbf[extensions.my-ext]\r\nsecret_files = ["s"]\r\n')

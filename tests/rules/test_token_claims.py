@@ -26,7 +26,7 @@ def verify(tokens: Tokens, claims: dict[str, Any]) -> None:
     tokens.verify(f"{CLIENT_ID} {signed(HEADER, claims)}")
 
 
-def test_the_token_behind_these_claims_is_valid(tokens: Tokens):
+def test_a_token_with_the_usual_claims_is_valid(tokens: Tokens):
     verify(tokens, CLAIMS)
 
 

@@ -83,7 +83,7 @@ def test_replies_of_a_socket_name_its_namespace():
     assert {"blue"} == {line.get("namespace") for line in records(greet)}
 
 
-def test_json_has_a_field_for_each_of_these():
+def test_json_has_a_field_for_each_fact_of_a_request():
     (line,) = records(vote)
 
     assert {"method": "POST", "path": "/v1/e/vote", "status": 200, "client_id": CLIENT_ID, "role": "viewer",

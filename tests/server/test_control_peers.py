@@ -107,7 +107,7 @@ def test_a_client_on_another_machine_needs_the_token(url: str, token: str, host:
         assert 200 == client.get("/_emulator/ready").status_code
 
 
-def test_the_token_does_not_help_a_page_of_another_origin(url: str, token: str):
+def test_the_control_token_does_not_admit_a_page_of_another_origin(url: str, token: str):
     with Client(base_url=url) as client:
         for foreign in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
             for proof in ({"X-Emulator-Token": token}, {"Cookie": f"emulator_token={token}"}):

@@ -66,7 +66,7 @@ def authorization(**claims: str) -> str:
     return f"{CLIENT_ID} {jwt.encode(payload, SECRET)}"
 
 
-def test_the_first_statement_of_the_command_is_answered():
+def test_the_service_responds_to_the_first_statement_of_the_command():
     for _ in range(STARTS):
         assert (0, "HTTP/1.1 200 OK\n", "") == run_exec(
             "--quiet", "--", *python(VOTE), env={"AUTHORIZATION": authorization()}

@@ -56,7 +56,7 @@ def test_a_run_fails_if_production_would_have_refused_a_request(extensions: list
     ] == log.splitlines()
 
 
-def test_a_run_succeeds_if_production_would_have_done_the_same(extensions: list[str]):
+def test_a_run_succeeds_if_production_would_have_responded_equally(extensions: list[str]):
     assert (0, "") == run("--fail-on", "parity", *extensions, claims={"exp": 4_000_000_000})
 
 

@@ -156,7 +156,7 @@ def test_a_failure_of_many_requests_is_logged_once_a_second(redis: RedisServer):
     assert sum(1 + line.get("left_out", 0) for line in lines) <= 200
 
 
-def test_the_next_record_counts_those_left_out():
+def test_the_next_record_counts_the_records_left_out():
     now = [100.0]
     passes = OncePerSecond(lambda: now[0]).filter
 

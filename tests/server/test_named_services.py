@@ -110,7 +110,7 @@ def test_a_directory_that_others_can_write_to_is_refused(runtime: Path):
     assert "others can write to it: chmod 700" in log
 
 
-def test_status_lists_what_runs_and_forgets_what_was_killed(runtime: Path, extcli: Run):
+def test_status_lists_running_services_and_forgets_killed_ones(runtime: Path, extcli: Run):
     with server_process("--name", "one") as one, server_process("--name", "two") as two:
         started = {name: json.loads((runtime / f"{name}.json").read_text())["started"] for name in ("one", "two")}
         both = extcli("status", "-o", "plain")
@@ -174,7 +174,7 @@ def test_other_commands_refuse_the_format_env_before_they_send_anything(runtime:
     assert (0, "") == count[:2]
 
 
-def test_without_services_status_says_so_and_stop_fails(runtime: Path, extcli: Run):
+def test_without_services_status_reports_none_and_stop_fails(runtime: Path, extcli: Run):
     hint = "no service runs under a name: `extcli serve --name NAME` starts one\n"
 
     assert (0, "", hint) == extcli("status")

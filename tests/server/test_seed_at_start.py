@@ -70,7 +70,7 @@ def test_workers_start_with_the_data_of_a_seed(seed: Path, tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_a_start_replaces_what_the_seed_names_and_keeps_the_rest(seed: Path, tmp_path: Path):
+def test_a_start_replaces_the_records_of_the_seed_and_keeps_the_rest(seed: Path, tmp_path: Path):
     data = f"sqlite://{tmp_path}/emulator.db"
     with server_process("--seed", str(seed), "--data", data) as served:
         viewer = served.client("viewer", user="U9", channel="1001")

@@ -68,6 +68,6 @@ def test_exec_has_each_option_of_serve(name: str, monkeypatch: pytest.MonkeyPatc
     assert (without if name in OWN_OF_EXEC else by_flag) == parsed("exec", name)
 
 
-def test_exec_hides_what_it_sets_itself():
+def test_exec_hides_the_variables_that_it_sets():
     assert NOT_OF_EXEC.isdisjoint(EXEC)
     assert {0, "sqlite://", None} == {EXEC[name].default for name in OWN_OF_EXEC}

@@ -60,7 +60,7 @@ def production(benchmark: Any) -> Iterator[LiveServer]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_hostile_requests_are_answered_or_refused(production: LiveServer, benchmark: Any, kind: str):
+def test_hostile_requests_get_a_response_or_a_refusal(production: LiveServer, benchmark: Any, kind: str):
     client = benchmark.HttpClient(("127.0.0.1", urlsplit(production.url).port))
     _, make = benchmark.HTTP[kind]
 

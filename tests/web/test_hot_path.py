@@ -108,7 +108,7 @@ def services() -> Iterator[tuple[Client, Client]]:
             yield one, other
 
 
-def test_the_hot_path_answers_like_the_router(services: tuple[Client, Client]):
+def test_the_hot_path_responds_like_the_router(services: tuple[Client, Client]):
     hot, ordinary = services
     combinations = list(product(METHODS, PATHS, credentials(), BODIES))
     sampled = [Request(*each) for each in random.Random(1).sample(combinations, SAMPLE)]
@@ -235,7 +235,7 @@ def _without_own_id(received: bytes) -> bytes:
 
 
 @pytest.mark.hypothesis
-def test_both_ways_answer_byte_for_byte_the_same(addresses: tuple[str, str], clock: Clock):
+def test_hot_path_and_router_respond_byte_for_byte_alike(addresses: tuple[str, str], clock: Clock):
     compare_generated_connections(*addresses, clock)
 
 
@@ -276,7 +276,7 @@ def compare_generated_connections(hot: str, ordinary: str, clock: Clock) -> None
     compare()
 
 
-def test_both_ways_order_the_headers_of_a_verdict_and_a_hint_alike(addresses: tuple[str, str]):
+def test_hot_path_and_router_order_verdict_and_hint_headers_alike(addresses: tuple[str, str]):
     head = f"GET /v1/e/vote?channel_id=888 HTTP/1.1\r\nHost: x\r\nAuthorization: {credentials()[0]}\r\n"
 
     (first, _), (second, _) = (exchange(url, [f"{head}\r\n".encode(), LAST]) for url in addresses)
@@ -286,7 +286,7 @@ def test_both_ways_order_the_headers_of_a_verdict_and_a_hint_alike(addresses: tu
     assert _without_own_id(first) == _without_own_id(second)
 
 
-def test_both_ways_treat_unusual_headers_alike(addresses: tuple[str, str]):
+def test_hot_path_and_router_treat_unusual_headers_alike(addresses: tuple[str, str]):
     for header in EXTRA_HEADERS:
         head = b"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nX-Request-Id: one\r\nContent-Length: 11\r\n" + header
         sent = [head + f"Authorization: {credentials()[0]}\r\n\r\n".encode(), b'{"value":3}', LAST]

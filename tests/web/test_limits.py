@@ -211,7 +211,7 @@ def test_an_endless_head_is_431(live: LiveServer, stranger: Client):
     assert 200 == stranger.get("/_emulator/live").status_code
 
 
-def test_the_head_limit_counts_each_request_on_its_own(viewer):
+def test_the_limit_of_the_head_counts_each_request_separately(viewer):
     client = viewer()
 
     answers = {client.get("vote", headers={"X-Big": "a" * 40_000}).status_code for _ in range(4)}
@@ -293,7 +293,7 @@ def test_the_only_extension_takes_all_uploads():
         assert 503 == live.client("backend").put("codes", content=codes("C")).status_code
 
 
-def test_other_calls_are_answered_while_all_uploads_are_taken():
+def test_other_calls_succeed_while_the_limit_of_uploads_is_reached():
     with live_server(Settings(limits=Limits(uploads=1))) as live:
         with begun_upload(live, codes("A")):
             voter = live.client("viewer", user="1", channel="777")

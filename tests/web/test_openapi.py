@@ -210,7 +210,7 @@ def test_json_under_schema_has_the_json_content_type(stranger: Client, path: str
     assert (status, "application/json") == (answer.status_code, answer.headers["content-type"].partition(";")[0])
 
 
-def test_the_document_is_built_beside_the_loop(live: LiveServer, stranger: Client, monkeypatch: pytest.MonkeyPatch):
+def test_the_openapi_document_is_built_in_a_thread(live: LiveServer, stranger: Client, monkeypatch: pytest.MonkeyPatch):
     threads, read = [], Document.read
 
     def noted_read(document: Document, serves: Callable[[str, str], bool]) -> bytes:

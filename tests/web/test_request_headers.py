@@ -88,7 +88,7 @@ def test_trailers_are_limited_as_headers_are(live: LiveServer, credential: str, 
         ("GET", "/_emulator/sdk.js"),
     ],
 )
-def test_no_answer_lets_browsers_guess_its_type(live: LiveServer, method: str, path: str):
+def test_no_response_lets_browsers_guess_its_type(live: LiveServer, method: str, path: str):
     with Client(base_url=live.url) as client:
         assert "nosniff" == client.request(method, path).headers["x-content-type-options"]
 

@@ -33,7 +33,7 @@ def exchange(live: LiveServer, request: bytes) -> tuple[int, dict[str, str], byt
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
 @pytest.mark.parametrize("alias", ALIASES)
 @pytest.mark.ruling("W1")
-def test_an_alias_answers_like_its_name(live: LiveServer, alias: str, method: str):
+def test_an_alias_responds_like_the_specified_path(live: LiveServer, alias: str, method: str):
     live.freeze()
     admin = live.client("admin", user="9001", channel="777")
 
@@ -169,7 +169,7 @@ def test_an_id_may_be_percent_encoded(live: LiveServer, viewer):
     assert "x" == client.post("rank?id=a+b%2bc", json={"key": "y"}).json()["original"]
 
 
-def test_http_1_0_is_answered(live: LiveServer):
+def test_an_http_1_0_request_gets_a_response(live: LiveServer):
     status, headers, body = exchange(live, b"GET /v1/e/user_info HTTP/1.0\r\n\r\n")
 
     assert (401, "application/json") == (status, headers["content-type"])

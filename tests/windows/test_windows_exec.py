@@ -82,7 +82,7 @@ def test_nothing_is_left_when_exec_is_killed(windows: Windows):
         wait_until(lambda: not left_behind(windows), lambda: left_behind(windows))
 
 
-def test_what_the_command_leaves_behind_ends_with_exec(windows: Windows):
+def test_processes_that_the_command_leaves_behind_end_with_exec(windows: Windows):
     program = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {WAIT!r}])"
 
     windows.extcli("exec", "-q", "--", windows.program, "-c", program)
