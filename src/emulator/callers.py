@@ -155,9 +155,10 @@ class Identify(Protocol):
     """Completes a caller with the opaque id of their user."""
 
     async def __call__(self, caller: Caller, *, writes: bool) -> Identified:
-        """Return the caller as votes and stores know them. If the request `writes`, start to record their ids.
+        """Return the caller with the opaque id that votes and stores use.
 
-        Await that before the response. It may raise `EngineError`, although the change itself was saved.
+        If the request `writes`, also start to record the user's ids, and return what to await before the response. It
+        may raise `EngineError`, although the request's change was saved.
         """
 
 

@@ -185,9 +185,10 @@ class Faults(Protocol):
         """Whether a fault that could match has conditions on the caller."""
 
     def choose(self, subject: Subject, without: str = "") -> Hit | None:
-        """Return the oldest fault that matches and is due, and count the hit; leave out the effect `without`.
+        """Return the oldest fault that matches and acts now, and count the hit.
 
-        One synchronous step, so that no two subjects share the last hit.
+        Faults with the effect `without` are skipped. This is one synchronous step, so that no two requests share the
+        last hit.
         """
 
     def on_change(self, changed: Callable[[], None]) -> None:

@@ -169,10 +169,10 @@ async def _remove(settings: Settings, medium: Medium, namespace: str) -> None:
 
 
 async def _sweep(control: Control, metrics: Metrics, *, is_first: bool) -> None:
-    """Do the housekeeping of a service from time to time.
+    """Remove a service's expired records from time to time.
 
-    The first service of a process also does it at once, because a kill may have left much to delete, and compares the
-    clocks.
+    The first service of a process also does this at once, because a kill may have left much to delete, and compares its
+    clock with the storage server's.
     """
     wait = 0.0 if is_first else _SWEEP_INTERVAL
     while True:

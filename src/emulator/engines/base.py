@@ -80,9 +80,11 @@ class Documents(Protocol):
         """
 
     async def keep(self, documents: Mapping[Key, bytes], *, replace: bool) -> None:
-        """Write documents that never expire, in one atomic step; without `replace`, only those that are absent.
+        """Write documents that never expire, in one atomic step.
 
-        Only for keys whose documents never expire. Those that hold the same are left alone, so this is cheap to repeat.
+        Without `replace`, write only documents that do not exist yet.
+        All documents under these keys must be ones that never expire. Unchanged documents are not written, so repeating
+        is cheap.
         """
 
     async def users(self, key: Key, *, after: str, limit: int, now: int) -> list[str]:
@@ -225,10 +227,10 @@ class Ballots(Protocol):
     def notes(
         self, key: Key, *, now: int, separator: bytes, since: int = 0, limit: int | None = None
     ) -> AsyncIterator[bytes | Sequence[Entry]]:
-        """Iterate over the same entries as `entries`, but faster.
+        """Iterate over the pages of a ballot's entries, oldest first, without decoding them where possible.
 
-        A page is `bytes`, the notes joined by `separator`, if each of its entries is whole and was cast once. Else, or
-        if the engine prefers, it is a list of entries.
+        A page is `bytes`, the notes of its entries joined by `separator`, if each entry was cast once and is complete.
+        Otherwise the page is a list of entries. An engine may always return lists.
         """
 
     async def drop(self, key: Key, *, now: int) -> list[Key]:

@@ -266,7 +266,7 @@ def _check_values(record: Record) -> None:
 
 
 def _check_value(name: str, value: str | int | Sequence[Any]) -> None:
-    """Raise `ValueError` for text that is not Unicode, numbers that are out of range, and keys of all channels."""
+    """Raise `ValueError` for text that is not Unicode, numbers out of range, and a key whose channel is `None`."""
     if isinstance(value, str):
         value.encode()  # `UnicodeEncodeError` is a `ValueError`
     elif isinstance(value, int):

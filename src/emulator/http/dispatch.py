@@ -256,9 +256,11 @@ async def answer_inside(
     peer: str,
     max_size: int,
 ) -> InnerReply:
-    """Handle a request under the id of the current one; every error of the endpoint becomes a response.
+    """Handle a request that the service makes to itself, under the current request's id.
 
-    Of a longer body, the first bytes are returned, over `max_size`. Raises `NotFound` if there is no such endpoint.
+    An endpoint's error becomes a response.
+    A body over `max_size` bytes is cut to a beginning that is also over `max_size`. Raises `NotFound` for an unknown
+    endpoint.
     """
     dispatcher, path = find_dispatcher(), normalize_path(path)
     if not dispatcher.serves(method, path):

@@ -210,10 +210,10 @@ class Front:
 
 
 def preflight_reply(path: str, headers: Iterable[tuple[bytes, bytes]]) -> tuple[Reply, ServiceError | None]:
-    """Let any origin call the service API, and none call anything else (ruling W5).
+    """Return the response to a preflight: any origin may call the service API, none may call the rest (ruling W5).
 
-    The response is the same for all headers: the browser compares, and refuses the request. The error is for the
-    journal.
+    The response lists the allowed headers; the browser compares them, and refuses the request. The error is only for
+    the journal.
     """
     if path.startswith("/v1/"):
         return Reply(200, b"{}", cors=True, more=_PREFLIGHT), _refusal_of(headers)

@@ -44,7 +44,7 @@ class Middleware:
 
     @property
     def limits(self) -> Limits:
-        """The limits of the application."""
+        """The limits on requests that the application enforces."""
         return self._app.limits
 
     async def open_peer(self, path: str, query: str, connection: Connection) -> Peer:

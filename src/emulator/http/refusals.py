@@ -54,7 +54,10 @@ def body_too_large(*, size: int = 0, limit: int) -> Facts:
 @refusal(BadRequest, "Invalid body", "docs: Control", "The form has a field more than once",
          "Send {field} once, as a whole or in parts.")  # fmt: skip
 def ambiguous_form(*, field: str, other: str = "") -> Facts:
-    """Refuse a form that has a field twice. `other` is a field inside `field`; empty if `field` itself is repeated."""
+    """Refuse a form that has a field twice.
+
+    Refuse a form that has a field twice. `other` is a field inside `field`; empty if `field` itself is repeated.
+    """
     if other:
         problem = f"the form has both {field} and {other}; send one of them"
     else:

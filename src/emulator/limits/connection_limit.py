@@ -69,9 +69,10 @@ T = TypeVar("T")
 
 
 class FairShare(Generic[T]):
-    """Up to `total` members, and up to `per_address` of one network address. 0 is no limit.
+    """Holds up to `total` members, and up to `per_address` members of one network address. 0 means no limit.
 
-    Once full, a newcomer replaces a member of the address that has the most, so that no address can keep out others.
+    Once full, a new member replaces a member of the address with the most members, so that no address can keep out
+    others.
     """
 
     def __init__(self, what: str, total: int, per_address: int) -> None:

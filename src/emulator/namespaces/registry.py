@@ -272,9 +272,10 @@ class Registry:
                 self._tenants.pop(name)
 
     async def drop(self, name: str) -> None:
-        """Delete a namespace with its data, clock and connections. The next use creates a new one.
+        """Delete a namespace with its data, clock and connections.
 
-        Raises `Conflict` while it is being copied, or created as a copy.
+        The next use creates a new one. Raises `Conflict` while the namespace is being copied, or is being created as a
+        copy.
         """
         with in_namespace(checked_name(name)):
             await self._drop(name)

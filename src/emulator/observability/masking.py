@@ -92,10 +92,10 @@ _masked_short: Final = lru_cache(maxsize=1024)(_masked)
 
 
 def _is_suspect(text: bytes) -> bool:
-    """Whether there may be a token, or a member with a name of `_USUAL`.
+    """Whether a text may contain a token, or a member with a name of `_USUAL`.
 
-    Much faster than the regular expression. Each member of `WORDS` has one of these signs, in lower case. A search for
-    one character is the fastest: most texts lack some of them.
+    Much faster than the regular expression. Each member of `WORDS` contains one of the searched parts, in lower case.
+    Single characters are searched first, because most texts lack some of them.
     """
     plain = text.lower()
     return (

@@ -17,7 +17,7 @@ class Recorder(Protocol):
     """
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
-        """Count a response of an endpoint; `path` is as declared."""
+        """Count a response of an endpoint. `path` is the declared path, without query."""
 
     def replied(self, action: str, status: int, seconds: float) -> None:
         """Count a reply over a socket; `action` is empty if unknown."""

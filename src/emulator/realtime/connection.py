@@ -59,7 +59,7 @@ class Peer(Protocol):
     """Its number among the connections of the service."""
 
     def opened(self) -> None:
-        """Called after the handshake."""
+        """Called once the WebSocket's handshake is complete."""
 
     def received(self, text: bytes | None) -> None:
         """Called for each message: UTF-8 text, or `None` for a binary one."""

@@ -144,9 +144,9 @@ class MessageDispatcher:
         return Done()
 
     def _check_permitted(self, message: Message, found: B | None, context: RequestContext) -> B:
-        """Return the action or feed that was found for a message, if the sender may use it.
+        """Return the action or feed of a message if the sender may use it.
 
-        Raises `Unauthorized` before `NotFound`, then `Forbidden` and `TooLarge`.
+        Raises, in this order of checks, `Unauthorized`, `NotFound`, `Forbidden` and `TooLarge`.
         """
         if found is not None and found.is_open:
             _forget_rights(message.session, context)

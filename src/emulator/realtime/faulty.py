@@ -40,9 +40,10 @@ Send = Callable[[], Awaitable[None]]
 
 
 async def disturb_message(faults: Faults, session: Session, request: Request, context: RequestContext) -> None:
-    """Apply the fault of a message, if one is due; delays return. Raises `FaultError` for all others.
+    """Apply the fault that matches a message.
 
-    `NoAnswer` says that the message gets no reply; its connection is then already closed or stalled, as the fault asks.
+    After a delay, returns; any other fault raises `FaultError`. `NoAnswer` means that the message gets no reply; the
+    fault has then already closed or stalled the connection.
     """
     caller, channel = session.caller, None
     client_id = session.client_id
@@ -67,9 +68,10 @@ async def disturb_message(faults: Faults, session: Session, request: Request, co
 
 
 async def disturb_handshake(faults: Faults, client_id: str) -> None:
-    """Apply the fault of a handshake, if one is due. Raises `FaultError`, except after a delay.
+    """Apply the fault that matches a handshake.
 
-    For `NoAnswer`, the connection follows the hit.
+    After a delay, returns; any other fault raises `FaultError`. For `NoAnswer`, the caller closes or stalls the
+    connection as the fault says.
     """
     hit = faults.choose(Subject(CONNECT, "", "", None, client_id))
     if hit is None:
@@ -89,10 +91,10 @@ class FaultyBroadcasts:
         self._later: set[asyncio.Task[None]] = set()
 
     async def send(self, caller: Caller, of: Key, send: Send, lose: Callable[[], None]) -> None:
-        """Send a broadcast, which is one subject whatever its number of recipients. `of` is its event.
+        """Send a broadcast, to which at most one fault applies whatever the number of recipients.
 
-        `lose` records that nothing was sent. Late broadcasts are sent after this has returned. A reset and a stop
-        forget them.
+        `of` is its event, and `lose` records that nothing was sent. A delayed broadcast is sent after this returns,
+        unless a reset or stop discards it.
         """
         if not self._held and BROADCAST not in self._faults.kinds:
             await send()

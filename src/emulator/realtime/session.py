@@ -174,9 +174,10 @@ class Session:
         return topic in self._topics
 
     def set_caller(self, caller: Caller) -> None:
-        """Set the connection's rights, or raise `TooManyRequests` if the client id has too many connections.
+        """Give the connection the rights of `caller`.
 
-        A change of client id, channel or role ends all subscriptions.
+        Raises `TooManyRequests` if the client id has too many connections.
+        If the client id, channel or role changes, all subscriptions end.
         """
         if not self._closed:
             self._handler.authenticated(self, caller.client_id)

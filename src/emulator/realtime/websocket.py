@@ -77,9 +77,10 @@ class Handshake:
     def record(
         self, response: Response, error: ServiceError | None = None, *, socket: int = 0, fault: str = ""
     ) -> None:
-        """Add the response to the journal. Log it if it refuses: of an accepted handshake, the requests are logged.
+        """Add the handshake's response to the journal, and log a refusal.
 
-        `socket` is the number of the peer; 0 without one. `fault` is the header that names the faults which acted.
+        (An accepted connection logs its requests instead.) `socket` is the peer's number, or 0 without a peer. `fault`
+        is the header that names the faults which acted.
         """
         status, body, seconds = response.status_code, bytes(response.body or b""), monotonic() - self._started
         if status != HTTPStatus.SWITCHING_PROTOCOLS:

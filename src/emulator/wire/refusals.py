@@ -1,6 +1,7 @@
-"""Refusals of values in any endpoint or action: their form, their range and their size.
+"""Refusals of values in any endpoint or action, because of their form, range or size.
 
-Their rule is the endpoint's. Their detail begins with the field, by which `extcli explain` finds the value sent.
+The rule that explains them is the endpoint's. Their detail begins with the field, by which `extcli explain` finds the
+sent value.
 """
 
 from __future__ import annotations

@@ -1,3 +1,3 @@
-"""How extcli speaks to a service: REST (`client`), the control API (`control`), what sends them (`call`,
-`signed_calls`, `http`), the WebSocket (`websocket`, `envelope`), and the tokens that all need.
+"""Communication with a service: REST (`client`), the control API (`control`), sending of calls (`call`, `signed_calls`,
+`http`), the WebSocket (`websocket`, `envelope`), and tokens.
 """

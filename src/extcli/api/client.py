@@ -198,7 +198,10 @@ class Service:
         return self.perform(Call(method, f"{SERVICE}whisper_self", body=encoded({"event": event, "data": data})))
 
     def broadcast_as_page(self, event: str, data: object) -> Answer:
-        """Send a broadcast as a page does. `event` is the full name, with environment and client id."""
+        """Send a broadcast as a page does.
+
+        Send a broadcast as a page does. `event` is the full name, with environment and client id.
+        """
         return self._post("pusher_broadcast", {"event": event, "target": "broadcast", "data": data})
 
     # Tokens and users

@@ -1,1 +1,1 @@
-"""What commands need from Typer: shared options, fast parsing, confirmation and JSON arguments."""
+"""Extends Typer for the commands: shared options, fast parsing, confirmation and JSON arguments."""

@@ -26,7 +26,7 @@ _INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 
 def parse_fast(parameters: Iterable[Any]) -> None:
-    """Make these parameters of a Typer command parse their values here first."""
+    """Give parameters of a Typer command the fast parser, which passes values that it does not know to Typer's."""
     for parameter in parameters:
         if (
             "get_runtime_param" not in vars(parameter)

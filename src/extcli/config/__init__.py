@@ -1,3 +1,3 @@
-"""What the user has configured: settings and where each comes from (`resolver`), profiles, secrets (`secret_lookup`)
-and stored links.
+"""The user's configuration: settings and their origins (`resolver`), profiles, secrets (`secret_lookup`) and stored
+links.
 """

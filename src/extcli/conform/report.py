@@ -127,7 +127,7 @@ def _differences(old: Sequence[Any], new: Sequence[Any]) -> Iterator[str]:
 
 
 def _unequal_places(old: Any, new: Any, place: str) -> Iterator[str]:
-    """Yield the places where two answers differ, each with both values."""
+    """Yield the places where two recorded responses differ, each with both values."""
     if isinstance(old, dict) and isinstance(new, dict):
         for name in [*old, *(each for each in new if each not in old)]:
             if name in old and name in new:
@@ -170,7 +170,7 @@ def _without_extension_data(each: Exchange, names: Mapping[str, str]) -> Any:
 
 
 def _normalize(value: Any, names: Mapping[str, str], member: str) -> Any:
-    """Return a value with names for ids, tokens, PINs and times. `member` is the key it is under."""
+    """Return a value in which names replace ids, tokens, PINs and times. `member` is the name of the value's field."""
     if isinstance(value, dict):
         return {_text(name, names): _normalize(each, names, name) for name, each in value.items()}
     if isinstance(value, list):

@@ -150,7 +150,7 @@ PREFIX = "conform-"
 
 @dataclass(slots=True)
 class Target:
-    """One service, for the length of a run."""
+    """The service that a run of `conform` checks."""
 
     http: Http
     ws_url: str

@@ -157,11 +157,11 @@ class Output:
 
     @property
     def shows_notes(self) -> bool:
-        """Whether the format is for people, without --quiet."""
+        """Whether notes are shown: the output is a table and --quiet is not given."""
         return self.format is Format.TABLE and not self.quiet
 
     def note(self, text: str) -> None:
-        """Print a note, only if the format is for people."""
+        """Print a note to standard error, if the output is a table and --quiet is not given."""
         if self.shows_notes:
             self.report(text)
 

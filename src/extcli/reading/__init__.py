@@ -1,1 +1,1 @@
-"""Texts from elsewhere: streams and answers of a service, bounded before they are parsed, and JSON that is none."""
+"""Reads untrusted texts: streams and responses, limited before they are parsed, and errors about malformed JSON."""

@@ -1,6 +1,6 @@
-"""What the pytest plugin provides: namespaces of a running service, for tests of an extension (docs/guide/pytest.md).
-Each operation is written once, for blocking and for asynchronous tests (`operation`).
+"""The objects of the pytest plugin: namespaces of a running service, for tests of an extension (docs/guide/pytest.md).
 
+Each operation is written once, for blocking and for asynchronous tests (`operation`).
 Import names for annotations from here. They load on first use, so that pytest starts fast.
 """
 

@@ -39,8 +39,11 @@ class Fault(Struct, forbid_unknown_fields=True):
     """A fault, with flat members. Only one fault acts on a request: the oldest that matches and is due."""
 
     match: str
-    """`POST /v1/e/vote`: a method or `*`, and a path or a beginning of one with `*`. `SOCKET set state`: action and
-    target of a game's message. `SOCKET connect`: a handshake. `BROADCAST game_start`, `game_*`, or `*`."""
+    """`POST /v1/e/vote`: a method or `*`, and a path or a beginning of one with `*`.
+
+    `SOCKET set state`: action and target of a game's message. `SOCKET connect`: a handshake. `BROADCAST game_start`,
+    `game_*`, or `*`.
+    """
     effect: str
     """`status`, `delay`, `drop`, `reset`, `truncate`, `stall`, `close`, `lose`, `double` or `reorder`."""
     id: str = ""

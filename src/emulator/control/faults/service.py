@@ -83,9 +83,10 @@ class _Armed:
 
 
 class FaultPlan:
-    """The faults of one service, as `emulator.faults.Faults`. Without any, `kinds` is empty.
+    """The faults of one service; implements `emulator.faults.Faults`.
 
-    `known` returns the possible matches. With peers, no fault can be added: each process would count its own hits.
+    `known` returns the endpoints and messages that faults can match. A service with several processes accepts no
+    faults: each process would count its own hits.
     """
 
     def __init__(self, clock: Clock, known: Callable[[], Known], *, is_alone: bool) -> None:

@@ -26,10 +26,11 @@ _FORWARDED = re.compile(r"\b(?:for|host)=\"?([^\";,]*)", re.IGNORECASE)
 
 
 class ControlGate:
-    """Admits requests with the control token, from loopback, or for an allowed host; none of pages of another origin.
+    """Admits requests with the control token, from loopback, or for an allowed host; never from pages of another
+    origin.
 
-    Any client may send a loopback `Host`. So without a token the peer must be on loopback too, and behind a proxy the
-    client that the proxy reports. No other peer is trusted: the gateway of a container engine may deliver any client.
+    Any client may send a loopback `Host`, so without a token the client's address must also be loopback. Behind a
+    proxy, the proxy reports that address. No other address is trusted: a container engine's gateway hides who connects.
     """
 
     def __init__(self, allowed_hosts: Collection[str], token: str) -> None:

@@ -73,9 +73,9 @@ def number_of(query: Mapping[str, str], name: str) -> int | None:
 
 
 def matches_of(query: Mapping[str, str]) -> Matches | None:
-    """Return the test for the entries that a query selects; `None` if it selects all. Raises `BadRequest`.
+    """Return the predicate for the entries that a query selects; `None` if it selects all.
 
-    Without `probes` or `id`, no probe is selected.
+    Raises `BadRequest`. Requests that extcli made for itself are selected only with `probes` or `id`.
     """
     checks = [_CHECKS[name](value) for name in FILTERS if name != "probes" and (value := query.get(name, ""))]
     if not _wants_probes(query.get("probes", "")) and not query.get("id"):

@@ -121,9 +121,9 @@ class Control:
         await self._empty_storage(self._engine.reset)
 
     async def set_aside(self) -> ClockRecord:
-        """Do the same, but keep the data in storage for `take_back`. Returns the clock as it was.
+        """Delete all data and reset the clock, but keep the data in storage for `take_back`.
 
-        All writes that were acknowledged before are kept.
+        Returns the earlier state of the clock. Every write that was acknowledged before is kept.
         """
         return await self._empty_storage(self._engine.set_aside)
 

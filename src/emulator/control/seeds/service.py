@@ -88,10 +88,10 @@ class Seeds:
         self._applying = asyncio.Lock()
 
     async def apply(self, document: bytes) -> Seeded:
-        """Put the data of a seed into the service. Raises `BadRequest` with all problems, and then changed nothing.
+        """Put the data of a seed into the service.
 
-        Raises `Forbidden` for a seed with a clock, if the clock cannot be moved, and `Conflict` for one with faults,
-        if several processes serve the data.
+        Raises `BadRequest` with all problems of the seed, `Forbidden` if the seed sets a clock that cannot be moved,
+        and `Conflict` if it has faults and several processes serve the data. Then nothing has changed.
         """
         # Imported here, because it takes long and most services get no seed.
         from emulator.control.seeds.rules import plan_of

@@ -30,10 +30,10 @@ async def close_sockets(sockets: Sockets, call: Call) -> Selected:
 
 @endpoint("POST", "/_emulator/sockets/stall", audience=Audience.CONTROL, body=Stalling, answer=Selected)
 async def stall_sockets(sockets: Sockets, call: Call) -> Selected:
-    """Stop reading and writing a socket, or all, as on a dead network; `"stalled": false` goes on.
+    """Stop reading and writing one socket or all, as on a dead network; `"stalled": false` resumes.
 
-    Messages sent during a stall are held back and delivered at its end. A reset, a close, and more unread bytes than a
-    socket may have end the stall.
+    Messages sent during a stall are delivered at its end. A reset, closing the socket, or too many unread bytes also
+    end the stall.
     """
     return sockets.stall(call.body(Stalling))
 

@@ -90,7 +90,7 @@ class Dump:
 
 
 class _Collecting:
-    """Reads all records, in no order."""
+    """Reads all records of a namespace, in the unsorted order in which Redis returns them."""
 
     def __init__(
         self,

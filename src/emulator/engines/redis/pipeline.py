@@ -69,8 +69,10 @@ ALL = (DOCUMENTS, BALLOTS, ENTRIES, LOGS, POOLS, ROSTERS, PURGE, DUMP, LOAD, CAT
 
 
 COOLDOWN = 0.2
-"""Seconds after a timeout or a failed connect in which operations fail at once. Otherwise queued operations would wait
-for a timeout each."""
+"""Seconds after a timeout or a failed connect in which operations fail at once.
+
+Otherwise queued operations would wait for a timeout each.
+"""
 MOVING_PAUSE = 0.02
 """Seconds between two attempts at commands of a slot that is being moved."""
 

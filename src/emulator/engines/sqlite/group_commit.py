@@ -126,7 +126,7 @@ class GroupCommit:
         return await self._run_in_group(work, *args, **kwargs)
 
     async def read(self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
-        """Run `work`, which only reads, on one state of the database; return when that state is committed."""
+        """Run `work`, which only reads, and return its result once everything that it read is committed."""
         failure: EngineError | None = None
         try:
             for _ in range(_READ_ATTEMPTS):
@@ -151,7 +151,7 @@ class GroupCommit:
         raise failure
 
     async def peek(self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
-        """Run `work`, which only reads, on the newest state, which may not be committed yet."""
+        """Run `work`, which only reads, and return its result at once. It may have read uncommitted writes."""
         if self._group is None:
             return await self.read(work, *args, **kwargs)
         with self.corruption:

@@ -58,9 +58,9 @@ async def whisper_self(broadcasts: Broadcasts, call: Call, body: MessageBody) ->
 
 
 async def pusher_broadcast(broadcasts: Broadcasts, call: Call, body: MessageBody) -> None:
-    """Send an event of a page under its full name.
+    """Send an event as a page does, under its full name.
 
-    In sandbox, every role may.
+    In the sandbox, every role may send it.
     """
     channel = _channel(call.caller, call.channel, body)
     await broadcasts.send_as_page(call.caller, channel, body.event, body.data, target=body.target)

@@ -1,7 +1,7 @@
-"""The directory: users who wrote and shared their id, and the opaque ids under which they did (ruling A3).
+"""The directory of users: for each user who shared an id and wrote, the shared id and the opaque id (ruling A3).
 
-Two documents per user. The one under the shared id holds the opaque id that the user had last, empty if every token so
-far named the shared id only. The one under the opaque id holds the shared id.
+It has two documents per user. The document under the shared id holds the user's latest opaque id; it is empty if all
+tokens named the shared id only. The document under the opaque id holds the shared id.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class Directory:
         self._recorded = BoundedCache(_MAX_RECORDED)
 
     async def identify(self, caller: Caller, *, writes: bool) -> Identified:
-        """Return the caller with the opaque id that votes and stores are kept under.
+        """Return the caller with the opaque id under which votes and stores are kept.
 
-        If the caller `writes`, this starts to record their ids: await the second part before the response,
-        so that both share one commit. If it raises `EngineError`, the next write of the user tries again. Raises
-        `EngineError` if the directory cannot be read.
+        If the caller `writes`, also start to record the user's ids, and return what to await before the response, so
+        that the ids and the request's own write share one commit. If awaiting raises `EngineError`, the user's next
+        write records the ids. Raises `EngineError` if the directory cannot be read.
         """
         if caller.user_id is None or not (writes or caller.is_opaque_id_derived):
             return caller, None

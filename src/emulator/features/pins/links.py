@@ -39,9 +39,10 @@ class Links:
         return next((link for link in await self.current(client_id, channel_id) if link.id == link_id), None)
 
     async def of(self, caller: Caller, channel_id: str, *, use: bool = False) -> Link:
-        """Return the link that the caller's token names; for a self-signed token the channel's, created if missing.
+        """Return the link that the caller's token names.
 
-        Raises `Unauthorized` if the token names a link that has ended.
+        For a token that the extension signed, return the channel's link, created if missing. Raises `Unauthorized` if
+        the token names a link that has ended.
         """
         return await self.renew(caller.client_id, channel_id, caller.grant, ended_link, use=use)
 
@@ -77,9 +78,9 @@ class Links:
         return link
 
     async def end(self, client_id: str, channel_id: str) -> bool:
-        """End all links of a channel, and with them their PINs, PIN tokens and refresh tokens.
+        """End all links of a channel, with their PINs, PIN tokens and refresh tokens.
 
-        Return whether there was one.
+        Return whether the channel had a link.
         """
         key = link_key(client_id, channel_id)
         ended = await self._documents.drop([key], now=self._clock.now()) > 0

@@ -60,9 +60,10 @@ class LivePins:
         return await self._read(self._key_of(client_id, pin), PinRecord)
 
     async def bind(self, caller: Caller, pin: str, record: PinRecord, link: Link) -> None:
-        """Bind the PIN of this record to the caller's channel, and make its token valid. A bound PIN keeps its link.
+        """Bind a PIN to the caller's channel, and make its token valid.
 
-        Raises `BadRequest` if another channel has bound it since, or it has expired.
+        A PIN that is already bound keeps its link. Raises `BadRequest` if another channel has bound the PIN in the
+        meantime, or it has expired.
         """
         key, channel_id = self._key_of(caller.client_id, pin), caller.channel_id or ""
 

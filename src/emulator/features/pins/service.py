@@ -90,9 +90,10 @@ class Pins:
         self._live = LivePins(self._documents, self._catalog, self._clock, self._service_key)
 
     async def request(self, client_id: str, address: str | None) -> str:
-        """Create a PIN that is bound to no channel.
+        """Create a PIN that is not bound to a channel.
 
-        Raises `TooManyRequests` if `address`, which is `None` for a caller with rights, has requested too many.
+        Raises `TooManyRequests` if `address` has requested too many PINs. `address` is `None` for authenticated
+        callers.
         """
         if address is not None:
             self.attempt_limit.count_request(address)

@@ -36,9 +36,9 @@ class _Failed(Exception):
 
 
 def apply_patch(document: Document, patch: Document | list[Any]) -> Document:
-    """Return the document after a JSON Patch (array) or a merge patch (object). Raises `BadRequest`.
+    """Return the document after a JSON Patch (array) or a merge patch (object).
 
-    It may change `document`, never `patch`.
+    Raises `BadRequest`. May modify the argument `document`, but never `patch`.
     """
     return _merge_patch(document, patch) if isinstance(patch, dict) else _Patching(document).apply(patch)
 
@@ -112,7 +112,7 @@ class _Patching:
         parent[path[-1] if isinstance(parent, dict) else int(path[-1])] = value
 
     def move(self, operation: Document) -> None:
-        """Remove a value and add it elsewhere."""
+        """Move the value at `origin` to `path`: the JSON Patch operation `move`."""
         path, source = _path(operation, "path"), _path(operation, "from")
         if path == source:
             self._find(source)
@@ -123,7 +123,7 @@ class _Patching:
         self._put(self._find(path[:-1]), path, value)
 
     def copy(self, operation: Document) -> None:
-        """Add a copy of a value elsewhere."""
+        """Copy the value at `origin` to `path`: the JSON Patch operation `copy`."""
         path, source = _path(operation, "path"), _path(operation, "from")
         text = json_codec.encode(self._find(source))
         self._copied_bytes += len(text)

@@ -120,9 +120,9 @@ class Stores:
     async def read_users(
         self, store: Store, caller: Caller, channel: str | None, user_ids: list[str]
     ) -> AsyncIterator[list[bytes]]:
-        """Return up to 1,000 users' records as pages of members of a JSON object (ruling S1). Only an admin may.
+        """Yield the stores of up to 1,000 users as pages of members of a JSON object (ruling S1).
 
-        Users who have none are left out.
+        Only admins may call it. Users without a stored record are left out.
         """
         if caller.role is not Role.ADMIN:
             raise role_error(caller.role, {Role.ADMIN}, "read other users' stores")

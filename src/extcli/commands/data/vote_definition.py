@@ -60,7 +60,7 @@ def _members(
     session: Session,
     prompt: Annotated[str | None, typer.Option(help="The poll's question.")] = None,
     option: Annotated[
-        list[str] | None, typer.Option("--option", metavar="TEXT", help="One answer of the poll. Repeatable.")
+        list[str] | None, typer.Option("--option", metavar="TEXT", help="One answer. Repeatable.")
     ] = None,
     options: Annotated[
         str | None, typer.Option("--options", metavar="A,B,C", help="All answers, separated by commas.")
@@ -70,7 +70,7 @@ def _members(
     ends_at: EndsAt = None,
     ends_in: EndsIn = None,
     user_data: Annotated[
-        str | None, typer.Option(metavar="JSON", help="Any data of yours, stored with the poll: JSON, @file or -.")
+        str | None, typer.Option(metavar="JSON", help="Your own data, stored with it: JSON, @file or -.")
     ] = None,
     total_votes: Annotated[
         int | None, typer.Option(metavar="N", help="The most votes per user. Above 1, a user's votes add up.")
@@ -125,9 +125,7 @@ def define(
     show: Annotated[bool, typer.Option("--show", help="Print the current definition, and change nothing.")] = False,
     replace: Annotated[
         bool,
-        typer.Option(
-            "--replace", help="Replace an existing definition completely: fields without an option are dropped."
-        ),
+        typer.Option("--replace", help="Replace an existing definition: fields without an option are dropped."),
     ] = False,
     yes: Yes = False,
 ) -> None:
@@ -332,10 +330,7 @@ def _has_votes(service: Service, poll: str) -> bool:
 
 
 def _changed(definition: dict[str, Any], members: dict[str, Any]) -> dict[str, Any]:
-    """Return a poll's definition with these members replaced.
-
-    `startsIn` or `endsIn` removes the absolute time, which would take precedence.
-    """
+    """Return a poll's definition with these members replaced. A relative time also removes the absolute time."""
     kept = {name: value for name, value in definition.items() if name not in _STATED}
     for name in ("starts", "ends"):
         if f"{name}In" in members:

@@ -116,12 +116,12 @@ class Restored(NamedTuple):
 
 
 def restore(source: str, path: str, *, environments: Sequence[str], now: int) -> Restored:
-    """Replace the file at `path` with a checked copy of `source`; at any instant, one of the two is in place, whole.
+    """Replace the file at `path` with a checked copy of `source`.
 
-    A former file that is too corrupt to take in its log stands without it for an instant; no service opens it then.
-
-    Raises `EngineError`, and changes nothing, if a service of one of these environments or another program uses the
-    file, or if `source` is no database that this version can use.
+    At any instant a complete file is in place: the former or the new one. If the former file is too corrupt to absorb
+    its log, it is without the log for an instant; no service can open it then. Raises `EngineError`, and changes
+    nothing, if a service of one of these environments or another program uses the file, or if `source` is no database
+    that this version can use.
     """
     target = Path(os.path.realpath(path))
     check_exists(source)

@@ -141,7 +141,7 @@ _FAMILY: Final = """
 
 
 def _roots(table: str, key: str) -> dict[str, str]:
-    """Return the checks that rows share a root exactly if they share a key."""
+    """Return checks that find a root with rows of several keys, and a key with rows of several roots."""
     return {
         "its root is not that of the others of its key": f"""
             NULL FROM {table} GROUP BY {key} HAVING count(DISTINCT root) > 1
