@@ -74,7 +74,7 @@ def test_pages_receive_each_others_messages(result: ScriptOutput):
 
 
 @pytest.mark.ruling("B5")
-def test_pages_hear_of_votes_and_of_writes_to_stores(result: ScriptOutput):
+def test_pages_receive_votes_and_writes_to_stores(result: ScriptOutput):
     vote, *stores = result["automaticEvents"]
 
     assert ("heard", 1, 2, "vote_update:heard") == (

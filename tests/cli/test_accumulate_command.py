@@ -97,7 +97,7 @@ def test_numbers_of_any_size_are_preserved(extcli):
     assert [123456789012345678901234567890, 0.1, -0.0005, 1] == entry["data"]
 
 
-def test_json_output_is_the_answer_of_the_service(extcli, live):
+def test_json_output_is_the_response_of_the_service(extcli, live):
     extcli("accumulate", "add", '{"a":1}', "--channel", "777")
     body = live.client("broadcaster", channel="777").get("accumulate").text
 

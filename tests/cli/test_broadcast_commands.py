@@ -56,7 +56,7 @@ def test_a_message_reaches_the_listeners_of_the_channel(send, game):
     assert {"event": "round", "data": {"number": 2}, "channel_id": CHANNEL, "scope": "channel"} == game.update()["data"]
 
 
-def test_json_output_is_the_answer_of_the_service(send):
+def test_json_output_is_the_response_of_the_service(send):
     assert {} == send("round", "1", "-o", "json").json
 
 

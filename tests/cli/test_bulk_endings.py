@@ -194,7 +194,7 @@ def test_at_most_500_ranges_of_lines_are_named():
     assert point.lines("")[1].endswith(" 999, 1001 and 499 more (-o json shows all)")
 
 
-def test_all_lines_are_settled_after_the_last_answer():
+def test_all_lines_are_settled_after_the_last_response():
     lines = resume_point(3, acknowledged=[1, 2, 3], sent=[])
 
     assert 3 == lines.last_settled_line

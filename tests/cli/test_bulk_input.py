@@ -188,7 +188,7 @@ def test_user_field_requires_from(extcli):
     assert "--user-field requires --from" in result.stderr
 
 
-def test_a_wrong_number_of_tokens_is_an_unexpected_answer(extcli, answering):
+def test_a_wrong_number_of_tokens_is_an_unexpected_response(extcli, answering):
     url = answering(http_response("200 OK", '{"tokens":["a.b.c"]}'))
 
     result = extcli("vote", "cast", "--from", "-", "--url", url, input="U1,3\nU2,4\n", fails=5)

@@ -55,7 +55,7 @@ def test_content_length_is_exact_for_codes_that_json_escapes(upload, lines, back
     assert codes == redeemed_by(backend, viewer, 0, 7)
 
 
-def test_json_output_is_the_body_of_the_answer(upload, file):
+def test_json_output_is_the_body_of_the_response(upload, file):
     assert "{}\n" == upload("--set", f"A={file('A')}", "-o", "json").stdout
 
 

@@ -144,7 +144,7 @@ def test_a_useless_address_gives_no_names(environment, url):
     assert [] == completed("extcli vote get ", EXTCLI_URL=url or "http://127.0.0.1:1")
 
 
-def test_a_service_that_does_not_answer_is_left_alone(environment, answering):
+def test_a_service_that_does_not_respond_is_left_alone(environment, answering):
     assert [] == completed("extcli vote get ", EXTCLI_URL=answering(hold=True))
 
 

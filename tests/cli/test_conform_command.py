@@ -246,7 +246,7 @@ def test_a_response_that_is_too_large_fails_one_rule_and_the_run_continues(extcl
 # No connection
 
 
-def test_a_service_that_does_not_answer_is_exit_code_3(extcli):
+def test_a_service_that_does_not_respond_is_exit_code_3(extcli):
     assert 3 == extcli("conform", "--url", "http://127.0.0.1:9").exit_code
 
 

@@ -85,7 +85,7 @@ def test_a_full_disk_names_the_file_that_has_no_space(extcli, served, data: Path
 
 
 @pytest.mark.parametrize("force", [[], ["--force"]])
-def test_a_backup_is_never_put_beside_the_log_of_another_database(extcli, served, data: Path, tmp_path: Path, force):
+def test_a_backup_is_never_put_next_to_the_log_of_another_database(extcli, served, data: Path, tmp_path: Path, force):
     copy, log = tmp_path / "copy.db", tmp_path / "copy.db-wal"
     with contextlib.closing(sqlite3.connect(copy)) as other:
         other.execute("PRAGMA journal_mode = WAL")

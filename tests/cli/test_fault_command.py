@@ -266,7 +266,7 @@ def test_a_table_says_which_fault_was_added(extcli):
     assert "fault f1: POST /v1/e/vote role=viewer, status 503\n" == result.stdout
 
 
-def test_json_is_the_answer_of_the_service(extcli, live):
+def test_json_is_the_response_of_the_service(extcli, live):
     extcli("fault", "add", *VOTE, "--drop")
 
     assert httpx.get(f"{live.url}/_emulator/faults").json() == extcli("fault", "list", "-o", "json").json

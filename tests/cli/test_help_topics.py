@@ -58,7 +58,7 @@ def test_a_json_error_names_the_request(extcli):
     assert 400 == error["status"]
 
 
-def test_help_of_a_command_is_its_help_page(extcli):
+def test_help_with_the_name_of_a_command_prints_its_help_page(extcli):
     for words in (["vote"], ["vote", "cast"], ["doctor"]):
         assert extcli(*words, "--help").stdout == extcli("help", *words).stdout
     assert "no such command 'vot'. Did you mean 'vote'?" in extcli("help", "vot").stderr

@@ -32,7 +32,7 @@ def test_a_response_that_grows_when_decompressed_is_refused(extcli, answering, c
     assert "is too large\n  over 67,108,864 bytes" in result.stderr
 
 
-def test_a_compressed_answer_is_read(extcli, answering):
+def test_a_compressed_response_is_read(extcli, answering):
     result = extcli("ns", "list", "--url", answering(compressed(b'{"namespaces":["blue"]}')), "-o", "json")
 
     assert (0, ["blue"]) == (result.exit_code, result.json["namespaces"])
@@ -47,7 +47,7 @@ def test_a_compressed_answer_is_read(extcli, answering):
         (compressed(b"{}", "br"), "content-encoding br; extcli accepts gzip"),
     ],
 )
-def test_an_answer_that_cannot_be_decompressed_is_one_error(extcli, answering, answer, why):
+def test_a_response_that_cannot_be_decompressed_is_one_error(extcli, answering, answer, why):
     result = extcli("ns", "list", "--url", answering(answer))
 
     assert result.exit_code in (3, 5)

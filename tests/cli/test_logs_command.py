@@ -292,7 +292,7 @@ def test_logs_say_which_fault_acted(extcli, faulty):
     assert "docs: Faults: fault first gave no answer" in shown[2]
 
 
-def test_logs_select_requests_without_an_answer(extcli, faulty):
+def test_logs_select_requests_without_a_response(extcli, faulty):
     (line,) = extcli("logs", "--status", "none", "-o", "plain").stdout.splitlines()
 
     assert "fault first gave no answer" in line

@@ -95,7 +95,7 @@ def test_replay_repeats_a_request_as_its_caller(extcli, live: LiveServer, viewer
     assert first["request"] == again["request"]
 
 
-def test_replay_says_that_the_answer_differs(extcli, viewer):
+def test_replay_says_that_the_response_differs(extcli, viewer):
     viewer("1").get("vote?id=rps")
     id = extcli("logs", "-o", "json", "--limit", "1").json["entries"][0]["id"]
     viewer("2").post("vote?id=rps", json={"value": 1})

@@ -41,7 +41,7 @@ def test_a_table_shows_the_pin_in_a_frame_and_its_lifetime(extcli):
     assert "valid for 5m" in stdout
 
 
-def test_json_output_is_the_answer_of_the_service(extcli):
+def test_json_output_is_the_response_of_the_service(extcli):
     document = extcli("pin", "request", "-o", "json").json
 
     assert document == {"pin": document["pin"], "token": document["pin"]}

@@ -353,7 +353,7 @@ def test_a_write_over_a_socket_needs_no_other_service(extcli, live):
     extcli(*SET_STATE, env=alone, exits=0)
 
 
-def test_a_remote_socket_whose_service_does_not_answer_counts_as_production(extcli):
+def test_a_remote_socket_whose_service_does_not_respond_counts_as_production(extcli):
     socket = "ws://0.0.0.0:9/ws"  # no loopback address, and nothing listens there
 
     result = extcli(*SET_STATE, env={"EXTCLI_WS_URL": socket}, exits=2)

@@ -17,7 +17,7 @@ def polls(extcli):
         extcli("vote", "cast", poll, "--value", str(value), "--as", f"viewer:U{value}")
 
 
-def test_a_part_of_an_answer_is_printed(extcli):
+def test_a_part_of_a_response_is_printed(extcli):
     assert "2\n" == extcli("vote", "get", "lunch", "--query", "stats.count").stdout
     assert '{"count":2}\n' == extcli("vote", "get", "lunch", "--query", "stats.{count: count}").stdout
 

@@ -19,7 +19,7 @@ def test_the_most_frequent_answers_come_first(extcli):
     assert [["blue", "2"]] == extcli("rank", "get", "--top", "1").rows
 
 
-def test_json_output_is_the_answer_of_the_service(extcli, live):
+def test_json_output_is_the_response_of_the_service(extcli, live):
     extcli("rank", "submit", "--key", "blue", "--channel", "777")
     body = live.client("broadcaster", channel="777").get("rank").text
 

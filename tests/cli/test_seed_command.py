@@ -141,7 +141,7 @@ def test_a_value_from_the_environment_is_in_no_message(extcli, folder):
     assert (2, False) == (result.exit_code, "secret" in result.stderr)
 
 
-def test_codes_come_from_a_file_beside_the_seed(extcli, folder):
+def test_codes_come_from_a_file_next_to_the_seed(extcli, folder):
     (folder / "data").mkdir()
     (folder / "data" / "hats.csv").write_text("code;note\nHAT-1;a\nHAT-2;b\n")
     seed_file(folder / "data", CODES + "file = 'hats.csv'\ncolumn = 'code'\nmarked = { U1 = 2 }")

@@ -114,7 +114,7 @@ def test_late_votes_that_are_accepted_are_found(crowd, extcli, faulty):
 
 
 @pytest.mark.slow
-def test_a_vote_without_an_answer_leaves_the_result_undecided(crowd, faulty):
+def test_a_vote_without_a_response_leaves_the_result_undecided(crowd, faulty):
     faulty(every(25, stay_silent))
     failed = crowd("--timeout", "1s", "-o", "json", exits=3)
 
@@ -125,7 +125,7 @@ def test_a_vote_without_an_answer_leaves_the_result_undecided(crowd, faulty):
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_a_vote_without_an_answer_that_was_recorded_is_as_planned(crowd, faulty):
+def test_a_vote_without_a_response_that_was_recorded_is_as_planned(crowd, faulty):
     faulty(every(25, record_silently))
     ran = crowd("--timeout", "1s", "-o", "json", exits=0)
 
@@ -149,7 +149,7 @@ def test_a_refused_vote_is_sent_again_after_retry_after(crowd, faulty):
      b'{"stats": {"count": "1", "specific": 1}, "data": [{"key": 1, "score": "x"}]}'],
     ids=range(7),
 )  # fmt: skip
-def test_a_result_that_cannot_be_read_is_an_unexpected_answer(extcli, answering, kind: list[str], body: bytes):
+def test_a_result_that_cannot_be_read_is_an_unexpected_response(extcli, answering, kind: list[str], body: bytes):
     token, page = (
         b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(each), each)
         for each in (b'{"token": "e30.e30.x"}', body)

@@ -148,7 +148,7 @@ def test_a_refused_broadcast_is_a_difference(extcli, audience):
     assert (1, 4) == (failed.json["figures"]["refused"], failed.json["figures"]["answered"] - 1)
 
 
-def test_a_broadcast_without_an_answer_leaves_the_result_undecided(extcli, audience):
+def test_a_broadcast_without_a_response_leaves_the_result_undecided(extcli, audience):
     extcli("fault", "add", "--match", "* /v1/e/broadcast", "--drop", "--times", "1")
     failed = audience()
 

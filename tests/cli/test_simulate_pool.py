@@ -96,7 +96,7 @@ async def test_every_form_of_an_answer_is_an_answer(answer: bytes):
     assert sorted(received) == [b"%d\n" % index for index in range(7)]
 
 
-async def test_an_answer_may_come_in_pieces():
+async def test_a_response_may_come_in_pieces():
     async def in_pieces(number: int, writer: asyncio.StreamWriter) -> None:
         for byte in OK:
             writer.write(bytes([byte]))
@@ -114,7 +114,7 @@ async def test_a_response_may_end_with_its_connection():
 
 
 @pytest.mark.parametrize("answer", [ENDS, b"HTTP/1.1 200 OK\r\nContent-Le", b"SSH-2.0-x\r\n"])
-async def test_a_connection_that_ends_early_leaves_no_answer(answer: bytes | None):
+async def test_a_connection_that_ends_early_leaves_no_response(answer: bytes | None):
     async def early(number: int, writer: asyncio.StreamWriter) -> None:
         if answer is not ENDS:
             writer.write(answer)
@@ -134,7 +134,7 @@ async def test_a_refusal_in_broken_chunks_is_a_refusal(chunks: bytes):
     assert [400] * 3 == list(measured.status)
 
 
-async def test_an_endless_answer_is_no_answer_long_before_the_timeout():
+async def test_an_endless_response_is_no_response_long_before_the_timeout():
     async def endless(number: int, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
         while True:
@@ -155,7 +155,7 @@ async def test_one_lost_connection_costs_one_request():
     assert [NO_ANSWER] + [200] * 19 == sorted(measured.status)
 
 
-async def test_a_silent_service_leaves_no_answer_after_the_timeout():
+async def test_a_silent_service_leaves_no_response_after_the_timeout():
     async def silent(number: int, writer: asyncio.StreamWriter) -> None:
         pass
 

@@ -162,7 +162,7 @@ def test_an_incomplete_response_keeps_the_old_file(extcli, answering, path: Path
     assert ["before.json"] == [each for each in os.listdir(path.parent) if "before" in each]
 
 
-def test_an_answer_of_another_program_keeps_the_old_file(extcli, answering, path: Path):
+def test_a_response_of_another_program_keeps_the_old_file(extcli, answering, path: Path):
     path.write_text("old")
 
     extcli("snapshot", "save", str(path), "--url", answering(http_response("200 OK", b"<html></html>")), exits=5)

@@ -56,7 +56,7 @@ def test_the_list_is_limited_by_client_id_and_channel(extcli, number):
     assert [] == extcli("socket", "list", "--channel", "4").rows
 
 
-def test_json_is_the_answer_of_the_service(extcli, number):
+def test_json_is_the_response_of_the_service(extcli, number):
     listed = extcli("socket", "list", "-o", "json").json["sockets"]
 
     assert {"number": int(number), "stalled": False}.items() <= listed[-1].items()
@@ -106,7 +106,7 @@ def repl(extcli):
     return lambda *lines, **settings: extcli("socket", "repl", input="".join(f"{line}\n" for line in lines), **settings)
 
 
-def test_a_script_of_requests_is_answered_in_order(extcli, repl):
+def test_a_script_of_requests_is_processed_in_order(extcli, repl):
     result = repl(
         'subscribe state {"topic_id": "channel"}',
         'set state {"state_id": "channel", "state": {"round": 2}}',
@@ -158,7 +158,7 @@ def test_the_last_line_needs_no_newline(extcli):
     assert 1 == len(extcli("socket", "repl", input=f"get state {CHANNEL_STATE}").jsonl)
 
 
-def test_a_long_script_is_answered_completely(repl):
+def test_a_long_script_is_processed_completely(repl):
     result = repl(*[f"get state {CHANNEL_STATE}"] * 3000)
 
     assert (0, 3000) == (result.exit_code, len(result.stdout.splitlines()))

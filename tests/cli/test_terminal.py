@@ -184,7 +184,7 @@ def is_safe(text: str) -> bool:
 
 @pytest.mark.parametrize("form", ["json", "jsonl", "plain", "table"])
 @pytest.mark.usefixtures("environment")
-def test_a_terminal_gets_no_control_character_of_an_answer(answering, form):
+def test_a_terminal_gets_no_control_character_of_a_response(answering, form):
     url = answering(http_response("200 OK", RAW_JSON))
 
     screen = on_a_terminal("api", "GET", "x", "--no-auth", "--url", url, "-o", form, NO_COLOR="1", TERM="dumb")
@@ -208,7 +208,7 @@ def test_a_terminal_gets_bytes_that_are_no_text_as_question_marks(answering):
     assert "\ufffd31m\\u001b[2J\r\n" == on_a_terminal("api", "GET", "x", "--no-auth", "--url", url)
 
 
-def test_a_pipe_gets_the_json_of_an_answer_unchanged(extcli, answering):
+def test_a_pipe_gets_the_json_of_a_response_unchanged(extcli, answering):
     url = answering(http_response("200 OK", RAW_JSON))
 
     assert RAW_JSON + "\n" == extcli("api", "GET", "x", "--no-auth", "--url", url, "-o", "json").stdout

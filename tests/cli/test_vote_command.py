@@ -65,7 +65,7 @@ def test_as_selects_the_voter(extcli):
     assert 1 == extcli("vote", "get", "-o", "json", "--as", "viewer:U7").json["vote"]
 
 
-def test_json_output_is_the_answer_of_the_service(extcli, viewer):
+def test_json_output_is_the_response_of_the_service(extcli, viewer):
     extcli("vote", "cast", "--value", "3", "--channel", "777", "--as", "viewer:5551")
 
     result = extcli("vote", "get", "-o", "json", "--channel", "777", "--as", "viewer:5551")
@@ -212,7 +212,7 @@ def test_the_log_as_jsonl_has_one_object_per_line(extcli, live):
     ] == extcli("vote", "logs", "-o", "jsonl").jsonl
 
 
-def test_the_log_as_json_is_the_answer_of_the_service(extcli, backend):
+def test_the_log_as_json_is_the_response_of_the_service(extcli, backend):
     extcli("vote", "cast", "--value", "3")
 
     assert backend.get("vote_logs").text + "\n" == extcli("vote", "logs", "-o", "json").stdout

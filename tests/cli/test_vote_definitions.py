@@ -102,7 +102,7 @@ def lunch(extcli):
     ],
     ids=str,
 )
-def test_define_refuses_to_drop_what_a_poll_has(extcli, lunch, flags, lost):
+def test_define_refuses_to_drop_fields_of_a_poll(extcli, lunch, flags, lost):
     before = definition_of(extcli)
 
     result = extcli("vote", "define", "lunch", *flags, fails=2)
@@ -134,7 +134,7 @@ def test_define_refuses_to_drop_times_and_limits(extcli, flags, lost):
     assert 0 == extcli("vote", "define", "lunch", "--prompt", "Lunch?", *flags).exit_code
 
 
-def test_define_with_replace_drops_what_is_not_given(extcli, lunch):
+def test_define_with_replace_drops_fields_that_are_not_given(extcli, lunch):
     assert 0 == extcli("vote", "define", "lunch", "--disabled", "--replace").exit_code
 
     poll = definition_of(extcli)

@@ -57,7 +57,7 @@ def test_the_message_has_at_most_80_columns_and_no_control_characters(extcli, ch
     assert 80 == max(map(len, stderr.splitlines()))
 
 
-def test_json_prints_the_answer_of_the_service_and_an_error_with_the_same_facts(extcli):
+def test_json_prints_the_response_of_the_service_and_an_error_with_the_same_facts(extcli):
     extcli("vote", "cast", "--value", "3")
 
     result = extcli("expect", "poll", "--count", "2", "-o", "json")
@@ -229,7 +229,7 @@ def test_several_waits_are_met_by_one_change(shell, live, channel):
         each.communicate()
 
 
-def test_expect_journal_counts_what_was_answered(extcli, live):
+def test_expect_journal_counts_what_was_requested(extcli, live):
     extcli("vote", "cast", "lunch", "--value", "3", "--channel", "777")
     extcli("vote", "logs", "lunch", "--as", "viewer")
 
@@ -243,7 +243,7 @@ def test_expect_journal_counts_what_was_answered(extcli, live):
         assert (0, "") == (extcli("expect", "journal", *options).exit_code, extcli("expect", "journal").stderr)
 
 
-def test_expect_journal_says_what_was_answered_instead(extcli, live):
+def test_expect_journal_says_what_was_requested_instead(extcli, live):
     live.set(1_900_000_000_000)
     extcli("vote", "logs", "lunch", "--as", "viewer:U1")
 

@@ -43,7 +43,9 @@ def facts(url: str) -> dict[str, str]:
     return {name: re.sub("<[^>]*>", "", value) for name, value in pairs}
 
 
-def test_it_shows_who_received_a_broadcast(live: LiveServer, screen: str, broadcaster: Client, listener: SocketClient):
+def test_the_screen_shows_who_received_a_broadcast(
+    live: LiveServer, screen: str, broadcaster: Client, listener: SocketClient
+):
     with subscribed_page(live):
         send(broadcaster, "round", {"number": 2})
         listener.update()
@@ -128,7 +130,7 @@ def test_a_broadcast_that_is_forgotten_is_no_error(screen: str):
     assert "it may have forgotten it" in main_of(f"{screen}?entry=%3Cscript%3E")
 
 
-def test_it_says_when_there_is_no_journal():
+def test_the_screen_says_when_there_is_no_journal():
     with live_server(Settings(journal=0)) as live:
         assert "The journal is off" in main_of(f"{live.url}/_emulator/ui/broadcasts")
 

@@ -13,7 +13,7 @@ START = 2_000_000_000_000
 DAY = 86_400_000
 
 
-def test_it_shows_both_clocks_and_what_lies_between(live: LiveServer):
+def test_the_screen_shows_both_clocks_and_what_lies_between(live: LiveServer):
     live.set(START)
     main = main_of(f"{live.url}/_emulator/ui/clock")
 
@@ -61,7 +61,7 @@ def test_its_forms_move_set_and_freeze_the_clock(live: LiveServer):
         expect(page.locator("dl")).to_contain_text("running")
 
 
-def test_it_lists_what_expires_next_and_jumps_there(live: LiveServer, stranger: Client):
+def test_the_screen_lists_what_expires_next_and_jumps_there(live: LiveServer, stranger: Client):
     live.client("viewer", user="1", channel="777").post("vote", params={"id": "rps"}, json={"value": 1})
     main = main_of(f"{live.url}/_emulator/ui/clock")
     (at,) = [each["at"] for each in stranger.get("/_emulator/clock/next").json()["next"] if each["id"] == "rps"]

@@ -29,7 +29,7 @@ def test_the_root_sends_a_browser_to_the_dashboard(live: LiveServer):
     assert (303, "/_emulator/") == (answer.status_code, answer.headers["location"])
 
 
-def test_the_root_answers_programs_with_links(stranger: Client):
+def test_the_root_returns_links_to_programs(stranger: Client):
     answer = stranger.get("/").json()
 
     assert {"name", "version", "environment", "documentation", "dashboard"} == set(answer)

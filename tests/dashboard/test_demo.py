@@ -39,7 +39,7 @@ def test_an_empty_overview_offers_the_demo_and_the_demo_does_not(live: LiveServe
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_a_crowd_votes_ranks_redeems_and_hears_broadcasts_until_it_is_stopped(live: LiveServer, playing: Page):
+def test_a_crowd_votes_ranks_redeems_and_receives_broadcasts_until_it_is_stopped(live: LiveServer, playing: Page):
     expect(playing.locator(".stage .on-air")).to_have_text("Broadcast: event:round")
     expect(playing.locator(".stage .words span")).to_have_count(3)
     expect(playing.locator("header .refusal")).to_be_visible()

@@ -29,11 +29,11 @@ def faults(live: LiveServer) -> list[dict[str, Any]]:
     return list(httpx.get(f"{live.url}/_emulator/faults").json()["faults"])
 
 
-def test_it_says_that_there_are_none(screen: str):
+def test_the_screen_says_that_there_are_none(screen: str):
     assert "No faults: the service works normally." in main_of(screen)
 
 
-def test_it_lists_faults_with_conditions_hits_and_what_is_left(live: LiveServer, viewer, screen: str):
+def test_the_screen_lists_faults_with_conditions_hits_and_what_is_left(live: LiveServer, viewer, screen: str):
     live.set(2_000_000_000_000)
     add(live, **VOTE, retry_after=1, times=3, role="viewer", user="5551")
     add(live, match="BROADCAST <b>x</b>", effect="double", share=0.25, lasts=60_000)
@@ -134,7 +134,7 @@ def test_an_open_screen_counts_hits_and_adds_with_the_keyboard(live: LiveServer,
     page.close()
 
 
-def test_a_request_that_a_fault_answered_is_marked_and_explained(live: LiveServer, viewer, stranger: Client):
+def test_a_request_that_a_fault_responded_to_is_marked_and_explained(live: LiveServer, viewer, stranger: Client):
     add(live, **VOTE, times=1)
     viewer().post("vote", params={"id": "marked"}, json={"value": 1})
     requests = f"{live.url}/_emulator/ui/requests"
@@ -150,7 +150,7 @@ def test_a_request_that_a_fault_answered_is_marked_and_explained(live: LiveServe
     assert "It has been removed since." in main_of(entry)
 
 
-def test_a_request_that_was_only_delayed_is_marked_too(live: LiveServer, viewer):
+def test_a_request_that_was_only_delayed_is_also_marked(live: LiveServer, viewer):
     add(live, match="GET /v1/e/vote", effect="delay", delay=1)
     assert 200 == viewer().get("vote", params={"id": "late"}).status_code
 

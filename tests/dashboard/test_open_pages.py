@@ -41,7 +41,7 @@ def test_typed_text_and_focus_stay_when_the_page_changes(live: LiveServer, page:
     assert "filter-search" == page.evaluate("document.activeElement.id")
 
 
-def test_what_the_reader_has_opened_stays_open(live: LiveServer, page: Page):
+def test_details_that_the_reader_has_opened_stay_open(live: LiveServer, page: Page):
     httpx.post(f"{live.url}/_ns/maroon")
     opened(page, f"{live.url}/_emulator/ui/namespaces")
     page.click("text=Delete maroon")

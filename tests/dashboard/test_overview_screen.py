@@ -20,7 +20,7 @@ def vote(live: LiveServer, user: str, value: int = 1, poll: str = "default") -> 
     live.client("viewer", user=user, channel="777").post("vote", params={"id": poll}, json={"value": value})
 
 
-def test_it_has_lines_that_connect_clients(live: LiveServer):
+def test_the_screen_has_lines_that_connect_clients(live: LiveServer):
     main = main_of(f"{live.url}/_emulator/")
 
     assert f"&lt;script src=&#34;{live.url}/_emulator/sdk.js&#34;" in main
@@ -36,7 +36,7 @@ def test_its_lines_lead_to_the_namespace_of_the_page(live: LiveServer):
     assert f"extcli reset --keep 1m --url {live.url}/_ns/blue" in main
 
 
-def test_it_says_whether_the_data_survives_a_stop(live: LiveServer, tmp_path: Path):
+def test_the_screen_says_whether_the_data_survives_a_stop(live: LiveServer, tmp_path: Path):
     assert "the data is gone" in main_of(f"{live.url}/_emulator/")
     with live_server(Settings(data=f"sqlite://{tmp_path}/data.db")) as kept:
         assert "the data stays" in main_of(f"{kept.url}/_emulator/")
@@ -51,7 +51,7 @@ def test_its_lines_have_a_registered_client_id():
     assert "<li><bdi>a &lt;b&gt;</bdi></li>" in main
 
 
-def test_it_says_once_that_production_accepts_no_token_of_the_sandbox(live: LiveServer):
+def test_the_screen_says_once_that_production_accepts_no_token_of_the_sandbox(live: LiveServer):
     token = httpx.post(f"{live.url}/v1/e/authtoken?helper=1", json={"app_id": CLIENT_ID}).json()["token"]
     for _ in range(3):
         live.bearer(token).get("vote").raise_for_status()
@@ -63,7 +63,7 @@ def test_it_says_once_that_production_accepts_no_token_of_the_sandbox(live: Live
     assert "Unknown:" not in main
 
 
-def test_it_shows_no_secret():
+def test_the_screen_shows_no_secret():
     extensions = {"mine": Extension("mine", (b"a very secret word",))}
     with live_server(replace(Settings(), extensions=extensions)) as live:
         assert "a very secret word" not in main_of(f"{live.url}/_emulator/")
@@ -94,7 +94,7 @@ def test_the_busiest_poll_is_the_one_with_most_of_the_latest_votes(live: LiveSer
     assert "<caption>3 votes</caption>" in main
 
 
-def test_it_shows_the_options_of_the_busiest_poll_with_their_share(live: LiveServer):
+def test_the_screen_shows_the_options_of_the_busiest_poll_with_their_share(live: LiveServer):
     definition = {"prompt": "Which boss?", "options": ["Dragon", "Golem"]}
     live.client("broadcaster", user="777", channel="777").post("vote_config", json={"config": definition})
     for user, value in (("1", 0), ("2", 0), ("3", 0), ("4", 1)):
@@ -148,7 +148,7 @@ def test_each_click_on_an_option_is_the_vote_of_another_viewer(live: LiveServer)
         expect(page.get_by_role("row", name="1 Golem 5 100 %")).to_be_visible()
 
 
-def test_it_warns_of_what_production_would_refuse(live: LiveServer):
+def test_the_screen_warns_of_what_production_would_refuse(live: LiveServer):
     live.client("viewer", user="1", channel="777").post("vote", json={"value": 1}).raise_for_status()
     main = main_of(f"{live.url}/_emulator/")
 

@@ -18,7 +18,7 @@ def screen(live: LiveServer, broadcaster: Client) -> str:
     return f"{live.url}/_emulator/ui/pins"
 
 
-def test_it_lists_live_pins_by_digest_with_their_time_left(live: LiveServer, screen: str, broadcaster: Client):
+def test_the_screen_lists_live_pins_by_digest_with_their_time_left(live: LiveServer, screen: str, broadcaster: Client):
     pin = create_pin(broadcaster)
     live.freeze()
     live.advance(61_000)
@@ -31,7 +31,7 @@ def test_it_lists_live_pins_by_digest_with_their_time_left(live: LiveServer, scr
     assert "<p>No live PINs.</p>" in main_of(screen)
 
 
-def test_a_pin_that_it_requests_is_in_the_answer_only(live: LiveServer, screen: str, broadcaster: Client):
+def test_a_pin_that_it_requests_is_in_the_response_only(live: LiveServer, screen: str, broadcaster: Client):
     answer = forms_of(screen)["request"].send(client_id=CLIENT_ID, channel_id=CHANNEL).raise_for_status().json()
     pin = answer["body"]["pin"]
 
@@ -41,7 +41,7 @@ def test_a_pin_that_it_requests_is_in_the_answer_only(live: LiveServer, screen: 
     assert 200 == validate(broadcaster, pin)
 
 
-def test_it_types_a_pin_in_as_broadcaster(live: LiveServer, screen: str, broadcaster: Client, stranger: Client):
+def test_the_screen_types_a_pin_in_as_broadcaster(live: LiveServer, screen: str, broadcaster: Client, stranger: Client):
     issued = stranger.post("/v1/e/pin", json={"identifier": CLIENT_ID}).raise_for_status().json()
 
     answer = forms_of(screen)["validate"].send(body__pin=issued["pin"]).raise_for_status()
@@ -66,7 +66,7 @@ def test_a_pin_expires_by_its_form(screen: str, broadcaster: Client):
     assert 400 == validate(broadcaster, pin)
 
 
-def test_it_is_filtered_by_client_id_and_channel(screen: str, broadcaster: Client):
+def test_the_screen_is_filtered_by_client_id_and_channel(screen: str, broadcaster: Client):
     create_pin(broadcaster)
 
     assert "<p>No live PINs.</p>" in main_of(f"{screen}?client_id=another")

@@ -39,7 +39,7 @@ def voters(page: HtmlPage) -> list[list[str]]:
     return [row[:4] for row in page.tables[-1]]
 
 
-def test_without_polls_it_says_how_one_begins(live: LiveServer):
+def test_the_overview_says_how_to_create_a_first_poll(live: LiveServer):
     assert "The first vote creates one." in polls(live).text
 
 

@@ -32,7 +32,7 @@ def latest(live: LiveServer) -> int:
     return int(httpx.get(f"{live.url}/_emulator/journal").json()["mark"])
 
 
-def test_it_lists_requests_with_why_they_were_refused(requests: str):
+def test_the_screen_lists_requests_with_why_they_were_refused(requests: str):
     main = main_of(requests)
 
     assert "POST /v1/e/vote?id=rps" in main
@@ -45,7 +45,7 @@ def test_it_lists_requests_with_why_they_were_refused(requests: str):
     [("status=403", 1), ("status=4xx", 2), ("search=rps", 1), ("method=POST&path=vote", 2), ("role=admin", 0),
      ("path=vote&status=200", 1)],
 )  # fmt: skip
-def test_it_filters_as_the_journal_does(requests: str, query: str, found: int):
+def test_the_screen_filters_as_the_journal_does(requests: str, query: str, found: int):
     assert found == main_of(f"{requests}?{query}").count('<tr id="entry-')
 
 
@@ -56,7 +56,7 @@ def test_a_wrong_filter_is_a_page_that_names_it(requests: str):
     assert "status: &#39;many&#39; is not a status" in answer.text
 
 
-def test_it_shows_at_most_a_page_and_links_to_the_next(live: LiveServer):
+def test_the_screen_shows_at_most_a_page_and_links_to_the_next(live: LiveServer):
     viewer = live.client("viewer", user="1", channel="777")
     for _ in range(101):
         viewer.get("vote")
@@ -95,7 +95,7 @@ def test_an_entry_can_be_changed_and_sent_again(live: LiveServer, requests: str)
     assert 2 == live.client("viewer", user="1", channel="777").get("vote").json()["vote"]
 
 
-def test_without_a_journal_it_says_so():
+def test_the_screen_says_that_there_is_no_journal():
     with live_server(Settings(journal=0)) as live:
         assert "The journal is off" in main_of(f"{live.url}/_emulator/ui/requests")
 
@@ -209,7 +209,7 @@ def test_each_filter_has_a_link_that_removes_it(requests: str):
     assert [("method=DELETE", "Remove the filter status"), ("status=4xx", "Remove the filter method")] == links
 
 
-def test_an_entry_stands_beside_the_list_and_is_marked_there(live: LiveServer, requests: str):
+def test_an_entry_stands_next_to_the_list_and_is_marked_there(live: LiveServer, requests: str):
     mark = latest(live)
     main = main_of(f"{requests}?entry={mark - 1}")
 

@@ -129,7 +129,7 @@ def test_redirects_end():
     assert 3 == len(server.requests)
 
 
-def test_at_most_64_kib_of_an_answer_are_read():
+def test_at_most_64_kib_of_a_response_are_read():
     late = b"HTTP/1.1 200 OK\r\n\r\n" + b" " * 2 * MAX_ANSWER + b"/_emulator/sdk.js"
     with serving({"/": late}) as server:
         assert "fine" == check(f"http://127.0.0.1:{server.port}/").kind  # what it loads is not known
@@ -140,7 +140,7 @@ def test_at_most_64_kib_of_an_answer_are_read():
     [b"", b"SSH-2.0-OpenSSH_9.9\r\n\r\n", b"HTTP/1.1 ok\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: " + b"x" * 2 * MAX_ANSWER],
     ids=["nothing", "ssh", "status", "headers"],
 )
-def test_an_answer_that_is_not_http_is_named(answer: bytes):
+def test_a_response_that_is_not_http_is_named(answer: bytes):
     with serving({"/": answer}) as server:
         finding = check(f"http://127.0.0.1:{server.port}/")
 
@@ -155,7 +155,7 @@ def test_a_server_that_does_not_run_is_named():
     assert ("failed", True) == (finding.kind, "connection refused" in finding.text)
 
 
-def test_a_server_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch):
+def test_a_server_that_does_not_respond_is_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(framing, "TIMEOUT", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         finding = check(f"http://127.0.0.1:{listener.getsockname()[1]}/")

@@ -24,7 +24,7 @@ def number(live: LiveServer, game: SocketClient) -> int:
     return int(httpx.get(f"{live.url}/_emulator/sockets").json()["sockets"][-1]["number"])
 
 
-def test_it_lists_games_and_pages_with_what_they_follow(live: LiveServer, screen: str, number: int):
+def test_the_screen_lists_games_and_pages_with_what_they_follow(live: LiveServer, screen: str, number: int):
     with subscribed_page(live):
         main = main_of(screen)
 
@@ -34,7 +34,7 @@ def test_it_lists_games_and_pages_with_what_they_follow(live: LiveServer, screen
     assert "extcli socket list" in main
 
 
-def test_it_says_that_there_are_no_sockets(screen: str):
+def test_the_screen_says_that_there_are_no_sockets(screen: str):
     assert "No sockets." in main_of(f"{screen}?client_id=nobody")
 
 

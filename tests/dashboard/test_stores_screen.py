@@ -43,7 +43,9 @@ def saved(page: httpx.Response) -> httpx.Response:
     return forms_in(httpx.Response(200, text=first, request=page.request))["save"].send(step="save").raise_for_status()
 
 
-def test_it_lists_stores_of_every_scope(screen: str, live: LiveServer, broadcaster: Client, admin: Client, viewer):
+def test_the_screen_lists_stores_of_every_scope(
+    screen: str, live: LiveServer, broadcaster: Client, admin: Client, viewer
+):
     broadcaster.post("channel_state", json={"a": 1}).raise_for_status()
     admin.post("extension_config", json={"a": 1}).raise_for_status()
     viewer("5").post("viewer_state", json={"a": 1}).raise_for_status()

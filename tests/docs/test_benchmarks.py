@@ -146,7 +146,7 @@ def test_the_plot_of_a_soak_has_a_point_per_sample(soak: Any):
     assert [5] * 6 == [len(each.split()) for each in lines]
 
 
-async def test_a_closed_connection_leaves_its_request_unanswered(load: Any):
+async def test_a_closed_connection_leaves_its_request_without_a_response(load: Any):
     async def answer_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")

@@ -36,13 +36,13 @@ def rows(heading: str) -> list[list[str]]:
     return [[cell.strip("` ") if cell.count("`") == 2 else cell for cell in row] for row in found]
 
 
-def test_the_settings_are_those_of_the_code() -> None:
+def test_the_documented_settings_equal_the_code() -> None:
     coded = {key: (setting.option, setting.variable) for key, setting in settings.SETTINGS.items()}
 
     assert {**coded, settings.PRODUCTION: ("", "")} == {row[0]: (row[1], row[2]) for row in rows("Profile key")}
 
 
-def test_the_defaults_of_settings_are_those_of_the_code() -> None:
+def test_the_documented_defaults_of_settings_equal_the_code() -> None:
     written = {row[0]: row[3] for row in rows("Profile key")}
 
     assert DEFAULTS == {key: written[key] for key in DEFAULTS}
@@ -79,7 +79,7 @@ def _default(parameter: Any) -> str:
 
 
 @pytest.mark.parametrize("parameter", OPTIONS, ids=lambda each: each.opts[0])
-def test_an_option_of_serve_is_described_as_it_is(parameter: Any) -> None:
+def test_each_option_of_serve_is_described_with_its_default(parameter: Any) -> None:
     expected = [parameter.opts[0], parameter.envvar, _default(parameter), _range(parameter)]
 
     assert [expected] == [row[:4] for row in rows("Option") if row[0] == parameter.opts[0]]

@@ -56,7 +56,7 @@ def make(environment: Path) -> Make:
 
 
 @pytest.mark.parametrize("target", ["serve", "quick"])
-def test_an_installed_environment_is_used_as_it_is(make: Make, environment: Path, target: str):
+def test_an_installed_environment_is_used_unchanged(make: Make, environment: Path, target: str):
     steps = make("-n", target).splitlines()
 
     assert [str(environment / "bin")] == [step.split()[0].rpartition("/")[0] for step in steps]

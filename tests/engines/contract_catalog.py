@@ -30,7 +30,7 @@ SORTED = [
 
 
 class CatalogContract:
-    async def test_things_are_found_in_the_order_of_their_keys(self, engine: Engine) -> None:
+    async def test_records_are_found_in_the_order_of_their_keys(self, engine: Engine) -> None:
         for each in SORTED[::-1]:
             await write(engine, b"1", each)
 
@@ -38,7 +38,7 @@ class CatalogContract:
         assert SORTED[:24] == await things(engine, "a")
         assert [] == await things(engine, "absent")
 
-    async def test_things_are_found_page_by_page(self, engine: Engine) -> None:
+    async def test_records_are_found_page_by_page(self, engine: Engine) -> None:
         for each in SORTED:
             await write(engine, b"1", each)
 
@@ -48,7 +48,7 @@ class CatalogContract:
             found += page
         assert SORTED == found
 
-    async def test_things_are_found_by_owner_channel_and_text(self, engine: Engine) -> None:
+    async def test_records_are_found_by_owner_channel_and_text(self, engine: Engine) -> None:
         for each in SORTED:
             await write(engine, b"1", each)
 
@@ -58,7 +58,7 @@ class CatalogContract:
         assert [one for one in SORTED if one.user] == await things(engine, "a", "b", matching="U1")
         assert [] == await things(engine, "a", "b", matching="client")
 
-    async def test_a_thing_has_its_expiry_and_size(self, engine: Engine) -> None:
+    async def test_a_record_has_its_expiry_and_size(self, engine: Engine) -> None:
         await write(engine, b"12345", key("document"))
         await stocked(engine, ["x", "y"], key("pool"), expires_at=END + 1)
 
@@ -67,7 +67,7 @@ class CatalogContract:
             Thing(key("pool"), END + 1, 0),
         ] == await engine.catalog.things(["kind"], now=NOW, limit=9)
 
-    async def test_things_with_unusual_keys_are_found(self, engine: Engine) -> None:
+    async def test_records_with_unusual_keys_are_found(self, engine: Engine) -> None:
         keys = sorted({key(odd, channel=odd, user=odd) for odd in (*ODD, "a|b", "%00", "%7C", "|")})
         for each in keys:
             await write(engine, b"1", each)
@@ -79,7 +79,7 @@ class CatalogContract:
             found = await engine.ballots.listing(EVERYWHERE, now=NOW, limit=999, matching=each.name)
             assert each in [one.key for one in found]
 
-    async def test_expired_dropped_and_permanent_things_are_not_found(self, engine: Engine) -> None:
+    async def test_expired_dropped_and_permanent_records_are_not_found(self, engine: Engine) -> None:
         await write(engine, b"1", key("expired"), expires_at=NOW)
         await write(engine, b"1", key("dropped"))
         await engine.documents.drop([key("dropped")], now=NOW)

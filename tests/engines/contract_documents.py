@@ -234,7 +234,7 @@ class DocumentsContract:
         assert await engine.documents.drop([held, user], now=NOW) == 2
         assert await engine.documents.peek(held, now=NOW) is None
 
-    async def test_a_refused_change_leaves_what_was_kept_beside_it(self, engine: Engine) -> None:
+    async def test_a_refused_change_does_not_undo_concurrent_writes_of_documents(self, engine: Engine) -> None:
         results = await asyncio.gather(
             engine.documents.keep({ONE: b"1"}, replace=True),
             engine.documents.update([ONE], _raising, now=NOW, expires_at=NEVER),

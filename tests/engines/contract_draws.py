@@ -143,7 +143,7 @@ class DrawsContract:
 
         assert [1] == await node.eligibility(viewer)
 
-    async def test_draws_beside_marks_and_deletes_hand_out_what_was_granted(self, engine: Engine) -> None:
+    async def test_draws_during_marks_and_deletes_hand_out_what_was_granted(self, engine: Engine) -> None:
         sets, (viewer, _) = code_sets(engine, []), VIEWERS.values()
         order, drawn = random.Random(1), list[str]()
         for each in range(20):

@@ -274,7 +274,7 @@ class DumpContract:
             record.items for record in await dumped(engine) if isinstance(record, ListItemsRecord)
         )
 
-    async def test_things_expire_when_they_would_have_expired_without_the_load(self, engine: Engine) -> None:
+    async def test_records_expire_when_they_would_have_expired_without_the_load(self, engine: Engine) -> None:
         await write(engine, b"1", expires_at=NOW + 5)
         await cast(engine, "U1", "a", expires_at=NOW + 6)
         await reload(engine)
@@ -301,7 +301,7 @@ class DumpContract:
             await cast(engine, "U8", "a")
             assert ([("a", 1)], [("b", 1)]) == (await counts(engine), await counts(copy))
 
-    async def test_the_size_counts_things_and_not_their_contents(self, engine: Engine) -> None:
+    async def test_the_size_counts_records_and_not_their_contents(self, engine: Engine) -> None:
         for voter in ("U1", "U2"):
             await cast(engine, voter, "a")
             await append(engine, b"1")

@@ -127,7 +127,7 @@ class NamespacesContract:
         assert await engine.purge(now=NOW) == []
         assert kept == await everything(engine)
 
-    async def test_a_reset_is_atomic_beside_other_operations(self, engine: Engine) -> None:
+    async def test_a_reset_is_atomic_during_other_operations(self, engine: Engine) -> None:
         await asyncio.gather(
             *(cast(engine, f"U{number}", "a") for number in range(20)),
             engine.reset(),

@@ -52,7 +52,7 @@ class HoldingsContract:
         assert await held(engine, "U1", P, now=END - 1) == Holding(("a",), 0)
         assert await held(engine, "U1", P, now=END) is None
 
-    async def test_a_draw_beside_a_drop_is_counted_or_returns_nothing(self, engine: Engine) -> None:
+    async def test_a_draw_during_a_drop_is_counted_or_returns_nothing(self, engine: Engine) -> None:
         await stocked(engine, [str(number) for number in range(99)])
 
         first, count, second = await asyncio.gather(draws(engine, 20), drop(engine), draws(engine, 20, name="V"))

@@ -135,7 +135,7 @@ class LoadContract:
 
         assert before == await dumped(engine)
 
-    async def test_what_was_set_aside_comes_back_and_later_writes_are_gone(self, engine: Engine) -> None:
+    async def test_undo_restores_kept_data_and_drops_later_writes(self, engine: Engine) -> None:
         if not await can_set_aside(engine):
             return
         await fill_all(engine)
@@ -162,7 +162,7 @@ class LoadContract:
         before = {voter for voter in voters if await choice_of(engine, voter)}
         assert (set(voters), set()) == (before | after, before & after)
 
-    async def test_a_second_time_replaces_what_was_kept_and_a_drop_deletes_it(self, engine: Engine) -> None:
+    async def test_a_second_reset_replaces_the_kept_data_and_a_drop_deletes_it(self, engine: Engine) -> None:
         if not await can_set_aside(engine):
             return
         for name in ("first", "second"):
@@ -195,7 +195,7 @@ class LoadContract:
             await copy.take_back()
             assert [key("old")] == [record[0] for record in await dumped(copy)]
 
-    async def test_a_refused_take_back_leaves_the_writes_beside_it(self, engine: Engine) -> None:
+    async def test_a_refused_take_back_does_not_undo_concurrent_writes(self, engine: Engine) -> None:
         if not await can_set_aside(engine):
             return
         await cast(engine, "U1", "a")

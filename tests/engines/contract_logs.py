@@ -141,7 +141,7 @@ class LogsContract:
 
         assert [Item(END, b"2")] == await items(engine, now=END)
 
-    async def test_things_are_listed_by_channel_then_name(self, engine: Engine) -> None:
+    async def test_records_are_listed_by_channel_then_name(self, engine: Engine) -> None:
         await fill(engine, SORTED[::-1])
 
         assert SORTED == await ballots(engine)
@@ -216,7 +216,7 @@ class LogsContract:
         assert [12_000] == [listed.casts for listed in await engine.ballots.listing(key(), now=NOW, limit=9)]
         assert [12_000] == [listed.entries for listed in await engine.logs.listing(key(), now=NOW, limit=9)]
 
-    async def test_expired_and_dropped_things_are_not_listed(self, engine: Engine) -> None:
+    async def test_expired_and_dropped_records_are_not_listed(self, engine: Engine) -> None:
         await fill(engine, [key("a"), key("b")])
         await fill(engine, [key("c")], expires_at=END + 1)
         await engine.ballots.drop(key("b"), now=NOW)
@@ -227,7 +227,7 @@ class LogsContract:
             await engine.purge(now=END)
         assert [] == await ballots(engine, now=END + 1) == await logs(engine, now=END + 1)
 
-    async def test_a_thing_that_starts_again_is_listed_once(self, engine: Engine) -> None:
+    async def test_a_record_that_starts_again_is_listed_once(self, engine: Engine) -> None:
         await fill(engine, [key()])
         await fill(engine, [key()], expires_at=END + 1)
         await cast(engine, "U1", "3", now=END + 1, expires_at=END + 9)
@@ -236,7 +236,7 @@ class LogsContract:
 
         assert [key()] == await ballots(engine, now=END + 1) == await logs(engine, now=END + 1)
 
-    async def test_things_with_unusual_keys_are_listed_once_each(self, engine: Engine) -> None:
+    async def test_records_with_unusual_keys_are_listed_once_each(self, engine: Engine) -> None:
         keys = [key(odd, channel=channel, user=odd) for odd in (*ODD, "a|b", "%00", "|") for channel in (odd, "")]
         await fill(engine, keys)
 
@@ -253,7 +253,7 @@ class LogsContract:
 
         assert [] == await ballots(engine) == await logs(engine)
 
-    async def test_the_event_loop_runs_while_things_are_listed(self, engine: Engine) -> None:
+    async def test_the_event_loop_runs_while_records_are_listed(self, engine: Engine) -> None:
         await fill(engine, [key(f"{number:03}") for number in range(120)])
 
         async with LoopPasses() as passes:

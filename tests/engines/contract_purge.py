@@ -184,7 +184,7 @@ class PurgeContract:
         assert [Expired(key(), NOW + 3199)] == await engine.purge(now=NOW + 9999)
         assert await items(engine) == []
 
-    async def test_dropped_things_are_not_reported(self, engine: Engine) -> None:
+    async def test_dropped_records_are_not_reported(self, engine: Engine) -> None:
         await fill_shapes(engine)
         await engine.documents.drop([key(name, channel=channel) for name in NAMES for channel in "xy"], now=NOW)
         for name in NAMES:
@@ -194,7 +194,7 @@ class PurgeContract:
         logs = [key(name, channel=channel) for name in NAMES for channel in "xy"]
         assert sorted(logs) == sorted(one.key for one in await engine.purge(now=NOW + 99))
 
-    async def test_things_before_a_reset_are_not_reported(self, engine: Engine) -> None:
+    async def test_records_before_a_reset_are_not_reported(self, engine: Engine) -> None:
         await fill_shapes(engine)
         await engine.reset()
 
@@ -246,7 +246,7 @@ class PurgeContract:
         assert not await is_alive(engine, NOW + LIFETIME)
 
     @pytest.mark.parametrize("kind", KINDS)
-    async def test_a_thing_lives_as_long_as_its_latest_expiry(self, engine: Engine, kind: str) -> None:
+    async def test_a_record_lives_as_long_as_its_latest_expiry(self, engine: Engine, kind: str) -> None:
         """Whatever steps the clock takes between the writes."""
         change, is_alive = KINDS[kind]
         for seed in range(SCHEDULES):
@@ -290,7 +290,7 @@ class PurgeContract:
 
         assert (b"2", None) == (await read(engine, now=NOW + 4), await read(engine, now=NOW + 5))
 
-    async def test_what_is_written_again_after_a_removal_has_a_new_expiry(self, engine: Engine) -> None:
+    async def test_a_record_written_after_its_removal_has_a_new_expiry(self, engine: Engine) -> None:
         await write(engine, b"1", expires_at=NEVER)
         await engine.documents.drop([key()], now=NOW)
         await write(engine, b"2", expires_at=NOW + 5)

@@ -225,7 +225,7 @@ async def test_a_ballot_with_many_choices_is_counted_by_its_voters(engine: Engin
 # Times and sizes
 
 
-async def test_things_that_never_expire_are_alive_at_any_time(engine: Engine) -> None:
+async def test_records_that_never_expire_are_alive_at_any_time(engine: Engine) -> None:
     await append(engine, b"1", expires_at=NEVER)
     await cast(engine, "U1", "a", expires_at=NEVER)
 
@@ -297,7 +297,7 @@ def test_a_fork_on_redis_is_refused_with_exit_code_2_and_the_reason(redis_url: s
 
 
 @pytest.mark.parametrize(("apart", "words"), [(5_000, "ahead of"), (-5_000, "behind")])
-async def test_a_node_whose_clock_is_not_that_of_redis_says_so(redis_url: str, caplog, apart: int, words: str):
+async def test_a_node_whose_clock_differs_from_redis_logs_a_warning(redis_url: str, caplog, apart: int, words: str):
     async with open_app(Settings(data=redis_url)) as (_, service):
         await service.control.compare_clocks()
         assert "the clock of this machine is" not in caplog.text

@@ -35,7 +35,7 @@ async def test_data_of_earlier_versions_is_listed(redis_url: str, redis_database
         assert keys == [listed.key for listed in await engine.logs.listing(key(), now=NOW, limit=999)]
 
 
-async def test_what_an_earlier_version_handed_out_stays_spent(redis_url: str, redis_database: redis.Redis) -> None:
+async def test_items_that_an_earlier_version_handed_out_stay_spent(redis_url: str, redis_database: redis.Redis) -> None:
     """Earlier versions kept the items of each pool in a set of its own."""
     items, own = [f"{number}" for number in range(3_000)], "{emulator|main}"
     async with open_engine(redis_url, namespace="main") as engine:
@@ -112,7 +112,7 @@ def names(database: redis.Redis) -> set[bytes]:
     return set(database.scan_iter(count=1000))
 
 
-async def test_expired_and_dropped_things_leave_no_keys(engine: Engine, redis_database: redis.Redis) -> None:
+async def test_expired_and_dropped_records_leave_no_keys(engine: Engine, redis_database: redis.Redis) -> None:
     await fill_shapes(engine)
     await stocked(engine, "abc", expires_at=END)
     await draw(engine)

@@ -205,7 +205,7 @@ async def test_a_rollback_during_a_reading_does_not_affect_it(path: Path, url: s
         assert await counts(engine) == [("a", 1500)]
 
 
-async def test_tidying_deletes_the_rows_of_dropped_reset_or_expired_things(path: Path) -> None:
+async def test_tidying_deletes_the_rows_of_dropped_reset_or_expired_records(path: Path) -> None:
     async with opened(path) as engine:
         for poll in ("dropped", "ended", "reset"):
             await cast(engine, "U1", "a", at=key(poll), expires_at=NOW + (5 if poll == "ended" else 99))

@@ -135,7 +135,7 @@ async def test_all_namespaces_of_a_file_are_listed_open_or_not(medium: Medium, p
     assert await medium.namespaces() == ["a", "b"]
 
 
-async def test_a_fork_on_one_connection_is_atomic_beside_writers(engines: list[Engine]) -> None:
+async def test_a_fork_on_one_connection_is_atomic_while_others_write(engines: list[Engine]) -> None:
     source, copy = engines[:2]
 
     async def write_pairs() -> None:

@@ -39,7 +39,7 @@ def short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(CASTS, st.integers(-5, 15), st.none() | st.integers(0, 12))
-def test_joined_notes_are_those_of_the_entries(casts: list[Any], since: int, limit: int | None) -> None:
+def test_joined_notes_equal_the_notes_of_the_entries(casts: list[Any], since: int, limit: int | None) -> None:
     asyncio.run(compare(casts, NOW + since, limit))
 
 
@@ -80,4 +80,4 @@ def test_a_planted_difference_is_found(monkeypatch: pytest.MonkeyPatch, statemen
     monkeypatch.setattr(readings, statement, getattr(readings, statement).replace("min(whole)", "1"))
 
     with pytest.raises((AssertionError, ExceptionGroup)):
-        test_joined_notes_are_those_of_the_entries()
+        test_joined_notes_equal_the_notes_of_the_entries()

@@ -169,7 +169,7 @@ async def test_a_file_of_format_2_is_migrated_and_keeps_its_data(path: Path) -> 
         assert await listing(other, "x") == {"one"}
 
 
-async def test_what_a_file_of_format_3_handed_out_stays_spent(path: Path) -> None:
+async def test_items_that_a_file_of_format_3_handed_out_stay_spent(path: Path) -> None:
     async with opened(path) as engine, opened(path, "other") as other:
         await stocked(engine, "abc", key("live"))
         await stocked(engine, "de", key("dropped"))

@@ -233,7 +233,7 @@ def test_a_finding_names_no_user_code_or_name_of_a_document(path: Path) -> None:
     assert not [each for each in hidden if re.search(rf"\b{re.escape(each)}\b", text)]
 
 
-def test_a_finding_about_the_list_of_removed_things_names_its_row(path: Path) -> None:
+def test_a_finding_about_the_list_of_removed_records_names_its_row(path: Path) -> None:
     damaged("UPDATE dead_rosters SET member = x'00'", path)
     with closing(sqlite3.connect(path)) as file:
         ((root,),) = file.execute("SELECT root FROM dead_rosters")

@@ -41,7 +41,7 @@ def delete_log(file: Path) -> None:
 
 
 @pytest.mark.parametrize("lose", spread([delete, move, replace, delete_log], 4))
-def test_what_was_acknowledged_before_a_file_is_lost_is_rescued(tmp_path: Path, lose: Callable[[Path], None]) -> None:
+def test_writes_acknowledged_before_a_file_is_lost_are_rescued(tmp_path: Path, lose: Callable[[Path], None]) -> None:
     file, crowd = tmp_path / "data.db", Crowd()
     with server_process("--data", f"sqlite://{file}") as served:
         crowd.prepare(served)

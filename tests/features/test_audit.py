@@ -266,7 +266,7 @@ def test_a_patch_of_many_viewers_logs_their_number(admin: Client, lines: Lines):
     assert [f"stores patched: 2 records, store viewer_state; {WHO}"] == lines.texts
 
 
-def test_what_a_call_changes_is_logged_as_the_operators_change(stranger: Client, lines: Lines):
+def test_a_change_by_a_call_as_any_caller_is_logged_as_the_operators(stranger: Client, lines: Lines):
     body = {"method": "PUT", "path": "/v1/e/codes", "client_id": CLIENT_ID, "role": "backend"}
     body |= {"body": {"codes": [["A1", "A2"]], "names": ["Hat"]}}
 
@@ -275,7 +275,7 @@ def test_what_a_call_changes_is_logged_as_the_operators_change(stranger: Client,
     assert ["codes replaced: 1 set, 2 codes; operator as client my-extension, backend, user A-backend"] == lines.texts
 
 
-def test_a_seed_logs_what_it_holds_and_not_its_calls(stranger: Client, lines: Lines):
+def test_applying_a_seed_logs_its_counts_and_not_its_calls(stranger: Client, lines: Lines):
     poll = {"id": "a", "options": ["A", "B"], "votes": {"U1": 1, "U2": 1}}
     codes = {"index": 0, "name": "Hat", "codes": ["A1", "A2", "A3"]}
     seed = {"extcli": 1, "client_id": CLIENT_ID, "channel": CHANNEL, "polls": [poll], "codes": [codes]}

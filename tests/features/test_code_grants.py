@@ -44,7 +44,7 @@ def marked(answer: httpx.Response) -> int:
     return int(answer.headers["Extcli-Marked"])
 
 
-def test_a_mark_answers_how_many_distinct_users_it_marked(backend: Client):
+def test_a_mark_returns_how_many_distinct_users_it_marked(backend: Client):
     everyone = [f"{number}" for number in range(2_500)]
 
     assert 2 == marked(from_list(backend, "1", "2", "1", prizes=[0], limits=[1]))
@@ -52,7 +52,7 @@ def test_a_mark_answers_how_many_distinct_users_it_marked(backend: Client):
     assert 0 == marked(from_list(backend, prizes=[0], limits=[1]))
 
 
-def test_a_mark_answers_how_many_distinct_users_it_named(backend: Client, viewer):
+def test_a_mark_returns_how_many_distinct_users_it_named(backend: Client, viewer):
     answers = [from_list(backend, "1", "2", "U1", prizes=[0], limits=[1]) for _ in range(2)]
     for user, value in (("1", 2), ("3", 2), ("4", 1)):
         viewer(user).post("vote?id=quiz", json={"value": value})
@@ -96,7 +96,7 @@ def test_only_the_last_of_duplicate_lists_of_users_is_counted(backend: Client):
     assert 3 == marked(backend.post("codes/mark_from_list", content=body))
 
 
-def test_a_mark_from_a_poll_answers_how_many_users_it_marked(backend: Client, viewer):
+def test_a_mark_from_a_poll_returns_how_many_users_it_marked(backend: Client, viewer):
     for user, value in (("1", 2), ("2", 2), ("3", 1)):
         viewer(user).post("vote", params={"id": "quiz"}, json={"value": value}).raise_for_status()
 

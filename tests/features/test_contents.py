@@ -87,7 +87,7 @@ def test_things_are_counted_by_kind(live: LiveServer):
 
 
 @every_kind
-def test_a_row_has_what_a_list_needs_and_no_more(live: LiveServer, kind: str):
+def test_a_row_has_only_the_fields_of_the_list(live: LiveServer, kind: str):
     now = live.freeze()
     fill(live)
 
@@ -214,7 +214,7 @@ def test_a_search_goes_through_any_number_of_extensions_page_by_page(live: LiveS
     assert ["ext-204"] == [row["client_id"] for row in found]
 
 
-def test_text_of_others_is_listed_as_it_is(live: LiveServer):
+def test_text_of_clients_is_listed_unchanged(live: LiveServer):
     name = "<b>'&é%"
     member(live).post("rank", params={"id": name}, json={"key": "a"}).raise_for_status()
 
@@ -231,7 +231,7 @@ def test_a_list_refuses_a_wrong_limit_or_cursor(live: LiveServer, query: dict[st
     assert next(iter(query)) in answer.text
 
 
-def test_what_expires_next_is_listed_soonest_first(live: LiveServer):
+def test_upcoming_expiries_are_listed_soonest_first(live: LiveServer):
     now = live.freeze()
     fill(live)
 
@@ -256,7 +256,7 @@ def test_what_expires_next_is_listed_soonest_first(live: LiveServer):
     assert [pin] == read(live, "clock/next", limit=1)["next"]
 
 
-def test_what_expires_next_is_what_a_move_of_the_clock_reports(live: LiveServer):
+def test_upcoming_expiries_equal_those_that_a_move_of_the_clock_reports(live: LiveServer):
     live.freeze()
     fill(live)
 
@@ -267,13 +267,13 @@ def test_what_expires_next_is_what_a_move_of_the_clock_reports(live: LiveServer)
     assert [] == read(live, "clock/next")["next"]
 
 
-def test_a_namespace_lists_its_own_things(live: LiveServer):
+def test_a_namespace_lists_its_own_records(live: LiveServer):
     fill(live)
 
     assert {"rows": [], "next": "0"} == httpx.get(f"{live.url}/_ns/blue/_emulator/contents/polls").json()
 
 
-async def test_a_thing_that_never_expires_is_listed_without_an_end():
+async def test_a_record_that_never_expires_is_listed_without_an_end():
     key = Key("rank", CLIENT_ID, "color", CHANNEL)
     async with open_engine("sqlite://", namespace="main") as engine:
         await engine.ballots.cast(key, CastRequest("U1", "blue"), now=0, expires_at=NEVER)

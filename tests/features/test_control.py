@@ -52,7 +52,7 @@ def test_metrics_are_in_the_prometheus_text_format(stranger: Client):
 
 
 @pytest.mark.parametrize("path", MONITORING)
-def test_monitoring_answers_any_host_in_both_environments(live: LiveServer, production: LiveServer, path: str):
+def test_monitoring_accepts_any_host_in_both_environments(live: LiveServer, production: LiveServer, path: str):
     for service in (live, production):
         with Client(base_url=service.url, headers={"Host": "service.internal"}) as client:
             assert 200 == client.get(path).status_code
@@ -61,7 +61,7 @@ def test_monitoring_answers_any_host_in_both_environments(live: LiveServer, prod
 @pytest.mark.parametrize(
     "host", ["localhost", "LOCALHOST:8282", "127.0.0.1", "127.0.0.1:1", "127.9.9.9", "[::1]:8282", "[::1]"]
 )
-def test_control_answers_loopback_hosts(stranger: Client, host: str):
+def test_the_control_api_accepts_loopback_hosts(stranger: Client, host: str):
     assert {200} == statuses(stranger, Host=host)
 
 
@@ -80,7 +80,7 @@ def test_control_refuses_malformed_hosts(stranger: Client, host: str):
     assert {400} == statuses(stranger, Host=host)
 
 
-def test_control_answers_hosts_given_as_options():
+def test_the_control_api_accepts_hosts_given_as_options():
     with live_server(Settings(control_hosts=("Emulator.CI",))) as live, Client(base_url=live.url) as client:
         assert {200} == statuses(client, Host="emulator.ci:8282")
         assert {403} == statuses(client, Host="other.ci:8282")
@@ -116,11 +116,11 @@ def test_control_refuses_a_proxys_client_on_another_machine(stranger: Client, he
     ],
     ids=str,
 )
-def test_control_answers_a_proxys_client_on_this_machine(stranger: Client, headers: dict[str, str]):
+def test_the_control_api_accepts_a_proxys_client_on_this_machine(stranger: Client, headers: dict[str, str]):
     assert {200} == statuses(stranger, Host="localhost", **headers)
 
 
-def test_control_answers_all_clients_of_a_proxy_whose_host_is_allowed():
+def test_the_control_api_accepts_all_clients_of_a_proxy_whose_host_is_allowed():
     with live_server(Settings(control_hosts=("emulator.ci",))) as live, Client(base_url=live.url) as client:
         assert {200} == statuses(client, Host="emulator.ci", **{"X-Forwarded-For": "6.6.6.6"})
         assert {403} == statuses(client, Host="localhost", **{"X-Forwarded-For": "6.6.6.6"})
@@ -152,7 +152,7 @@ def test_control_refuses_requests_that_the_browser_marks_as_cross_site(stranger:
     assert {403} == statuses(stranger, **{"Sec-Fetch-Site": site})
 
 
-def test_control_answers_pages_of_its_own_origin(live: LiveServer, stranger: Client):
+def test_the_control_api_accepts_pages_of_its_own_origin(live: LiveServer, stranger: Client):
     assert {200} == statuses(stranger, Origin=live.url, **{"Sec-Fetch-Site": "same-origin"})
 
 

@@ -24,7 +24,7 @@ def test_a_request_that_was_not_refused_has_no_explanation(live: LiveServer, vie
     )
 
 
-def test_the_answer_about_a_refusal_has_its_rule(live: LiveServer, stranger: Client, viewer):
+def test_the_response_about_a_refusal_has_its_rule(live: LiveServer, stranger: Client, viewer):
     answer = viewer().delete("vote")
 
     found = stranger.get("/_emulator/explain", params={"id": id_of(answer)}).json()
@@ -57,7 +57,7 @@ def test_the_journal_has_the_rule_and_the_next_step_of_a_refusal(live: LiveServe
     assert "Send a token of the role broadcaster (with extcli: `--as broadcaster`)." == entry["next_step"]
 
 
-def test_without_a_refusal_the_answer_is_empty(stranger: Client):
+def test_without_a_refusal_the_response_is_empty(stranger: Client):
     assert {} == stranger.get("/_emulator/explain").raise_for_status().json()
 
 
@@ -112,7 +112,7 @@ def test_an_explanation_shows_no_token(live: LiveServer, stranger: Client):
     assert secret not in stranger.get("/_emulator/explain").text
 
 
-def test_the_answer_to_a_handshake_has_a_mark_in_the_sandbox_only(live: LiveServer, production: LiveServer):
+def test_the_response_to_a_handshake_has_a_mark_in_the_sandbox_only(live: LiveServer, production: LiveServer):
     marks = []
     for service in (live, production):
         with SocketClient(service) as game:
@@ -142,5 +142,5 @@ def test_a_refused_call_has_its_code_in_the_sandbox_only(
     assert code == entry["code"]
 
 
-def test_an_answered_call_has_no_code(viewer):
+def test_a_successful_call_has_no_code(viewer):
     assert "x-emulator-code" not in viewer().get("vote").headers

@@ -57,7 +57,7 @@ def test_a_share_with_a_seed_makes_the_same_choices_again(live: LiveServer, view
     assert 8 <= runs[0].count(503) <= 28
 
 
-def test_a_fault_with_a_share_and_times_ends_after_so_many_hits(live: LiveServer, viewer):
+def test_a_fault_with_a_share_ends_after_its_number_of_hits(live: LiveServer, viewer):
     voter, runs = viewer(), []
     for limit in ({}, {"times": 3}):
         add_fault(live, VOTE, "status", share=0.3, seed=7, id="some", **limit)

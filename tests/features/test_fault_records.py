@@ -29,7 +29,7 @@ def test_the_journal_and_its_readers_name_the_fault(live: LiveServer, stranger: 
     assert stranger.get("/_emulator/explain").json()["entry"]["id"] == answer.headers["x-request-id"]
 
 
-def test_a_late_answer_is_recorded_with_the_fault(live: LiveServer, viewer):
+def test_a_late_response_is_recorded_with_the_fault(live: LiveServer, viewer):
     add_fault(live, VOTE, "delay", delay=1)
 
     answer = viewer().post("vote", params=RPS, json={"value": 1})
@@ -49,7 +49,7 @@ def test_requests_that_no_fault_touches_name_none(live: LiveServer, viewer):
     assert "" == entry_of(live, answer)["fault"]
 
 
-def test_the_verdict_of_production_ignores_what_a_fault_answers(live: LiveServer, stranger: Client, viewer):
+def test_the_verdict_of_production_ignores_the_response_of_a_fault(live: LiveServer, stranger: Client, viewer):
     add_fault(live, VOTE, "status", role="viewer")
 
     answer = viewer().post("vote", params=RPS, json={"value": 1})

@@ -25,7 +25,7 @@ def api(stranger: Client):
 # The control API
 
 
-def test_a_fault_is_answered_with_all_its_members(live: LiveServer, api):
+def test_adding_a_fault_returns_all_its_members(live: LiveServer, api):
     now = live.freeze()
 
     fault = api("POST", {"match": VOTE, "effect": "status", "status": 502, "times": 3, "lasts": 1_000}).json()
@@ -151,7 +151,7 @@ def test_several_workers_refuse_faults():
 # Answers
 
 
-def test_a_fault_answers_as_the_service_words_its_errors(live: LiveServer, viewer):
+def test_a_fault_responds_as_the_service_words_its_errors(live: LiveServer, viewer):
     add_fault(live, VOTE, "status", status=502, retry_after=3)
 
     answer = viewer().post("vote", params=RPS, json={"value": 1})
@@ -166,7 +166,7 @@ def test_a_fault_answers_as_the_service_words_its_errors(live: LiveServer, viewe
     } == answer.json()  # fmt: skip
 
 
-def test_a_faulty_answer_does_none_of_the_work(live: LiveServer, viewer, broadcaster: Client):
+def test_a_request_with_a_faulty_response_does_no_work(live: LiveServer, viewer, broadcaster: Client):
     add_fault(live, VOTE, "status")
 
     assert 503 == status_of_vote(viewer())
@@ -175,7 +175,7 @@ def test_a_faulty_answer_does_none_of_the_work(live: LiveServer, viewer, broadca
     assert 0 == broadcaster.get("vote", params=RPS).json()["count"]
 
 
-def test_a_fault_answers_before_the_credential_is_checked(live: LiveServer):
+def test_a_fault_responds_before_the_credential_is_checked(live: LiveServer):
     add_fault(live, VOTE, "status", status=500)
 
     with Client(base_url=live.url) as client:

@@ -83,7 +83,7 @@ def test_a_reordered_broadcast_arrives_alone_after_a_second(live: LiveServer, au
     assert "score" == next_of(audience)
 
 
-def test_a_delayed_broadcast_arrives_later_than_its_answer(live: LiveServer, audience: Audience, send: Send):
+def test_a_delayed_broadcast_arrives_later_than_its_response(live: LiveServer, audience: Audience, send: Send):
     add_fault(live, "BROADCAST late", "delay", delay=60_000)
 
     send("late", "early")
@@ -153,7 +153,7 @@ def test_conditions_choose_the_broadcasts_that_a_fault_acts_on(live: LiveServer,
     assert [0, 1] == hits_of(live)
 
 
-def test_the_answer_to_the_sender_and_the_journal_name_the_fault(live: LiveServer, broadcaster: Client):
+def test_the_response_to_the_sender_and_the_journal_name_the_fault(live: LiveServer, broadcaster: Client):
     add_fault(live, "POST /v1/e/broadcast", "delay", delay=1)
     add_fault(live, "BROADCAST news", "lose")
 

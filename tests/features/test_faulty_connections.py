@@ -62,7 +62,9 @@ def test_a_reset_request_ends_with_a_reset(live: LiveServer, raw: RawClient, vie
 
 
 @pytest.mark.parametrize("effect", ["drop", "reset", "stall"])
-def test_a_request_without_an_answer_does_no_work_and_is_recorded(live: LiveServer, raw, viewer, stranger, effect: str):
+def test_a_request_without_a_response_does_no_work_and_is_recorded(
+    live: LiveServer, raw, viewer, stranger, effect: str
+):
     add_fault(live, VOTE, effect)
 
     raw.send(viewer(), "POST", PATH, BODY)
@@ -84,7 +86,7 @@ def test_a_dropped_request_with_a_body_in_parts_ends_without_a_reset(live: LiveS
     assert b"" == raw.rest()
 
 
-def test_answers_before_a_dropped_request_arrive(live: LiveServer, raw: RawClient, viewer):
+def test_responses_before_a_dropped_request_arrive(live: LiveServer, raw: RawClient, viewer):
     add_fault(live, VOTE, "drop")
 
     before = live.run(_tasks())
@@ -157,7 +159,7 @@ def test_a_client_that_leaves_a_stalled_request_frees_it(live: LiveServer, viewe
 # Delays
 
 
-def test_a_delayed_request_is_answered_after_its_delay(live: LiveServer, raw: RawClient, viewer):
+def test_a_delayed_request_gets_a_response_after_its_delay(live: LiveServer, raw: RawClient, viewer):
     add_fault(live, VOTE, "delay", delay=60_000)
 
     raw.send(viewer(), "POST", PATH, BODY)
@@ -195,7 +197,7 @@ def test_a_request_delayed_over_a_reset_is_refused(live: LiveServer, raw: RawCli
 
 @pytest.mark.parametrize("path", FAULTY)
 @pytest.mark.parametrize("size", [0, 1, 9])
-def test_a_truncated_answer_has_the_head_of_the_whole(live: LiveServer, raw: RawClient, viewer, path: str, size: int):
+def test_a_truncated_response_has_the_head_of_the_whole(live: LiveServer, raw: RawClient, viewer, path: str, size: int):
     service = service_of(live, path)
     whole = viewer().post(f"{live.url}{path}", json=BODY)
     add_fault(service, "POST /v1/e/*", "truncate", bytes=min(size, len(whole.content)))
@@ -218,7 +220,7 @@ def test_a_truncated_request_has_done_its_work(live: LiveServer, raw: RawClient,
     assert 1 == votes(live)
 
 
-def test_a_streamed_answer_can_be_truncated(live: LiveServer, raw: RawClient, viewer, admin: Client):
+def test_a_streamed_response_can_be_truncated(live: LiveServer, raw: RawClient, viewer, admin: Client):
     viewer().post("vote", params={"id": "rps"}, json=BODY).raise_for_status()
     add_fault(live, "GET /v1/e/vote_logs", "truncate", bytes=7)
 

@@ -57,7 +57,7 @@ def test_a_page_can_read_why_it_creates_no_namespace(client: Client):
 
 
 @pytest.mark.parametrize("headers", [{}, *FOREIGN], ids=str)
-def test_a_preflight_creates_no_namespace_and_is_answered(client: Client, headers: dict[str, str]):
+def test_a_preflight_creates_no_namespace_and_gets_a_response(client: Client, headers: dict[str, str]):
     answer = client.options("/_ns/blue/v1/e/vote", headers=headers)
 
     assert (200, "*") == (answer.status_code, answer.headers["access-control-allow-origin"])

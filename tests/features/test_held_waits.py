@@ -46,7 +46,7 @@ def connection(service: RunningService) -> socket.socket:
     return socket.create_connection((host, int(port)), timeout=10)
 
 
-def test_a_held_wait_answers_once_its_condition_becomes_true(live: LiveServer, waits: Waiting, viewer):
+def test_a_held_wait_returns_once_its_condition_becomes_true(live: LiveServer, waits: Waiting, viewer):
     future = waits.begin(live, "poll", count=2)
     viewer("1").post("vote", json={"value": 1})
     assert not future.done()

@@ -9,7 +9,7 @@ from support.journal import entries_of, entry_of, journal_of
 from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, live_server
 
 
-def test_an_entry_has_the_request_its_caller_and_the_answer(live: LiveServer, viewer):
+def test_an_entry_has_the_request_its_caller_and_the_response(live: LiveServer, viewer):
     live.set(1_700_000_000_000)
     answer = viewer("5551", opaque="Uabc").post("vote?id=rps", content=b'{"value":2}')
 
@@ -247,7 +247,7 @@ def test_a_page_says_how_many_entries_since_a_mark_are_gone():
     assert 0 == answer["lost"] - (answer["entries"][0]["number"] - 11)
 
 
-def test_without_a_journal_its_api_says_so():
+def test_without_a_journal_its_api_returns_403():
     with live_server(Settings(journal=0)) as live, Client(base_url=live.url) as client:
         live.client("viewer", user="1", channel=CHANNEL).get("vote").raise_for_status()
         answers = [client.get(f"/_emulator/journal{path}") for path in ("", "/entry?id=1", "/stream?timeout=0")]

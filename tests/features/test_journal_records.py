@@ -47,7 +47,7 @@ def raw(service: LiveServer, text: bytes) -> bytes:
         ("GET", "/_ns/no!name/v1/e/vote", 400, "/_ns/[hidden]/v1/e/vote"),
     ],
 )
-def test_an_answer_without_an_endpoint_is_recorded(
+def test_a_response_without_an_endpoint_is_recorded(
     live: LiveServer, stranger: Client, method: str, path: str, status: int, shown: str
 ):
     answer = stranger.request(method, path)
@@ -360,7 +360,7 @@ def test_a_call_as_any_caller_is_recorded_as_the_call_itself(live: LiveServer, s
     )
 
 
-def test_the_entry_of_an_answer_carries_what_production_would_do(live: LiveServer, viewer):
+def test_the_entry_of_a_response_carries_what_production_would_do(live: LiveServer, viewer):
     answer = viewer().get("vote")
 
     assert answer.headers.get("x-emulator-production", "") == entry_of(live, answer)["production"]

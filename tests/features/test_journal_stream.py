@@ -71,7 +71,7 @@ def test_a_stream_with_a_timeout_ends(live: LiveServer, viewer):
     assert ["GET /v1/e/vote"] == endpoints
 
 
-def test_a_slow_reader_hears_how_many_entries_it_missed():
+def test_a_slow_reader_receives_the_number_of_missed_entries():
     with live_server(Settings(journal=100_000)) as live:
         voter = live.client("viewer", user="1", channel=CHANNEL)
         mark = journal_of(live)["mark"]

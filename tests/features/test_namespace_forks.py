@@ -233,7 +233,7 @@ def test_a_namespace_with_an_open_socket_is_not_idle(dropping):
         assert ["a"] == list(spaces.details())
 
 
-def test_a_socket_is_use_until_it_is_closed(dropping):
+def test_a_namespace_is_in_use_until_its_sockets_are_closed(dropping):
     spaces, drop_idle = dropping
     with linked_game(spaces.at("a")):
         spaces.live.service.namespaces._tenants["a"].used_at -= 7200

@@ -242,7 +242,7 @@ async def test_several_drops_of_a_namespace_at_once_all_succeed(tmp_path: Path):
         assert 0 == len(namespaces)
 
 
-def test_a_socket_with_a_request_that_has_just_arrived_is_closed_too(live: LiveServer):
+def test_a_socket_with_a_request_that_has_just_arrived_is_also_closed(live: LiveServer):
     async def close_at_once() -> None:
         (game,) = live.service.gateway.admission.games
         game.received(b'{"action": "get"}')

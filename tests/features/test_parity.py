@@ -312,7 +312,7 @@ def test_calls_that_the_service_makes_itself_get_no_verdict(known: LiveServer):
     assert "" == entry.get("production", "")
 
 
-def test_a_rate_of_the_sandbox_is_also_that_of_production():
+def test_a_rate_set_for_the_sandbox_also_applies_to_production():
     with live_server(Settings(limits=Limits(caller_rate=1))) as live:
         live.freeze()
         client = live.client("admin", channel=CHANNEL)

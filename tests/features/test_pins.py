@@ -48,7 +48,7 @@ def test_live_pins_are_unique(broadcaster, stranger):
 
 @pytest.mark.ruling("T2", "W1")
 @pytest.mark.parametrize("path", PATHS)
-def test_the_answer_contains_the_pin_under_both_names_that_clients_read(broadcaster, path):
+def test_the_response_contains_the_pin_under_both_names_that_clients_read(broadcaster, path):
     answer = broadcaster.post(path)
 
     assert (200, {"pin", "token"}) == (answer.status_code, answer.json().keys())

@@ -153,7 +153,7 @@ def test_a_seed_applied_twice_leaves_the_same_state(service: LiveServer):
     assert once == records(service)
 
 
-def test_a_seed_brings_back_what_has_changed_since(service: LiveServer):
+def test_applying_a_seed_again_restores_changed_records(service: LiveServer):
     parts = {name: part for name, part in EVERYTHING.items() if name != "codes"}
     apply(service, **parts)
     before = records(service)
@@ -192,7 +192,7 @@ def test_a_clock_that_is_not_frozen_runs_on(live: LiveServer):
     assert (False, True) == (clock["frozen"], 0 <= clock["now"] - CHRISTMAS_MS < HOUR)
 
 
-def test_a_clock_can_stop_where_it_is(live: LiveServer):
+def test_a_clock_can_be_frozen_at_its_current_time(live: LiveServer):
     live.set(CHRISTMAS_MS, freeze=False)
 
     apply(live, clock={"frozen": True})

@@ -154,7 +154,7 @@ def test_naming_the_channel_of_the_token_has_no_hint(broadcaster: Client):
 
 
 @pytest.mark.parametrize("path", ["vote", "user_info"])
-def test_what_a_hint_quotes_adds_no_header(broadcaster: Client, path: str):
+def test_a_name_quoted_in_a_hint_cannot_add_a_header(broadcaster: Client, path: str):
     answer = broadcaster.get(path, params={"channel_id": "8\r\nX-Own: 1\x00é" + "8" * 1_000})
 
     assert (200, False) == (answer.status_code, "x-own" in answer.headers)

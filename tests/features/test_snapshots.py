@@ -114,7 +114,7 @@ def test_the_clock_is_restored(live: LiveServer, stranger: Client, frozen: bool)
         assert clock["offset"] == loaded["offset"]
 
 
-def test_what_expired_before_saving_is_not_saved(live: LiveServer, stranger: Client, viewer):
+def test_records_that_expired_before_saving_are_not_saved(live: LiveServer, stranger: Client, viewer):
     live.freeze()
     viewer().post("accumulate", json=1).raise_for_status()
     live.advance(10 * DAY)

@@ -198,7 +198,7 @@ def test_a_stalled_socket_gets_nothing_until_it_is_released(
     assert (False, 0) == (sockets()[-1]["stalled"], sockets()[-1]["unread"])
 
 
-def test_messages_to_a_stalled_socket_are_answered_after_the_release(act, sockets, number: int, game: SocketClient):
+def test_messages_to_a_stalled_socket_get_replies_after_the_release(act, sockets, number: int, game: SocketClient):
     requests = sockets()[-1]["requests"]
     act("stall", socket=number)
     game.send("get", "state", {"state_id": "channel"})

@@ -39,7 +39,7 @@ def strict(running_strict: LiveServer) -> LiveServer:
 
 
 @pytest.mark.slow
-def test_a_strict_sandbox_answers_as_production_does():
+def test_a_strict_sandbox_responds_as_production_does():
     with twins(SEED, strict=True) as both:
         seen = run(both, REQUESTS)
         rules = httpx.get(f"{both.sandbox.url}/_emulator/parity").json()["rules"]
@@ -49,7 +49,7 @@ def test_a_strict_sandbox_answers_as_production_does():
 
 
 @pytest.mark.slow
-def test_a_strict_sandbox_answers_games_as_production_does():
+def test_a_strict_sandbox_treats_games_as_production_does():
     with twins(SEED, strict=True) as both:
         seen = converse(both, REQUESTS // 8)
 
@@ -57,7 +57,7 @@ def test_a_strict_sandbox_answers_games_as_production_does():
 
 
 @pytest.mark.slow
-def test_a_strict_sandbox_answers_pages_as_production_does():
+def test_a_strict_sandbox_treats_pages_as_production_does():
     seen = set()
     with twins(SEED, strict=True) as both:
         for _ in range(REQUESTS // 8):
@@ -126,7 +126,7 @@ def test_settings_that_cannot_be_strict_are_named(production: bool, text: str, t
         )
 
 
-def test_the_subscription_of_a_page_ends_with_its_token_after_a_reset_too(strict: LiveServer):
+def test_the_subscription_of_a_page_ends_with_its_token_even_after_a_reset(strict: LiveServer):
     auth = credential(exp=real_seconds() + 120)
     with PusherClient(strict) as page:
         assert 200 == status_of(page, auth=auth)

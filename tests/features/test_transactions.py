@@ -274,7 +274,7 @@ def test_simultaneous_posts_of_one_receipt_are_accepted_in_one_channel(live: Liv
     assert {201: 1, 400: 19} == Counter(statuses)
 
 
-def test_the_transaction_id_beside_the_receipt_is_ignored(game: SocketClient, viewer):
+def test_the_transaction_id_next_to_the_receipt_is_ignored(game: SocketClient, viewer):
     body = {"transactionReceipt": receipt(), "transactionId": "other", "userId": "6"}
 
     viewer("5").post("bits/transactions", json=body).raise_for_status()

@@ -25,7 +25,7 @@ def wait(live: LiveServer) -> Wait:
     return lambda *args, **parameters: ask(live, *args, **parameters).raise_for_status().json()
 
 
-def test_a_condition_that_is_true_answers_at_once(wait: Wait, viewer):
+def test_a_condition_that_is_true_returns_at_once(wait: Wait, viewer):
     viewer().post("vote", json={"value": 3})
 
     outcome = wait("poll", timeout=LONG)
@@ -200,7 +200,9 @@ def test_sockets_are_counted_by_connection_and_by_topic(live: LiveServer, wait: 
 # Marks
 
 
-def test_every_answer_of_the_sandbox_carries_the_mark_of_the_latest_change(live: LiveServer, stranger: Client, viewer):
+def test_every_response_of_the_sandbox_carries_the_mark_of_the_latest_change(
+    live: LiveServer, stranger: Client, viewer
+):
     voted = viewer().post("vote", json={"value": 3})
     later = [
         stranger.get("/_emulator/clock"),

@@ -37,7 +37,7 @@ def test_a_failed_test_shows_the_requests_that_were_refused(tmp_path: Path):
     assert re.search(r"403 GET /v1/e/vote_logs .*\n +viewer:7@1001 .*the role viewer may not do this; allowed", shown)
 
 
-def test_a_failed_test_shows_the_fault_that_prevented_an_answer(tmp_path: Path):
+def test_a_failed_test_shows_the_fault_that_prevented_a_response(tmp_path: Path):
     test = """
         def test_fails(extcli):
             extcli.faults.add("POST /v1/e/vote", drop=True)

@@ -20,7 +20,7 @@ votes = { U1 = 0, U2 = 1, U3 = 1 }
 """
 
 
-def test_the_marker_applies_a_seed_beside_the_test(tmp_path: Path):
+def test_the_marker_applies_a_seed_next_to_the_test(tmp_path: Path):
     test = """
         import pytest
         @pytest.mark.extcli(seed="lunch.toml")

@@ -39,7 +39,7 @@ def test_a_running_service_is_used_and_left_empty(live: LiveServer, tmp_path: Pa
     assert [] == namespaces_of_tests(live)
 
 
-def test_the_variable_names_a_running_service_too(live: LiveServer, tmp_path: Path):
+def test_the_variable_names_a_running_service_as_the_option_does(live: LiveServer, tmp_path: Path):
     test = "def test_it(extcli_server): assert extcli_server.process is None"
     assert 0 == run_pytest(tmp_path, files={"test": test}, EXTCLI_URL=live.url + "/_ns/job").exit_code
 

@@ -79,7 +79,7 @@ def test_a_pin_in_the_body_of_a_refused_request_stays_out(live: LiveServer, seen
 
 @pytest.mark.parametrize("body", [each for name, each in BODIES.items() if name not in ("as a form", "not quoted")])
 @pytest.mark.parametrize("path", ["vote", "accumulate", "nothing"])
-def test_a_member_called_pin_stays_out_of_other_endpoints_too(
+def test_a_member_called_pin_is_also_hidden_by_other_endpoints(
     live: LiveServer, seen: LeakDetector, broadcaster: Client, path: str, body: str
 ):
     pin = seen.add("7T3W9Q", "a PIN")

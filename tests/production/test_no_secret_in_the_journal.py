@@ -36,7 +36,7 @@ def test_every_kind_of_call_leaves_no_secret_in_the_dashboard(live: LiveServer, 
     assert "an answer" in seen.found_in("".join(shown))
 
 
-def test_what_is_issued_redeemed_and_uploaded_stays_out(
+def test_tokens_pins_and_codes_stay_out_of_the_journal(
     live: LiveServer,
     seen: LeakDetector,
     scenario: Scenario,

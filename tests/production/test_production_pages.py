@@ -104,7 +104,7 @@ def send_all(live: LiveServer) -> None:
     "channel", [HERE, EVERYWHERE, pusher_channel("888"), pusher_channel(CHANNEL, OTHER_ID), "news"]
 )
 @pytest.mark.parametrize("auth", [None, "", 5, {}, "key:signature", CLIENT_ID, f"{CLIENT_ID} "])
-def test_a_page_without_a_credential_hears_nothing(strict, channel, auth):
+def test_a_page_without_a_credential_receives_nothing(strict, channel, auth):
     with PusherClient(strict) as page:
         assert 401 == status_of(page, channel, auth)
         assert 401 == status_of(page, channel, auth)  # a second attempt changes nothing
@@ -240,7 +240,7 @@ def test_unsubscribing_ends_broadcasts_and_whispers(strict):
         assert [401, 200] == [status_of(page, HERE, auth) for auth in ("", credential())]
 
 
-def test_messages_are_answered_in_order_while_a_credential_is_verified(strict):
+def test_messages_get_responses_in_order_while_a_credential_is_verified(strict):
     with PusherClient(strict) as page:
         page.send("pusher:subscribe", {"channel": HERE, "auth": credential()})
         page.send("pusher:unsubscribe", {"channel": HERE})
@@ -360,7 +360,7 @@ def test_the_sandbox_keeps_open_topics(live):
         assert ["broadcast", "whisper-5", "whisper-U5"] == heard(page)
 
 
-def test_a_sandbox_page_with_a_token_hears_only_its_own_whispers(live):
+def test_a_sandbox_page_with_a_token_receives_only_its_own_whispers(live):
     with PusherClient(live) as page, live.client("admin", user="9001", channel=CHANNEL) as admin:
         assert 200 == status_of(page, HERE, credential())
         for user in ("5", "6"):

@@ -238,7 +238,7 @@ def test_links_made_after_tokens_not_before_work(rotating):
 
 
 @pytest.mark.ruling("T3")
-def test_tokens_refreshed_between_the_instant_and_the_reload_end_too(rotating):
+def test_tokens_refreshed_between_the_instant_and_the_reload_also_end(rotating):
     held = Holding(rotating, OLD)
     instant = rotating.service.clock.now() + 1
     rotating.service.clock.advance(60_000)

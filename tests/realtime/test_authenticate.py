@@ -123,7 +123,7 @@ def test_a_pin_ends_with_the_token_that_made_it(live, unlinked):
 
 
 @pytest.mark.ruling("X4")
-def test_a_broadcasters_jwt_is_answered_like_a_pin(live, unlinked):
+def test_a_broadcasters_jwt_gets_the_same_response_as_a_pin(live, unlinked):
     first = authenticate(unlinked, pin=request_pin(live))
 
     second = authenticate(unlinked, jwt=first["jwt"])

@@ -165,7 +165,7 @@ def test_extension_wide_polls_and_stores_reach_the_pages_of_all_channels(live):
         assert [(EVERYWHERE, f"{PREFIX}json_store_update:global_motd")] == [each[::2][:2] for each in page.broadcasts()]
 
 
-def test_pages_of_other_channels_and_extensions_hear_nothing(live, broadcaster):
+def test_pages_of_other_channels_and_extensions_receive_nothing(live, broadcaster):
     with subscribed_page(live, "888") as channel, subscribed_page(live, client_id=OTHER_ID) as extension:
         vote(live, "1", 1)
         vote(live, "1", 1, channel=None)  # belongs to no channel
@@ -189,7 +189,7 @@ def test_a_store_of_one_extension_reaches_only_its_own_pages():
         assert ([("channel_state_update", {"a": 1})], []) == (events(page), other.broadcasts())
 
 
-def test_only_pages_of_registered_extensions_hear_of_a_shared_store():
+def test_only_pages_of_registered_extensions_receive_changes_of_a_shared_store():
     extensions = {each: Extension(each, (SECRET,)) for each in (CLIENT_ID, OTHER_ID)}
     with (
         live_server(Settings(extensions=extensions, registered_only=True)) as live,

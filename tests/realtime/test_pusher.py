@@ -235,7 +235,7 @@ def test_the_number_of_channels_is_limited(narrow):
 
 
 @pytest.mark.parametrize("data", [None, {}, "", "{}", [], 7])
-def test_a_ping_is_answered_by_a_pong(page, data):
+def test_a_ping_gets_a_pong(page, data):
     page.send("pusher:ping", data)
 
     assert {"event": "pusher:pong", "data": "{}"} == page.frame()

@@ -69,7 +69,7 @@ def in_protocol(frame: dict[str, Any]) -> dict[str, Any]:
     max_examples=examples(120), derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
 )
 @given(conversation=st.lists(texts, min_size=40, max_size=60))
-def test_each_message_has_at_most_one_answer(fuzzed, conversation):
+def test_each_message_has_at_most_one_response(fuzzed, conversation):
     with PusherClient(fuzzed) as page:
         for text in conversation:
             page.socket.send(text)

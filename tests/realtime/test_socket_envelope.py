@@ -30,7 +30,7 @@ def test_the_target_of_a_request_without_one_is_an_empty_string(live, unlinked):
 
 
 @pytest.mark.ruling("X2")
-def test_200_pipelined_requests_are_answered_in_order(game):
+def test_200_pipelined_requests_get_responses_in_order(game):
     frames = [
         {"action": ("get", "set", "frobnicate")[number % 3], "params": {"request_id": number, "target": "state"},
          "data": {"state_id": "channel", "state": {"n": number}}}

@@ -44,7 +44,7 @@ def raw(live: LiveServer) -> Iterator[RawClient]:
 # Messages
 
 
-def test_a_fault_answers_a_message_in_the_usual_envelope(live: LiveServer, game: SocketClient):
+def test_a_fault_replies_to_a_message_in_the_usual_envelope(live: LiveServer, game: SocketClient):
     add_fault(live, "SOCKET set state", "status", status=503)
 
     reply = game.request("set", "state", {"state_id": "channel", "state": {"round": 1}})
@@ -192,7 +192,7 @@ def test_a_fault_refuses_handshakes_of_games_and_pages(live: LiveServer, raw: Ra
 
 
 @pytest.mark.parametrize("path", [GAME, PAGE])
-def test_a_dropped_handshake_ends_without_an_answer(live: LiveServer, raw: RawClient, path: str):
+def test_a_dropped_handshake_ends_without_a_response(live: LiveServer, raw: RawClient, path: str):
     add_fault(live, "SOCKET connect", "drop")
 
     raw.handshake(path)

@@ -193,7 +193,7 @@ def test_each_change_is_one_update_while_subscribed(first):
     assert ["expired"] == [update["data"]["poll"]["status"] for update in run.updates if "poll" in update["data"]]
 
 
-def test_pipelined_frames_after_a_reconnect_are_answered_in_order(live, first):
+def test_pipelined_frames_after_a_reconnect_get_responses_in_order(live, first):
     run, _, _ = first
     frames = connections()[1]
 

@@ -155,7 +155,7 @@ def test_a_protocol_violation_closes_with_1002(raw, wrong):
 
 
 @pytest.mark.ruling("X3")
-def test_a_ping_between_fragments_is_answered_at_once(raw):
+def test_a_ping_between_fragments_gets_a_pong_at_once(raw):
     raw.send(frame(TEXT, READ[:9], fin=False), frame(PING, b"here"))
     pong = raw.read()
     raw.send(frame(0, READ[9:]))
@@ -172,13 +172,13 @@ def test_a_request_may_come_byte_by_byte(raw):
 
 
 @pytest.mark.ruling("X2")
-def test_requests_received_in_one_segment_are_each_answered(raw):
+def test_requests_received_in_one_segment_each_get_a_response(raw):
     raw.send(b"".join(frame(TEXT, READ) for _ in range(300)))
 
     assert [TEXT] * 300 == [(raw.read() or (0, b""))[0] for _ in range(300)]
 
 
-def test_a_close_is_answered_with_its_code(raw):
+def test_a_close_gets_a_response_with_its_code(raw):
     raw.send(frame(CLOSE, (1000).to_bytes(2, "big")))
 
     assert 1000 == raw.close_code()
@@ -222,7 +222,7 @@ def test_a_fragmented_message_is_one_message(game, size):
 
 
 @pytest.mark.ruling("X3")
-def test_a_ping_is_answered_at_any_time(game):
+def test_a_ping_gets_a_pong_at_any_time(game):
     assert game.socket.ping(b"here").wait(5)
     assert {} == game.data("get", "state", {"state_id": "channel"})["state"]
 

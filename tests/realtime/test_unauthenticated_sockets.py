@@ -80,7 +80,7 @@ def test_unauthenticated_sockets_do_not_count_toward_a_client_id():
         assert {} == game.data("get", "state", {"state_id": "channel"})["state"]
 
 
-def test_once_all_places_are_taken_the_address_with_the_most_loses_its_idlest():
+def test_at_the_limit_the_address_with_most_sockets_loses_its_idlest_one():
     with limited(max_unauthenticated=3) as live, ExitStack() as stack:
         games = [stack.enter_context(game_from(live, address)) for address in (ONE, ONE, OTHER)]
         games[0].request("subscribe", "authentication")

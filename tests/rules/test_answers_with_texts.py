@@ -38,11 +38,11 @@ def test_an_answer_of_numbers_has_no_texts(answer: object):
 @pytest.mark.parametrize(
     "answer", [str, JavaScript, JsonLines, Any, Raw, bytes, Inner, list[Inner], dict[str, int], Numbers | str]
 )
-def test_any_other_answer_may_have_texts(answer: object):
+def test_any_other_response_may_have_texts(answer: object):
     assert answering(answer).answers_with_texts
 
 
-def test_every_answer_with_a_secret_member_is_searched():
+def test_every_response_with_a_secret_member_is_searched():
     declared = {f"{each.method} {each.path}": each for feature in FEATURES for each in feature.endpoints}
 
     for name in ("POST link/pin", "POST pin", "POST authtoken", "POST codes/redeem", "GET codes/redeemed"):

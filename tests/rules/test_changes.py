@@ -98,7 +98,7 @@ async def test_the_record_has_all_changes_of_a_commit_before_a_listener_runs(cha
     assert [(b"1", 2), (b"2", 2)] == told
 
 
-async def test_the_record_does_not_keep_what_was_written(changes: Changes):
+async def test_the_record_of_changes_does_not_keep_written_values(changes: Changes):
     await Commits(changes).committed(Change(POLL, "written", content=b"{}"))
 
     assert [None] == [each.content for each in changes.latest("poll", 1)]

@@ -66,13 +66,13 @@ def test_a_query_reads_as_each_of_its_parameters_by_itself(raw: bytes):
 
 @settings(max_examples=examples(2_000), deadline=None)
 @given(BODIES.map(b"".join))
-def test_the_fast_check_for_secrets_finds_what_the_pattern_finds(body: bytes):
+def test_the_fast_check_for_secrets_agrees_with_the_pattern(body: bytes):
     assert (masking._SUSPECT.search(body) is not None) == masking._is_suspect(body)
 
 
 @settings(max_examples=examples(200), deadline=None)
 @given(STEPS)
-def test_a_cached_token_gives_what_its_verification_gives_or_nothing(steps: list[tuple[str, int]]):
+def test_a_cached_token_agrees_with_its_verification_or_abstains(steps: list[tuple[str, int]]):
     now = NOW * 1000
     clock = Clock(lambda: now)
     registered = [{CLIENT_ID: Extension(CLIENT_ID, (key,))} for key in (SECRET, OTHER_SECRET)] + [{}]

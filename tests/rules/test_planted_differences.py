@@ -39,11 +39,11 @@ DIFFERENCES: dict[str, tuple[object, str, object, Callable[[], object]]] = {
     ),
     "a secret with a long name is missed": (
         masking, "_is_suspect", lambda text: b"pin" in text.lower() and masking._SUSPECT.search(text) is not None,
-        test_fast_ways.test_the_fast_check_for_secrets_finds_what_the_pattern_finds,
+        test_fast_ways.test_the_fast_check_for_secrets_agrees_with_the_pattern,
     ),
     "tokens stay cached when the secrets change": (
         Tokens, "forget", lambda tokens: None,
-        test_fast_ways.test_a_cached_token_gives_what_its_verification_gives_or_nothing,
+        test_fast_ways.test_a_cached_token_agrees_with_its_verification_or_abstains,
     ),
     "strings that are read at once end at the first comma": (
         streaming_json, "_leading_strings", lambda data, at: (at, ["x"]),

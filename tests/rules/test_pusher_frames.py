@@ -74,7 +74,7 @@ async def no_credential(credential: str, address: str) -> Caller:
 
 
 @pytest.mark.parametrize("text", MALFORMED)
-def test_a_malformed_message_is_answered_with_an_error_43xx(text: str | None):
+def test_a_malformed_message_gets_a_response_with_an_error_43xx(text: str | None):
     connection = Recorder()
     clock = Clock()
     access = PageAccess(no_credential, True, clock, Scheduler(clock), 0)

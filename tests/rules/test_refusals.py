@@ -12,7 +12,7 @@ from emulator.refusals import OF_INPUT, OF_ROLES
 from tools import refusal_texts
 
 
-def test_the_texts_of_every_refusal_are_those_of_the_file():
+def test_the_texts_of_every_refusal_equal_the_file():
     assert refusal_texts.PATH.read_text() == refusal_texts.written()  # `make docs` writes it
 
 

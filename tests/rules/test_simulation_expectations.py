@@ -60,7 +60,7 @@ def test_a_wrong_expectation_is_an_error_that_names_what_is_allowed(text: str):
     assert "p50 p90 p99 p999 max rate sent answered refused failed" in error.value.fix
 
 
-def test_a_latency_without_an_answer_meets_no_expectation():
+def test_a_latency_without_a_response_meets_no_expectation():
     assert not parse("p99<1s").is_met(Tally(1, 1, 0, 0, 0, 1, 0, 0, 0, 0.0, 0.0, {}))
 
 

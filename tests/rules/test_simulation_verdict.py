@@ -42,7 +42,7 @@ TWO = plan_of((0, 0), (1, 1), (0, 1), expected=(0, 2))
         ((400, NO_ANSWER, 400), {"b": 1}, Verdict.DIFFERS),
     ],
 )
-def test_only_requests_without_an_answer_leave_a_difference_open(
+def test_only_requests_without_a_response_leave_a_difference_open(
     status: tuple[int, ...], found: dict[str, int], verdict: Verdict
 ):
     assert verdict == compare(TWO, status, {}, found, []).verdict
@@ -140,7 +140,7 @@ def test_a_response_without_a_length_ends_with_its_connection():
 
 
 @pytest.mark.parametrize("data", [b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{"])
-def test_an_answer_that_ends_early_is_an_error(data: bytes):
+def test_a_response_that_ends_early_is_an_error(data: bytes):
     with pytest.raises(Failed, match="incomplete"):
         reader_of(data).end()
 

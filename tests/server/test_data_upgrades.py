@@ -63,7 +63,7 @@ def log_of(served: ServerProcess) -> list[str]:
 
 
 @pytest.mark.parametrize("version", OLDER)
-def test_a_file_of_an_older_format_is_raised_and_answers_its_data(path: Path, version: int, expected):
+def test_a_file_of_an_older_format_is_raised_and_returns_its_data(path: Path, version: int, expected):
     before = unpack(version, path).read_bytes()
     with server_process("--data", f"sqlite://{path}") as served:
         assert expected == answers(served)

@@ -26,7 +26,7 @@ def test_a_report_that_does_not_fit_leaves_no_part_of_a_file(live: LiveServer, t
     assert [] == list(tmp_path.iterdir())
 
 
-def test_a_failed_write_of_an_answer_is_not_a_failed_connection(live: LiveServer):
+def test_a_failed_write_of_a_response_is_not_a_failed_connection(live: LiveServer):
     with open("/dev/full", "wb", buffering=0) as full, pytest.raises(OSError, match="No space left"):
         local_http.get(live.url, "/_emulator/metrics", seconds=10, write=full.write)
 

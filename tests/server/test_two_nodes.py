@@ -252,7 +252,7 @@ def test_a_broadcast_reaches_games_and_pages_on_the_other_node(nodes: Nodes):
 
 
 @pytest.mark.ruling("B5")
-def test_pages_on_both_nodes_hear_of_votes_and_of_writes_to_stores(nodes: Nodes):
+def test_pages_on_both_nodes_receive_votes_and_writes_to_stores(nodes: Nodes):
     expected = {
         "vote_update:rps": 1,
         "json_store_update:motd": {"text": "hi"},

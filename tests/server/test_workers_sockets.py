@@ -88,7 +88,7 @@ def test_each_change_reaches_the_sockets_of_all_workers_once(served: ServerProce
 
 
 @pytest.mark.ruling("B5")
-def test_pages_of_all_workers_hear_of_votes_and_writes_once(served: ServerProcess):
+def test_pages_of_all_workers_receive_votes_and_writes_once(served: ServerProcess):
     with ExitStack() as stack:
         pages = [stack.enter_context(subscribed_page(served)) for _ in range(MIN_SOCKETS)]
         while not are_spread(served, pages) and len(pages) < MAX_SOCKETS:

@@ -62,7 +62,7 @@ class SnapshotContract:
         raise NotImplementedError
 
     @pytest.mark.hypothesis
-    def test_a_loaded_service_saves_the_same_bytes_and_gives_the_same_answers(self, data: str) -> None:
+    def test_a_loaded_service_saves_the_same_bytes_and_gives_the_same_responses(self, data: str) -> None:
         chosen = settings(
             max_examples=EXAMPLES or examples(6),
             stateful_step_count=STEPS,

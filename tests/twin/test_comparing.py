@@ -27,7 +27,7 @@ def test_a_random_id_of_one_case_or_without_digits_is_an_id(rare: str):
 
 
 @pytest.mark.parametrize("signature", ["7ms-x", "x-7ms-x", "x-12ms"])
-def test_a_token_with_what_looks_like_a_duration_is_a_token(signature: str):
+def test_a_token_that_contains_a_duration_is_recognized_as_a_token(signature: str):
     replies = (
         json.dumps({"data": {"jwt": f"eyJhbGciOiJIUzI1NiJ9.e30.{each}"}}) for each in (signature, "x" * len(signature))
     )
@@ -39,7 +39,7 @@ def test_a_duration_for_readers_is_not_compared():
     assert [] == Comparison().texts("took 12 ms, then (0.5ms)", "took 3.5 ms, then (7ms)", "reply")
 
 
-def test_a_delivery_in_the_journal_may_come_before_or_after_other_answers():
+def test_a_delivery_in_the_journal_may_come_before_or_after_other_responses():
     request = b'{"number":%d,"kind":"request"}'
     delivery = b'{"number":%d,"kind":"delivery","text":"{\\"timestamp\\":%d}"}'
     early, late = (request % 1, delivery % (2, 5), request % 3), (request % 1, request % 2, delivery % (3, 7))

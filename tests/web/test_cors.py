@@ -57,7 +57,7 @@ def test_any_origin_may_read_errors_raised_before_an_endpoint(live: LiveServer, 
 
 
 @pytest.mark.ruling("W5")
-def test_any_origin_may_read_a_streamed_answer(admin: Client):
+def test_any_origin_may_read_a_streamed_response(admin: Client):
     assert [OPEN, OPEN] == [cors(admin.get(path)) for path in ("vote_logs", "accumulate")]
 
 

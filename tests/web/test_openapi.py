@@ -90,7 +90,7 @@ def test_every_operation_is_under_the_api_or_the_control_api(document: dict[str,
     assert all(path.startswith(("/v1/e/", "/_emulator/", "/_ns")) for path in document["paths"])
 
 
-def test_every_answer_matches_the_document(
+def test_every_response_matches_the_document(
     document: dict[str, Any], filled: Client, broadcaster: Client, stranger: Client
 ):
     wrong = {}

@@ -71,7 +71,7 @@ def stored(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 @pytest.mark.parametrize("broken", BROKEN, ids=["garbage", "header", "chunk", "head"])
 @pytest.mark.parametrize("path", ["vote", "viewer_state"])
 @pytest.mark.parametrize("count", [1, 3])
-def test_complete_requests_are_answered_before_an_error(stored: LiveServer, broken: bytes, path: str, count: int):
+def test_complete_requests_get_a_response_before_an_error(stored: LiveServer, broken: bytes, path: str, count: int):
     stored.empty()
     body = b'{"value":3}'
     with stored.client("viewer", user="5", channel="777") as viewer, stored.connect() as connection:

@@ -26,7 +26,7 @@ def request_ids(live: LiveServer, *texts: bytes) -> list[bytes]:
 
 
 @pytest.mark.parametrize("valid", ["a", "x" * 64, "Az09._:+/=@-", "0af7651916cd43dd8448eb211c80319c"])
-def test_the_answer_repeats_the_request_id(viewer, valid: str):
+def test_the_response_repeats_the_request_id(viewer, valid: str):
     assert valid == viewer().get("vote", headers={"X-Request-Id": valid}).headers["x-request-id"]
 
 
@@ -65,13 +65,13 @@ def test_generated_ids_are_unique(viewer):
         ("POST", "/v1/e/authtoken", 400),
     ],
 )
-def test_every_answer_carries_the_request_id(stranger: Client, method: str, path: str, status: int):
+def test_every_response_carries_the_request_id(stranger: Client, method: str, path: str, status: int):
     answer = stranger.request(method, path, content=b"{", headers={"X-Request-Id": "mine"})
 
     assert (status, ["mine"]) == (answer.status_code, answer.headers.get_list("x-request-id"))
 
 
-def test_a_streamed_answer_and_a_413_carry_the_request_id(admin: Client):
+def test_a_streamed_response_and_a_413_carry_the_request_id(admin: Client):
     answers = [
         admin.get("vote_logs", headers={"X-Request-Id": "mine"}),
         admin.post("vote", content=b" " * 70_000, headers={"X-Request-Id": "mine"}),
@@ -90,7 +90,7 @@ def test_pipelined_requests_keep_their_own_ids(live: LiveServer):
     assert [b"%d" % number for number in range(10)] == request_ids(live, b"".join(requests))
 
 
-def test_malformed_http_is_answered_with_a_request_id(live: LiveServer):
+def test_malformed_http_gets_a_response_with_a_request_id(live: LiveServer):
     (malformed,) = request_ids(live, b"\x16\x03\x01 this is no HTTP\r\n\r\n")
     (before, after) = request_ids(
         live, b"GET /_emulator/live HTTP/1.1\r\nHost: x\r\nX-Request-Id: first\r\n\r\n", b"\x16\x03\x01\r\n\r\n"

@@ -153,7 +153,7 @@ def test_json_values_are_stored_unchanged(viewer, text: str, stored: str):
     ],
 )
 @pytest.mark.ruling("W3")
-def test_an_empty_answer_is_json(admin: Client, method: str, path: str, body: bytes, expected: bytes):
+def test_an_empty_response_is_json(admin: Client, method: str, path: str, body: bytes, expected: bytes):
     answer = admin.request(method, path, content=body)
 
     assert (200, "application/json", expected) == (answer.status_code, answer.headers["content-type"], answer.content)
@@ -176,7 +176,7 @@ def test_an_http_1_0_request_gets_a_response(live: LiveServer):
     assert str(len(body)) == headers["content-length"]
 
 
-def test_pipelined_requests_are_answered_in_order(live: LiveServer, viewer):
+def test_pipelined_requests_get_responses_in_order(live: LiveServer, viewer):
     credential = viewer("5551").headers["Authorization"]
     votes = b"".join(
         b"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nAuthorization: %s\r\nContent-Length: %d\r\n%s\r\n%s"
@@ -195,7 +195,7 @@ def without(answer: object, names: set[str]) -> object:
 
 
 @pytest.mark.ruling("W4")
-def test_malformed_http_is_answered_like_any_other_error(live: LiveServer):
+def test_malformed_http_gets_the_same_response_as_any_other_error(live: LiveServer):
     status, headers, body = exchange(live, b"FOO \xff HTTP/1.1\r\nHost: x\r\n\r\n")
 
     assert (400, "application/json", str(len(body))) == (status, headers["content-type"], headers["content-length"])
