@@ -23,11 +23,11 @@ IGNORING = msgspec.defstruct(
 )
 DIFFERENCES: dict[str, tuple[object, str, object, Callable[[], object]]] = {
     "a token with any header is read": (
-        hs256, "_is_usual", lambda header: True, test_hs256.test_the_fast_way_answers_as_pyjwt_or_not_at_all,
+        hs256, "_is_usual", lambda header: True, test_hs256.test_the_fast_way_agrees_with_pyjwt_or_abstains,
     ),
     "a token with any signature is accepted": (
         hs256, "_signer", lambda message, signature, keys: "",
-        test_hs256.test_the_fast_way_answers_as_pyjwt_or_not_at_all,
+        test_hs256.test_the_fast_way_agrees_with_pyjwt_or_abstains,
     ),
     "claims with an effect are ignored": (
         claims, "_usual_claims_of", msgspec.json.Decoder(IGNORING).decode,

@@ -49,8 +49,8 @@ def test_only_requests_without_a_response_leave_a_difference_open(
 
 
 def test_acknowledged_differences_and_losses_are_distinguished():
-    assert compare(TWO, (200, 200, 400), {}, {"a": 1, "b": 1}, []).is_as_acknowledged
-    assert not compare(TWO, (200, 200, 200), {}, {"a": 1, "b": 1}, []).is_as_acknowledged
+    assert compare(TWO, (200, 200, 400), {}, {"a": 1, "b": 1}, []).agrees_with_responses
+    assert not compare(TWO, (200, 200, 200), {}, {"a": 1, "b": 1}, []).agrees_with_responses
 
 
 def test_a_fault_makes_equal_counts_differ():
