@@ -49,7 +49,7 @@ def test_a_table_shows_the_time_of_the_latest(extcli, live, noun):
 
 
 @every_noun
-def test_an_empty_list_says_so(extcli, noun):
+def test_an_empty_list_is_reported_as_empty(extcli, noun):
     assert f"no {MEMBERS[noun]}\n" == extcli(noun, "list", "-o", "table").stdout
     assert "" == extcli(noun, "list").stdout
 
@@ -96,7 +96,7 @@ def vote(extcli, poll: str, *options: str) -> None:
     assert 0 == extcli("vote", "cast", poll, "--value", "1", "--channel", "777", *options).exit_code
 
 
-def test_what_the_emulator_holds_is_counted(extcli):
+def test_contents_counts_the_emulators_records(extcli):
     vote(extcli, "lunch")
 
     counts = dict(extcli("contents").rows)
@@ -135,7 +135,7 @@ def test_a_table_shows_the_columns_of_its_kind(extcli):
     assert "no json stores\n" == extcli("contents", "json-stores", "-o", "table").stdout
 
 
-def test_the_coming_expiries_are_listed(extcli, live):
+def test_clock_next_lists_the_records_that_expire_next(extcli, live):
     now = live.freeze()
     vote(extcli, "lunch")
 

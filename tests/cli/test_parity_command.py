@@ -54,7 +54,7 @@ def test_only_the_named_rules_count(extcli, live):
     assert ["exp"] == [each["rule"] for each in extcli("expect", "parity", "exp", "-o", "json").json["rules"]]
 
 
-def test_a_reset_forgets_the_differences_but_those_of_the_service(extcli, live):
+def test_a_reset_forgets_the_differences_except_the_services_totals(extcli, live):
     vote(live, 1)
     live.reset()
 
