@@ -42,7 +42,7 @@ def test_a_call_has_the_opaque_id_that_it_names(call, admin: Client):
     assert ["Aabc"] == [vote["identifier"] for vote in admin.get("vote_logs").json()["result"]]
 
 
-def test_a_refused_call_answers_with_its_own_status(call):
+def test_a_refused_call_returns_its_own_status(call):
     answer = call("GET", "/v1/e/vote_logs", role="viewer")
 
     assert (403, "role is not authorized") == (answer["status"], answer["body"]["reason"])
@@ -56,7 +56,7 @@ def test_the_table_of_roles_holds_for_calls(call, row: Row):
         assert (role in row.roles) is (status != 403), role
 
 
-def test_a_text_is_sent_as_it_is(call):
+def test_a_text_is_sent_unchanged(call):
     assert "Malformed json body" == call("POST", "/v1/e/vote", "{not json")["body"]["reason"]
     assert 200 == call("POST", "/v1/e/vote", '{"value": 1}')["status"]
 
@@ -68,14 +68,14 @@ def test_a_call_reaches_endpoints_that_stream(call, admin: Client):
     assert [2] == admin.get("codes").json()["left"]
 
 
-def test_a_streamed_answer_is_returned_whole(call, viewer):
+def test_a_streamed_response_is_returned_whole(call, viewer):
     viewer("1").post("vote", json={"value": 3})
 
     assert [3] == [vote["value"] for vote in call("GET", "/v1/e/vote_logs", role="admin")["body"]["result"]]
 
 
 @pytest.mark.slow
-def test_the_beginning_of_a_long_answer_is_returned_with_a_note(call, live: LiveServer):
+def test_the_beginning_of_a_long_response_is_returned_with_a_note(call, live: LiveServer):
     async def fill() -> None:
         caller = Caller(CLIENT_ID, Role.ADMIN, CHANNEL, None, "A-admin")
         await asyncio.gather(*(live.service.buffers.add(caller, CHANNEL, "default", "x" * 250) for _ in range(5_000)))
@@ -88,7 +88,7 @@ def test_the_beginning_of_a_long_answer_is_returned_with_a_note(call, live: Live
     assert f"longer than {MAX_ANSWER:,} bytes" in answer["note"]
 
 
-def test_calls_answer_under_the_alias_of_a_path(call):
+def test_calls_succeed_under_the_alias_of_a_path(call):
     assert 200 == call("GET", "/v1/e//vote/?id=x")["status"]
 
 
