@@ -26,7 +26,7 @@ def call(url: str, form: str, **changes: str) -> httpx.Response:
     return forms_of(url)[form].send(**changes).raise_for_status()
 
 
-def test_it_lists_sets_with_their_progress(screen: str, admin: Client, viewer):
+def test_the_screen_lists_sets_with_their_progress(screen: str, admin: Client, viewer):
     admin.post("codes/mark_from_list", json={"users": ["5"], "prizes": [0], "prize_limits": [1]}).raise_for_status()
     viewer("5").post("codes/redeem", json={"prize": 0}).raise_for_status()
 
@@ -48,7 +48,7 @@ def test_codes_of_a_user_are_masked(screen: str, admin: Client, viewer):
     assert [] == [code for code in CODES if code in main]
 
 
-def test_it_lists_the_latest_redemptions_without_the_codes(screen: str, admin: Client, viewer):
+def test_the_screen_lists_the_latest_redemptions_without_the_codes(screen: str, admin: Client, viewer):
     admin.post("codes/mark_from_list", json={"users": ["5"], "prizes": [0], "prize_limits": [1]}).raise_for_status()
     for prize in (0, 0, 77, "<b>"):
         viewer("5").post("codes/redeem", json={"prize": prize})
@@ -95,7 +95,7 @@ def test_codes_are_uploaded_and_deleted(screen: str, admin: Client):
     assert [] == admin.get("codes").json()["indices"]
 
 
-def test_a_refused_upload_answers_with_its_status(screen: str):
+def test_a_refused_upload_returns_its_status(screen: str):
     assert 400 == call(screen, "upload", body__indices_as_json_as_list="10").json()["status"]
 
 
