@@ -147,6 +147,29 @@ async def test_a_copy_that_storage_fails_to_begin_is_not_in_use(namespaces: Regi
     assert not await namespaces.exists("b")
 
 
+async def test_a_copy_of_a_copy_that_fails_is_refused_and_neither_is_in_use(namespaces: Registry):
+    opening, go_on, storage = asyncio.Event(), asyncio.Event(), namespaces._storage
+
+    @asynccontextmanager
+    async def failing(name: str) -> AsyncIterator[Front]:
+        opening.set()
+        await go_on.wait()
+        raise EngineError("planted")
+        yield
+
+    namespaces._storage = storage._replace(open=failing)
+    first = asyncio.create_task(outcomes(namespaces.create("b", "a")))
+    await opening.wait()
+    second = asyncio.create_task(outcomes(namespaces.create("c", "b")))
+    await asyncio.sleep(0)
+    namespaces._storage = storage
+    go_on.set()
+
+    assert (["EngineError"], ["NotFound"]) == (await first, await second)
+    assert not await namespaces.exists("b")
+    assert not await namespaces.exists("c")
+
+
 def test_a_namespace_that_is_not_open_can_be_dropped_at_the_limit():
     with live_server(Settings(limits=Limits(namespaces=1))) as live, Client(base_url=live.url) as client:
         client.post("/_ns/a").raise_for_status()

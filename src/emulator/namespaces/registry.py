@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from emulator.clock import monotonic
 from emulator.contract.names import NAME
-from emulator.errors import Conflict, EngineError
+from emulator.errors import Conflict, EngineError, NotFound
 from emulator.hints import hint, nearest
 from emulator.http.front import Front
 from emulator.ids import token_id
@@ -242,7 +242,9 @@ class Registry:
             raise refusals.being_changed(name=source, change="dropped")
         origin.copies += 1  # from here on, it is not dropped
         try:
-            await self._fill(name, await self.front(source))
+            await self._fill(name, await self.front(source, creates=False))
+        except NotFound:  # it was itself a copy, which has failed meanwhile
+            raise refusals.no_source(name=source) from None
         finally:
             origin.copies -= 1
             origin.used_at = monotonic()
@@ -346,8 +348,7 @@ class Registry:
                 return
             idle |= {name: self._started_at for name in stored if name not in self._tenants}
         for name, used_at in idle.items():
-            seconds = monotonic() - used_at
-            if seconds >= max_idle and self._is_still_idle(name, used_at):
+            if (seconds := monotonic() - used_at) >= max_idle and self._is_still_idle(name, used_at):
                 await self._drop_one_idle(name, seconds)
 
     def _is_still_idle(self, name: str, used_at: float) -> bool:
