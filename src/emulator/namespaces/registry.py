@@ -154,8 +154,7 @@ class Registry:
 
     def find(self, name: str) -> Front | None:
         """Return the service of a namespace that is open."""
-        tenant = self._tenants.get(name)
-        return tenant.front if tenant is not None else None
+        return tenant.front if (tenant := self._tenants.get(name)) else None
 
     def is_open(self, name: str) -> bool:
         return name == DEFAULT or self.find(name) is not None
