@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from contextlib import ExitStack
 from html import unescape
 from urllib.parse import urlencode
 
@@ -14,6 +15,7 @@ from playwright.sync_api import expect
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
 from emulator.dashboard.stream import INTERVAL
+from support.broadcasts import subscribed_game
 from support.pages import chromium, fetched, main_of
 from support.service import CLIENT_ID, SECRET, LiveServer, live_server
 
@@ -228,6 +230,18 @@ def test_a_broadcast_shows_what_it_caused(live: LiveServer):
 
     assert any("POST /v1/e/broadcast" in each for each in chain)
     assert any("event:round" in each and "0 delivered" in each for each in chain)
+
+
+def test_a_broadcast_begins_with_the_three_sockets_that_it_reached(live: LiveServer):
+    with ExitStack() as stack:
+        for user in ("1", "2", "3"):
+            stack.enter_context(subscribed_game(live, "viewer", user=user))
+        live.client("broadcaster", user="777", channel="777").post("broadcast", json={"event": "round", "data": {}})
+    (cause,) = httpx.get(f"{live.url}/_emulator/journal?path=broadcast&kind=request").json()["entries"]
+    main = main_of(f"{live.url}/_emulator/ui/requests?entry={cause['number']}")
+    (chain,) = re.findall('</h1>\\s*<h2>Cause and effect</h2>\\s*<ol class="chain">(.*?)</ol>', main, re.DOTALL)
+
+    assert 3 == len(re.findall(r'<li><a href="[^"]*/ui/sockets[?]socket=([0-9]+)"><bdi>socket \1 ', chain))
 
 
 @pytest.mark.slow
