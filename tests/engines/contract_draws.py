@@ -129,6 +129,15 @@ class DrawsContract:
 
         assert [0, 1] == await node.eligibility(viewer)
 
+    async def test_a_delete_leaves_no_record_of_marks(self, engine: Engine) -> None:
+        sets = code_sets(engine, [])
+        await put(sets, "a")
+        await mark(sets, "5")
+        await sets.clear(BACKEND)
+
+        pages = [page async for page in engine.dump(now=Clock().now())]
+        assert [] == [record for page in pages for record in page if record[0].kind in ("marks", "marked")]
+
     async def test_a_delete_keeps_the_marks_of_a_set_that_another_node_has_just_added(self, engine: Engine) -> None:
         other_node, (viewer, _) = code_sets(engine, []), VIEWERS.values()
 
