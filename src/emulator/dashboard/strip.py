@@ -37,6 +37,8 @@ class Bar:
     refused: int = 0
     """How many of them were refused."""
     deliveries: int = 0
+    first: int = 0
+    """The number of the earliest entry."""
     last: int = 0
     """The number of the latest entry; 0 without one."""
 
@@ -76,7 +78,8 @@ def strip_of(newest: Iterable[Entry], now: int) -> Strip:
         else:
             bar.requests += 1
             bar.refused += bool(entry.reason)
-        bar.last = max(bar.last, entry.number)
+        bar.first = entry.number
+        bar.last = bar.last or entry.number
     requests, refused = sum(bar.requests for bar in bars), sum(bar.refused for bar in bars)
     highest = max(bar.requests + bar.deliveries for bar in bars)
     return Strip(bars, highest, requests, refused, sum(bar.deliveries for bar in bars))

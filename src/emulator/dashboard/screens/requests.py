@@ -16,7 +16,7 @@ from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.screens.faults import effect_of
 from emulator.dashboard.strip import strip_of
 from emulator.errors import BadRequest
-from emulator.journal import HIDDEN, REQUEST, Entry
+from emulator.journal import DELIVERY, HIDDEN, REQUEST, Entry
 from emulator.wire.url import SERVICE
 
 _ROWS: Final = "100"
@@ -51,14 +51,16 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
     }
     if not service.journal.is_on:
         return common
-    before = {"before": query["before"]} if query.get("before") else {}
-    listing = await service.journals.page({**filters, **before, "limit": _BESIDE if query.get("entry") else _ROWS})
+    part = {name: query[name] for name in ("since", "before") if query.get(name)} | {"order": ORDERS[0]}
+    listing = await service.journals.page({**filters, **part, "limit": _BESIDE if query.get("entry") else _ROWS})
     if not query.get("entry"):
         recent = islice(service.journal.newest(), _COUNTED)
         return common | {"listing": listing, "strip": strip_of(recent, service.clock.now())}
     found = service.journals.find(query["entry"])
     chain = await service.journals.page({"id": found.id, "order": ORDERS[1], "limit": _BESIDE}) if found.id else None
-    return common | _values_of(service, found) | {"listing": listing, "chain": chain.entries if chain else []}
+    # The journal has a delivery before the request that caused it: that is complete only with its response.
+    ordered = sorted(chain.entries, key=lambda each: each.kind == DELIVERY) if chain else []
+    return common | _values_of(service, found) | {"listing": listing, "chain": ordered}
 
 
 def filters_of(query: Query) -> dict[str, str]:

@@ -16,7 +16,7 @@ function go(step) {
 
 /** Whether the reader looks at rows, so that they must stay where they are. */
 function isRead() {
-  return isPaused || scrollY > 200 || Boolean(document.querySelector("#rows:hover, #rows:focus-within"));
+  return isPaused || scrollY > 0 || Boolean(document.querySelector("#rows:hover, #rows:focus-within"));
 }
 
 /** Say how many rows the latest update adds; a page of rows may not have them all. */

@@ -47,8 +47,8 @@ def dashboard_of(url: str, screen: str = "overview") -> str:
 
 
 SCREENS = (
-    "overview", "polls", "rankings", "buffers", "stores", "codes", "pins", "requests", "broadcasts", "sockets",
-    "clock", "faults", "namespaces", "rig",
+    "overview", "polls", "rankings", "buffers", "stores", "codes", "pins", "links", "trivia", "purchases", "requests",
+    "broadcasts", "sockets", "clock", "faults", "namespaces", "rig",
 )  # fmt: skip
 """The screens of the dashboard."""
 POLL = "poll"
