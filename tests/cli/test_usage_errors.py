@@ -38,7 +38,7 @@ def test_a_usage_error_names_the_option_and_the_help(extcli, words: tuple[str, .
 DOCUMENT = "no document, or several"
 PURCHASE = "no purchase, or two"
 ONE_SOCKET = "give the number of one socket, or --all"
-FOR_A_POLL = "a name and --present are for a poll"
+FOR_A_POLL = "NAME and --present need the screen poll"
 ANSWER = "no answer, or several"
 WINNER = "the state results needs --winner OPTION, and no other state takes it"
 REFUSED = [

@@ -1,7 +1,7 @@
 """A fast way beside a slow one may only agree with it or abstain: queries, the search for secrets, cached tokens.
 
 Others: `test_hs256.py`, `test_usual_claims.py`, `test_streaming_json.py`, `tests/engines/contract_notes.py`,
-`tests/engines/test_sqlite_marks.py` and `tests/web/test_hot_path.py`. `test_planted_differences.py` breaks each.
+`tests/engines/test_sqlite_marks.py` and `tests/web/test_hot_path.py`. `test_broken_fast_ways.py` breaks each.
 """
 
 from __future__ import annotations
