@@ -162,6 +162,17 @@ class DocumentsContract:
         assert {100} == set(results[1::2])
         assert await engine.documents.read(both, now=NOW) == {ONE: b"70", TWO: b"30"}
 
+    async def test_a_document_is_dropped_only_if_it_has_the_value(self, engine: Engine) -> None:
+        await write(engine, b"1", ONE)
+        await engine.documents.drop_equal(TWO, b"1", now=NOW)
+
+        await engine.documents.drop_equal(ONE, b"2", now=NOW)
+        kept = await engine.documents.peek(ONE, now=NOW)
+        await engine.documents.drop_equal(ONE, b"1", now=NOW)
+
+        assert (b"1", None) == (kept, await engine.documents.peek(ONE, now=NOW))
+        assert {} == await engine.documents.read([ONE, TWO], now=NOW)
+
     async def test_a_drop_returns_how_many_documents_were_alive(self, engine: Engine) -> None:
         await write(engine, b"1", ONE, expires_at=NOW + 1)
         await write(engine, b"2", TWO, expires_at=NOW + 2)

@@ -96,6 +96,9 @@ class Documents(Protocol):
     async def drop(self, keys: Sequence[Key], *, now: int) -> int:
         """Delete these documents and return how many were alive. Absent keys are ignored."""
 
+    async def drop_equal(self, key: Key, value: bytes, *, now: int) -> None:
+        """Delete this document if it is alive and has this value, in one step; else do nothing."""
+
 
 class Terms(NamedTuple):
     """When a ballot is open, and how many casts it allows one voter."""

@@ -111,3 +111,6 @@ class RedisDocuments:
     async def drop(self, keys: Sequence[Key], *, now: int) -> int:
         names = [user_last(key) for key in keys]
         return int(await self._pipeline.run(DOCUMENTS, b"drop", now_arg(now), *names))
+
+    async def drop_equal(self, key: Key, value: bytes, *, now: int) -> None:
+        await self._pipeline.run(DOCUMENTS, b"drop_equal", now_arg(now), user_last(key), value)

@@ -79,6 +79,9 @@ class SqliteDocuments(Tables):
     async def drop(self, keys: Sequence[Key], *, now: int) -> int:
         return await self._group_commit.write(self._drop, keys, now)
 
+    async def drop_equal(self, key: Key, value: bytes, *, now: int) -> None:
+        await self._group_commit.write(self._drop_equal, key, value, now)
+
     def purged(self, key: Key) -> None:
         """Remove a purged document from the cache, so that setting the clock back does not revive it."""
         self._peeked.pop(key)
@@ -126,6 +129,10 @@ class SqliteDocuments(Tables):
             self._peeked.pop(key)
             self._group_commit.connection.execute(_DROP, self._namespace.params(key))
         return len(live)
+
+    def _drop_equal(self, key: Key, value: bytes, now: int) -> None:
+        if self._read([key], now).get(key) == value:
+            self._drop([key], now)
 
     def _users(self, key: Key, after: str, limit: int, now: int) -> list[str]:
         self.flush()

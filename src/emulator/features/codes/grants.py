@@ -187,12 +187,9 @@ class Grants:
         def remove(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
             return {key: json_codec.encode(_grants_without(ended, found[key]))} if key in found else {}
 
-        def end_if_empty(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-            return found if found.get(key) == _NO_GRANTS else {}
-
         now = self._clock.now()
         await self._documents.update([key], remove, now=now, expires_at=now)
-        await self._documents.update([key], end_if_empty, now=now, expires_at=now, may_end_earlier=True)
+        await self._documents.drop_equal(key, _NO_GRANTS, now=now)
         await self._rosters.drop([roster_key(client_id, grant.roster) for grant in known], now=now)
 
     def _expires_at(self, sets: Mapping[int, CodeSet]) -> int:

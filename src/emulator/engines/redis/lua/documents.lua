@@ -86,6 +86,12 @@ function ops.drop()
   return count
 end
 
+-- now, key, value → nothing; removes the document if it is alive and has this value
+function ops.drop_equal()
+  local live = version(ARGV[3], tonumber(ARGV[2]))
+  if live ~= '0' and redis.call('HGET', prefix .. 'd:' .. ARGV[3], 'v') == ARGV[4] then remove_document(ARGV[3]) end
+end
+
 -- now, key without user (escaped), after (unescaped), limit → users (unescaped)
 function ops.users()
   local now, group, limit = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[5])
