@@ -244,7 +244,7 @@ def test_hot_path_and_router_respond_byte_for_byte_alike(addresses: tuple[str, s
     ("name", "value"),
     [
         ("_lines", lambda headers: b"".join(b"%b: %b\r\n" % header for header in headers[::-1])),
-        ("STATUS_LINE", hot_path.STATUS_LINE | {401: hot_path.STATUS_LINE[403]}),
+        ("STATUS_LINE", hot_path.STATUS_LINE | {200: hot_path.STATUS_LINE[201]}),
     ],
     ids=["another order of headers", "another status"],
 )
