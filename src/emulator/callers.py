@@ -20,8 +20,6 @@ ANYONE = frozenset(Role)
 CHANNEL_WRITERS = frozenset({Role.BROADCASTER, Role.ADMIN, Role.BACKEND})
 EXTENSION_WRITERS = frozenset({Role.ADMIN, Role.BACKEND})
 
-"""The beginning of the ids of polls and rankings that all channels share (ruling A4)."""
-
 
 def opaque_id_of(user_id: str) -> str:
     """Return the opaque id of a user for whom none is recorded: `U` and the shared id.

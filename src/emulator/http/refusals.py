@@ -56,7 +56,7 @@ def body_too_large(*, size: int = 0, limit: int) -> Facts:
 def ambiguous_form(*, field: str, other: str = "") -> Facts:
     """Refuse a form that has a field twice.
 
-    Refuse a form that has a field twice. `other` is a field inside `field`; empty if `field` itself is repeated.
+    `other` is a field inside `field`; empty if `field` itself is repeated.
     """
     if other:
         problem = f"the form has both {field} and {other}; send one of them"

@@ -200,7 +200,7 @@ class Service:
     def broadcast_as_page(self, event: str, data: object) -> Answer:
         """Send a broadcast as a page does.
 
-        Send a broadcast as a page does. `event` is the full name, with environment and client id.
+        `event` is the full name, with environment and client id.
         """
         return self._post("pusher_broadcast", {"event": event, "target": "broadcast", "data": data})
 

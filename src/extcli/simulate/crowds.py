@@ -91,7 +91,7 @@ def simulate(session: Session, kind: str, subject: Subject, plan: Plan, options:
 
 
 def _content(subject: Subject, *, adds: bool) -> Mapping[str, int]:
-    """Return the counts before the  Raises `UsageError` if there are any, unless the run adds to them."""
+    """Return the counts before the run. Raises `UsageError` if there are any, unless the run adds to them."""
     before = subject.read()
     if before and not adds:
         raise UsageError(
@@ -112,7 +112,7 @@ def _withhold(session: Session, subject: Subject, plan: Plan, credentials: Crede
 
 
 def _tokens(plan: Plan, credentials: Credentials) -> list[str]:
-    """Return a token for each viewer, which stays valid during the"""
+    """Return a token for each viewer, which stays valid during the run."""
     if isinstance(credentials, SelfSigned):
         credentials.follow_clock()
         credentials.lifetime += round(plan.duration * 2000)

@@ -320,7 +320,7 @@ def _key(caller: Caller, channel: str | None, poll_id: str) -> Key:
 def _managed_key(caller: Caller, channel: str | None, poll_id: str) -> Key:
     """Return the key of a poll that the caller wants to define or delete.
 
-    Raises `Forbidden` if the caller may not. Raises `Forbidden` if the caller may not.
+    Raises `Forbidden` if the caller may not.
     """
     key = _key(caller, channel, poll_id)
     if is_global(poll_id):
