@@ -8,6 +8,7 @@ const PLACE = { client_id: "demo-extension", channel_id: "1001" };
 const OPTIONS = ["Dragon", "Golem", "Hydra", "Kraken"];
 const WORDS = ["gg", "wow", "clutch", "again", "nerf it"];
 let random, timer, beat, isPlaying = false;
+let underWay = null; // the calls that have no response yet
 
 /** Numbers from 0 to 1, the same at each start (mulberry32). */
 function seeded(state) {
@@ -68,7 +69,7 @@ function stop() {
 
 async function step() {
   if (!isPlaying) return;
-  const goesOn = document.hidden || (await play().catch(() => false));
+  const goesOn = document.hidden || (await finished(play().catch(() => false)));
   beat += 1;
   if (!goesOn || beat * BEAT > LONGEST * 1000) stop();
   else if (isPlaying) timer = setTimeout(step, BEAT);
@@ -78,11 +79,28 @@ async function step() {
 async function start() {
   [random, beat, isPlaying] = [seeded(7), 0, true];
   show();
-  await prepare().then(step, stop);
+  await finished(prepare()).then(step, stop);
+}
+
+/** Wait for calls, and note them as under way until then. */
+async function finished(calls) {
+  underWay = calls;
+  return calls.finally(() => { underWay = null; });
+}
+
+/** End with the namespace, which was dropped. A call that was under way may have created it again. */
+async function end() {
+  isPlaying = false;
+  clearTimeout(timer);
+  if (underWay) {
+    await underWay.catch(() => false);
+    await fetch("/_ns/demo", { method: "DELETE" });
+  }
+  show();
 }
 
 document.addEventListener("click", ({ target }) => { if (target.id === "play") isPlaying ? stop() : start(); });
 document.addEventListener("htmx:after:swap", show);
-document.addEventListener("gone", stop); // the namespace was dropped: a call would create it again
+document.addEventListener("gone", end);
 show();
 if (new URLSearchParams(location.search).has("play")) start();
