@@ -171,6 +171,15 @@ def test_a_token_is_refused_as_soon_as_it_is_too_long(start: bytes, error: str):
     assert len(sent) <= 4
 
 
+def test_names_of_members_count_for_the_limit_of_the_body_besides_the_codes():
+    members = {f"{number}{'x' * 30_000}": 1 for number in range(3)}
+
+    with pytest.raises(BadRequest) as raised:
+        read([json.dumps(members | {"codes": []}).encode()])
+
+    assert "the body besides `codes`: has more than 65536 bytes" in raised.value.details
+
+
 def test_a_code_of_the_most_bytes_is_not_refused_early():
     code = "🎁" * LONGEST
     body = json.dumps({"codes": [[code]]}).encode()

@@ -149,6 +149,7 @@ class StreamReader:
         while token != b"}":
             if not token.startswith(b'"'):
                 raise _malformed("a name is missing")
+            self._count_small(token)
             name = _decode_token(token)
             if (yield) != b":":
                 raise _malformed("a colon is missing")
@@ -204,9 +205,7 @@ class StreamReader:
         while True:
             token = yield
             text += token + b" "  # the space keeps tokens apart that must not be joined
-            self._small_size += len(token) + 1
-            if self._small_size > _MAX_SMALL:
-                raise self._too_much()
+            self._count_small(token)
             depth += (token in (b"[", b"{")) - (token in (b"]", b"}"))
             if depth <= 0:
                 return _decode_token(bytes(text))
@@ -223,6 +222,11 @@ class StreamReader:
             held=f"another value at index {at}",
             needed=expected,
         )
+
+    def _count_small(self, token: bytes) -> None:
+        self._small_size += len(token) + 1
+        if self._small_size > _MAX_SMALL:
+            raise self._too_much()
 
     def _too_much(self) -> ServiceError:
         return too_long(f"the body besides `{self._long}`", unit="bytes", limit=_MAX_SMALL)
