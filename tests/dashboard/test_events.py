@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import zlib
+
 import httpx
 import pytest
 from playwright.sync_api import expect
 
 from emulator.dashboard.pages import screens
+from emulator.dashboard.stream import GONE
 from support.pages import chromium, fetched, following, main_of
 from support.service import LiveServer
 
@@ -39,6 +42,18 @@ def test_a_stream_resumes_without_what_the_page_shows(live: LiveServer, overview
 
 def test_the_stream_of_an_unknown_screen_is_404(live: LiveServer):
     assert 404 == fetched(f"{live.url}/_emulator/ui/nothing/events").status_code
+
+
+def test_a_compressed_stream_is_whole_when_its_namespace_ends(live: LiveServer):
+    address = f"{live.url}/_ns/short/_emulator/ui/overview/events"
+    with httpx.stream("GET", address, headers={"Accept-Encoding": "gzip"}, timeout=20) as stream:
+        chunks, unpacking = stream.iter_raw(), zlib.decompressobj(wbits=31)
+        unpacking.decompress(next(chunks))
+        httpx.delete(f"{live.url}/_ns/short").raise_for_status()
+        text = b"".join(map(unpacking.decompress, chunks))
+
+    assert text.endswith(GONE)
+    assert unpacking.eof
 
 
 def test_a_stream_ends_with_its_namespace(live: LiveServer):

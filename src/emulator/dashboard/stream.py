@@ -111,6 +111,7 @@ async def compressed(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     try:
         async for chunk in chunks:
             yield compressor.compress(chunk) + compressor.flush(zlib.Z_SYNC_FLUSH)
+        yield compressor.flush()
     finally:
         await close_chunks(chunks)
 
