@@ -114,6 +114,13 @@ def test_a_name_that_is_not_one_of_a_folder_is_refused(extcli, folder: Path, nam
     assert [] == list(folder.iterdir())
 
 
+def test_nothing_stays_of_a_project_with_a_wrong_setting(extcli, folder: Path) -> None:
+    result = extcli("new", "boss", env={"EXTCLI_URL": "nonsense"})
+
+    assert (2, True) == (result.exit_code, "nonsense" in result.stderr)
+    assert [] == list(folder.iterdir())
+
+
 def test_nothing_stays_of_a_project_that_cannot_be_written(
     extcli, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -93,7 +93,7 @@ def new(
             f"{name[:80]!r} (NAME) is not the name of a folder",
             fix="use up to 64 letters, digits, `.`, `-` and `_`, and begin with a letter, a digit or `_`",
         )
-    folder = Path(name)
+    folder, files = Path(name), _files(name, backend, session.resolver)
     try:
         folder.mkdir()
     except FileExistsError:
@@ -101,7 +101,7 @@ def new(
     except OSError as error:
         raise UsageError(f"cannot make the folder {name}", why=error.strerror or "") from None
     try:
-        for path, text in _files(name, backend, session.resolver).items():
+        for path, text in files.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(text, encoding="utf-8")
     except OSError as error:
