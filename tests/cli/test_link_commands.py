@@ -190,6 +190,16 @@ def test_reset_deletes_the_links_to_the_service(extcli, login, live):
     assert "" == extcli("link", "list").stdout
 
 
+def test_an_undone_reset_brings_the_links_back(extcli, login):
+    login("1")
+
+    assert 0 == extcli("reset", "--keep", "1m").exit_code
+    assert 0 == extcli("reset", "--undo").exit_code
+
+    assert ["1"] == [row[2] for row in extcli("link", "list").rows]
+    assert 0 == extcli("link", "token").exit_code
+
+
 def test_reset_ignores_a_damaged_links_file(extcli, tmp_path):
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "links.json").write_text("[")

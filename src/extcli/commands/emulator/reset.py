@@ -49,7 +49,8 @@ def reset(
         return
     session.output.show(session.control().reset(_seconds(keep)), views.NOTHING)
     session.output.note("deleted all data; the clock shows real time")
-    login.delete_links(session)
+    if keep is None:  # else `--undo` brings the links back
+        login.delete_links(session)
 
 
 def _seconds(keep: str | None) -> int:
