@@ -94,10 +94,21 @@ class Pages:
         return await self.whole(name if screen else "", query, content, status, is_live=is_live)
 
     async def whole(
-        self, name: str, query: Query, content: str, status: int = 200, *, is_live: bool, frames: str = ""
+        self,
+        name: str,
+        query: Query,
+        content: str,
+        status: int = 200,
+        *,
+        is_live: bool,
+        frames: str = "",
+        parts: Mapping[str, str] | None = None,
     ) -> Page:
-        """Return a page with this content of `<main>`. `frames` is the origin that its frames may load from."""
-        regions = {"main": content} if is_live else {}
+        """Return a page with this content of `<main>`.
+
+        `frames` is the origin that its frames may load from. `parts` are regions that the content has already.
+        """
+        regions = {"main": content} if is_live else dict(parts or {})
         regions["frame"] = await self._frame(name, query, has_reload=is_live or status >= 400)
         given = {**query, **({} if is_live else _FRAME_ONLY), "shown": ".".join(map(digest_of, regions.values()))}
         given.pop("screen", None)

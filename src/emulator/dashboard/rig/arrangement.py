@@ -25,7 +25,7 @@ _HOST: Final = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,252}[a-z0-9_])?")
 _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}")
 _PLATFORM: Final = {"state": "testing", "popout": "false"}
-"""Parameters that the platform adds to the URL of each frame, besides those of its view."""
+"""Parameters that the platform adds to the URL of every frame. The view of a frame adds more."""
 
 
 class View(NamedTuple):
@@ -57,11 +57,11 @@ SWITCHES: Final = {
     "highlight": "Highlighted",
     "mute": "No network",
 }
-"""Settings of a frame that are off or on. A running page is told of changes."""
+"""Settings of a frame that are off or on. The platform helper reports a change to the running page."""
 
 
 class Number(NamedTuple):
-    """A setting of a frame that is a whole number. A running page is told of changes."""
+    """A setting of a frame that is a whole number. The platform helper reports a change to the running page."""
 
     label: str
     least: int
@@ -113,7 +113,7 @@ class Frame:
     language: str
     subscription: str
     switches: frozenset[str]
-    """Those of `SWITCHES` that are on."""
+    """The names in `SWITCHES` that are on."""
     numbers: Mapping[str, int]
     """The values of all `NUMBERS`."""
 

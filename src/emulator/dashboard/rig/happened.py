@@ -1,4 +1,4 @@
-"""What the page of each frame did, from the journal, by the user whom the frame simulates."""
+"""The calls that each frame of the rig made: the entries of the journal with the user of the frame."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from emulator.errors import BadRequest
 
 _ROWS: Final = 20
 _READ: Final = "200"
-"""Entries in which those of anonymous viewers are looked for."""
+"""Entries that are searched for calls of anonymous viewers."""
 
 
 async def happened(

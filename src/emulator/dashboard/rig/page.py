@@ -51,4 +51,4 @@ async def rig_page(pages: Pages, query: Query, host: str) -> Page:
         },
     )
     frames = arrangement.origin if arrangement else ""
-    return await pages.whole("rig", query, content, status, is_live=False, frames=frames)
+    return await pages.whole("rig", query, content, status, is_live=False, frames=frames, parts=lists)

@@ -10,15 +10,15 @@ from emulator.features.trivia.rules import State, contest_key, decoded_contest, 
 
 async def read(service: Service, query: Query) -> dict[str, Any]:
     """Return the list of extensions with questions, or the questions of one. Raises `BadRequest`."""
-    caller = suggested(service, {**query, "client_id": query.get("id", query.get("client_id", ""))})
+    id = query.get("id", "")
     shared = {
-        "caller": caller,
-        "id": query.get("id"),
+        "caller": suggested(service, {**query, "client_id": id or query.get("client_id", "")}),
+        "id": id,
         "states": [(state.value, state.removeprefix("state-")) for state in State],
     }
-    if not query.get("id"):
-        return {**shared, "id": "", **await listed(service, "trivia", query)}
-    key, now = contest_key(query["id"]), service.clock.now()
+    if not id:
+        return {**shared, **await listed(service, "trivia", query)}
+    key, now = contest_key(id), service.clock.now()
     contest = decoded_contest((await service.engine.documents.read([key], now=now)).get(key))
     return {
         **shared,

@@ -272,7 +272,7 @@ def socket(
             metavar="N", min=1, max=100_000, help="The number of broadcasts, which each connection must receive."
         ),
     ] = 10,
-    kind: Annotated[Kind, typer.Option(help="Whether the connections are those of pages or of games.")] = Kind.PAGE,
+    kind: Annotated[Kind, typer.Option(help="Connect as pages or as games.")] = Kind.PAGE,
     event: Annotated[str, typer.Option(metavar="EVENT", help="The name of the event.")] = "simulation",
     rate: Annotated[str, typer.Option(metavar="RATE", help="How many broadcasts to send per second.")] = "5/s",
     churn: Churn = None,
