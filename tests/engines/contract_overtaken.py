@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
@@ -13,6 +14,9 @@ from emulator.clock import Clock
 from emulator.config.settings import Settings
 from emulator.engines.base import Key
 from emulator.engines.engine import Engine
+from emulator.engines.records import Record
+from emulator.errors import Unavailable
+from emulator.features.codes.rules import GrantBody, NamesBody
 from emulator.features.identity.directory import Directory
 from emulator.features.stores.rules import CHANNEL_STATE
 from emulator.features.stores.service import Stores
@@ -21,7 +25,7 @@ from emulator.features.votes.service import Polls
 from emulator.hints import NO_HINTS
 from emulator.limits.id_quota import IdQuota
 from emulator.parity.lapses import Lapses
-from engines.contract_draws import Overtaken
+from engines.contract_draws import BACKEND, VIEWERS, Overtaken, code_sets, put
 
 WRITERS = {
     "with an opaque id": Caller("client", Role.VIEWER, "7", "5", "Uopaque"),
@@ -67,6 +71,46 @@ class OvertakenContract:
         await recording
 
         assert ["5"] == await directory.page("client", after="", limit=10)
+
+    @pytest.mark.parametrize("batches_before", [1, 2])
+    async def test_an_upload_that_a_reset_overtakes_is_refused_whole(self, engine: Engine, batches_before: int) -> None:
+        sets = code_sets(engine, [])
+
+        async def put_during_a_reset() -> None:
+            async with sets.new_upload(BACKEND) as upload:
+                for at in (0, 1):
+                    await upload.add(0, at, [f"code {at}"])
+                    if at + 1 == batches_before:
+                        await engine.reset()
+                await sets.define(upload, NamesBody(["hats"]), 1)
+
+        with pytest.raises(Unavailable, match="the service was reset during the upload"):
+            await put_during_a_reset()
+
+        assert {} == await sets.list_sets(BACKEND)
+        assert [] == [page async for page in engine.dump(now=Clock().now()) if page]
+
+    async def test_a_mark_that_a_load_overtakes_is_refused_whole(self, engine: Engine) -> None:
+        sets, (viewer, _) = code_sets(engine, []), VIEWERS.values()
+        await put(sets, "a")
+        before = [page async for page in engine.dump(now=Clock().now())]
+
+        async def saved() -> AsyncIterator[Sequence[Record]]:
+            for page in before:
+                yield page
+
+        async def mark_during_a_load() -> None:
+            async with sets.new_grant(BACKEND) as grant:
+                await grant.add(["5"])
+                await engine.load(saved(), replace=True)
+                await grant.add(["6"])
+                await sets.grant(BACKEND, grant, GrantBody(prize_limits=[1], prizes=[0]))
+
+        with pytest.raises(Unavailable, match="the service was reset during the call"):
+            await mark_during_a_load()
+
+        assert [0] == await sets.eligibility(viewer)
+        assert before == [page async for page in engine.dump(now=Clock().now())]
 
     async def test_a_poll_created_while_an_earlier_one_is_deleted_is_announced(self, engine: Engine) -> None:
         one = polls(engine, engine.documents)

@@ -266,6 +266,23 @@ class PoolsContract:
 
         assert {P: Stock(source("30"), b"30")} == await engine.pools.stocks([P], now=NOW)
 
+    @pytest.mark.parametrize("removed_by", ["reset", "expiry", "nothing"])
+    async def test_lists_are_assigned_only_if_they_still_hold_all_their_items(
+        self, engine: Engine, removed_by: str
+    ) -> None:
+        await fill(engine, "ab", X, expires_at=END)
+        if removed_by == "reset":
+            await engine.reset()
+        now = END if removed_by == "expiry" else NOW
+        await fill(engine, "c", X, now=now, expires_at=END + 9)
+        await fill(engine, "z", Y, now=now, expires_at=END + 9)
+        change, sizes = {P: Stock(X, b""), Q: Stock(Y, b"")}, {X: 3, Y: 1}
+
+        done = await engine.pools.assign([P, Q], lambda _: change, now=now, expires_at=END + 9, sizes=sizes)
+
+        assert done == (removed_by == "nothing")
+        assert (change if done else {}) == await engine.pools.stocks([P, Q], now=now)
+
     async def test_handed_out_items_stay_when_the_list_is_replaced(self, engine: Engine) -> None:
         await fill(engine, "abcd", X)
         await fill(engine, "xbaydcz", Y)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from emulator.engines.base import Key, changed
@@ -20,6 +21,8 @@ class Stock(NamedTuple):
 Assignment = Callable[[Mapping[Key, Stock]], Mapping[Key, Stock]]
 """Takes the live pools and returns those to write. Like `Change`, it may raise, may run again and must be pure."""
 
+
+NO_SIZES: Mapping[Key, int] = MappingProxyType({})
 
 Limit = Callable[[bytes], int]
 """Takes the note of a pool and returns how many of its items a user may have.
@@ -79,7 +82,15 @@ class Pools(Protocol):
         `ValueError` if an item contains NUL or a live pool uses the list.
         """
 
-    async def assign(self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int) -> None:
+    async def assign(
+        self,
+        keys: Sequence[Key],
+        change: Assignment,
+        *,
+        now: int,
+        expires_at: int,
+        sizes: Mapping[Key, int] = NO_SIZES,
+    ) -> bool:
         """Read the live pools among `keys`, apply `change`, and assign the lists it returns, in one atomic step.
 
         Then skip the spent items at the front of the lists, in short steps. Missing pools are created; the others get
@@ -87,6 +98,9 @@ class Pools(Protocol):
         position. An unknown source is an empty list. A pool and its list expire together: at `expires_at`, or at the
         expiry that either has, if that is later. `change` may return any subset of `keys`. Raises `ValueError`, and
         writes nothing, for any other key, or if another live pool uses one of the lists.
+
+        Returns whether it was done. It writes nothing if one of the lists in `sizes` has fewer items than given there:
+        a reset or its expiry removed items since they were filled in. `sizes` are of lists that no pool uses yet.
         """
 
     async def stocks(self, keys: Sequence[Key], *, now: int) -> dict[Key, Stock]:

@@ -74,7 +74,7 @@ def _status(entry: Json) -> str:
 
 def _time(entry: Json) -> str:
     """Return the time of day by the system's clock."""
-    return times.shown(entry["system_at"])[11:].removesuffix("Z").ljust(12, "0" if entry["system_at"] % 1000 else " ")
+    return times.time_of_day(entry["system_at"])
 
 
 def _cells(entry: Json, *, with_client: bool = False) -> list[str]:

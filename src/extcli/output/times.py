@@ -75,6 +75,11 @@ def shown(milliseconds: int) -> str:
     return moment.strftime("%Y-%m-%d %H:%M:%S") + (f".{milliseconds % 1000:03d}Z" if milliseconds % 1000 else "Z")
 
 
+def time_of_day(milliseconds: int) -> str:
+    """Format the time of day of an instant, in UTC and always to the millisecond: `20:15:00.000`."""
+    return (_EPOCH + timedelta(milliseconds=milliseconds)).time().isoformat("milliseconds")
+
+
 def span(milliseconds: int) -> str:
     """Format a duration by its two largest units: `8d`, `1h 30m`, `250ms`."""
     rest, parts = abs(milliseconds), []

@@ -7,7 +7,7 @@ from typing import Final
 
 from emulator.bounded_cache import BoundedCache
 from emulator.engines.base import Key
-from emulator.engines.pools import Assignment, Count, Drawn, Holding, Limit, Stock, assigned
+from emulator.engines.pools import NO_SIZES, Assignment, Count, Drawn, Holding, Limit, Stock, assigned
 from emulator.engines.redis.documents import KeyLocks, attempts
 from emulator.engines.redis.keys import (
     expiry_arg,
@@ -44,7 +44,15 @@ class RedisPools:
         if not await self._pipeline.run(POOLS, b"fill", *args, *texts):
             raise ValueError(f"a pool uses this list: {source}")
 
-    async def assign(self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int) -> None:
+    async def assign(
+        self,
+        keys: Sequence[Key],
+        change: Assignment,
+        *,
+        now: int,
+        expires_at: int,
+        sizes: Mapping[Key, int] = NO_SIZES,
+    ) -> bool:
         names = {key: user_last(key) for key in keys}
         async with self._key_locks.hold(names.values()):
             async for _ in attempts():
@@ -55,17 +63,23 @@ class RedisPools:
                 args = [b"assign", now_arg(now), expiry_arg(expires_at), b"%d" % len(names)]
                 for key, name in names.items():
                     args += (name, versions.get(key, b"0"))
+                args.append(b"%d" % len(sizes))
+                for source, size in sizes.items():
+                    args += (user_last(source), b"%d" % size)
                 for key, (source, note) in written.items():
                     args += (names[key], user_last(source), note)
                 outcome, *taken = await self._pipeline.run(POOLS, *args)
                 if taken:
                     raise ValueError(f"another pool uses this list: {parse_user_last(taken[0])}")
+                if outcome == b"short":
+                    return False
                 if outcome != b"again":
                     break
         for key in written:
             args = [user_last(key), name_last_prefix(key), now_arg(now), b"%d" % MAX_SKIPPED]
             while await self._pipeline.run(POOLS, b"skip", *args):
                 pass
+        return True
 
     async def stocks(self, keys: Sequence[Key], *, now: int) -> dict[Key, Stock]:
         stocks, _ = await self._stocks(keys, now)

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any
 
 from emulator.engines.base import Key
-from emulator.engines.pools import Assignment, Count, Drawn, Holding, Limit, Stock, assigned
+from emulator.engines.pools import NO_SIZES, Assignment, Count, Drawn, Holding, Limit, Stock, assigned
 from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds, Tables, key_columns
 from emulator.engines.sqlite.pool_cache import (
     ROOT_OF_POOLS,
@@ -58,10 +58,20 @@ class SqlitePools(Tables):
     async def fill(self, source: Key, items: Sequence[str], *, now: int, expires_at: int) -> None:
         await self._group_commit.write(self._fill, source, chunks_of(items), now, expires_at)
 
-    async def assign(self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int) -> None:
-        for key in await self._group_commit.write(self._assign, keys, change, now, expires_at):
+    async def assign(
+        self,
+        keys: Sequence[Key],
+        change: Assignment,
+        *,
+        now: int,
+        expires_at: int,
+        sizes: Mapping[Key, int] = NO_SIZES,
+    ) -> bool:
+        written = await self._group_commit.write(self._assign, keys, change, now, expires_at, sizes)
+        for key in written or ():
             if key not in self._skipping:
                 await self._skip_spent(key, now)
+        return written is not None
 
     async def stocks(self, keys: Sequence[Key], *, now: int) -> dict[Key, Stock]:
         return await self._group_commit.read(self._stocks, keys, now)
@@ -103,9 +113,16 @@ class SqlitePools(Tables):
         to = self._unless_expired(found, now) or self._lists.create(source, expires_at)
         self._lists.append(to, chunks, expires_at)
 
-    def _assign(self, keys: Sequence[Key], change: Assignment, now: int, expires_at: int) -> list[Key]:
+    def _assign(
+        self, keys: Sequence[Key], change: Assignment, now: int, expires_at: int, sizes: Mapping[Key, int]
+    ) -> list[Key] | None:
+        """Return the pools written; `None`, and write nothing, if a list has fewer items than `sizes` has for it."""
         written = assigned(change, self._stocks(keys, now), keys)
         self._check_sources(written, now)
+        for source, size in sizes.items():
+            found = self._unless_expired(self._lists.find(source), now)
+            if size > (found.size if found else 0):
+                return None
         for key, (source, note) in written.items():
             pool = self._pool_cache.find(key)
             if pool is not None and pool.expires_at <= now:

@@ -13,6 +13,7 @@ from emulator.callers import Caller, opaque_id_of
 from emulator.clock import Clock
 from emulator.engines.base import Documents, Key
 from emulator.engines.pools import Rosters
+from emulator.features.codes.refusals import users_removed
 from emulator.features.codes.rules import (
     LIFETIME,
     Allowances,
@@ -80,6 +81,8 @@ class PendingGrant:
         self._clock = clock
         self._new_id = new_id
         self._earlier = live_grants(known, sets)
+        self._first_user = ""
+        """The first user on the roster; empty for none."""
         self._abandoned: list[Key] = []
 
     async def add(self, users: Sequence[str]) -> None:
@@ -98,6 +101,7 @@ class PendingGrant:
             for on, count in Counter(frozenset(rosters.get(user, ())) for user in new).items():
                 self.users[allowances([each for each in self._earlier if each.roster in on])] += count
         added = await self._rosters.add_members(key, users, now=now, expires_at=self.until)
+        self._first_user = self._first_user or users[0]
         if not self._earlier:
             self.users[()] += added
 
@@ -105,7 +109,16 @@ class PendingGrant:
         """Discard the users read so far, because the body repeats the member `users` or is refused."""
         self._abandoned.append(roster_key(self.client_id, self.roster))
         self.roster = self._new_id()
+        self._first_user = ""
         self.users.clear()
+
+    async def is_whole(self) -> bool:
+        """Return whether all users are still on the roster. A reset or a load removes the whole roster."""
+        if not self._first_user:
+            return True
+        key = roster_key(self.client_id, self.roster)
+        found = await self._rosters.listing(key, [self._first_user], now=self._clock.now())
+        return self.roster in found.get(self._first_user, ())
 
     async def close(self) -> None:
         """Delete the rosters that were filled before a restart of the call."""
@@ -139,8 +152,9 @@ class Grants:
             await pending.close()
 
     async def put_in_effect(self, pending: PendingGrant, body: GrantBody, sets: Mapping[int, CodeSet]) -> Marked:
-        """Grant the codes to all users of the call at once. Raises `BadRequest` for an unknown prize.
+        """Grant the codes to all users of the call at once.
 
+        Raises `BadRequest` for an unknown prize, and `Unavailable` if a reset or a load removed users of the call.
         `sets` was read after the call began. A grant that is newer than `sets` may be of a newer set, so only those
         that were known before are deleted if `sets` has none of their sets.
         """
@@ -152,6 +166,9 @@ class Grants:
             return {key: json_codec.encode([*_grants_without(ended, found.get(key)), new])}
 
         await self._documents.update([key], add, now=self._clock.now(), expires_at=self._expires_at(sets))
+        if not await pending.is_whole():
+            await self.clear(pending.client_id, [new])
+            raise users_removed()
         gained = sum(count for before, count in pending.users.items() if gains(before, new))
         return Marked(pending.users.total(), gained)
 

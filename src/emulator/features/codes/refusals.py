@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from emulator.errors import BadRequest
+from emulator.errors import BadRequest, Unavailable
 from emulator.refusals import Facts, refusal
 
 
@@ -19,6 +19,18 @@ def malformed_sets(*, errors: Sequence[str]) -> Facts:
 def name_in_use(*, position: int, index: int) -> Facts:
     detail = f"names[{position}]: the code set at index {index} has this name"
     return Facts(detail, f"a name that the set at index {index} has", "a name that no active set has")
+
+
+@refusal(Unavailable, "Codes removed", "C2", "A reset removed uploaded codes", "Upload the codes again.")
+def codes_removed() -> Facts:
+    detail = "the service was reset during the upload, or another state was loaded; nothing was changed"
+    return Facts(detail, "codes of which a part is gone", "an upload without a reset")
+
+
+@refusal(Unavailable, "Users removed", "C3", "A reset removed users of the call", "Send the call again.")
+def users_removed() -> Facts:
+    detail = "the service was reset during the call, or another state was loaded; nothing was changed"
+    return Facts(detail, "users of whom a part is gone", "a call without a reset")
 
 
 @refusal(BadRequest, "Unknown prize", "C3", "There is no code set at this index",

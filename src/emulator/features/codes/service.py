@@ -14,7 +14,7 @@ from emulator.contract.limits import MAX_SETS
 from emulator.engines.base import Documents, Key
 from emulator.engines.pools import Count, Drawn, Holding, Pools, Rosters, Stock
 from emulator.features.codes.grants import Grants, Marked, PendingGrant, Users
-from emulator.features.codes.refusals import name_in_use, no_such_prize
+from emulator.features.codes.refusals import codes_removed, name_in_use, no_such_prize
 from emulator.features.codes.rules import (
     LIFETIME,
     STORED,
@@ -78,7 +78,10 @@ class CodeSets:
             await upload.close()
 
     async def define(self, upload: Upload, body: NamesBody, arrays: int) -> None:
-        """Put all uploaded sets into use; raises `BadRequest` and changes nothing if any is invalid (ruling C2)."""
+        """Put all uploaded sets into use (ruling C2).
+
+        Raises `BadRequest` and changes nothing if any is invalid, and `Unavailable` if the service was reset meanwhile.
+        """
         lists = await upload.list_by_index(body, arrays)
         client_id, now = upload.caller.client_id, self._clock.now()
         until = now + LIFETIME
@@ -97,8 +100,10 @@ class CodeSets:
                 stocks[pool_key(client_id, index)] = Stock(lists[index], text)
             return stocks
 
-        await self._pools.assign(pool_keys(client_id), change, now=now, expires_at=until)
-        audit("codes replaced", upload.caller, sets=len(new), codes=upload.size)
+        sizes = upload.sizes
+        if not await self._pools.assign(pool_keys(client_id), change, now=now, expires_at=until, sizes=sizes):
+            raise codes_removed()
+        audit("codes replaced", upload.caller, sets=len(new), codes=sum(sizes.values()))
         await self._grants.extend(client_id, await self._sets(client_id))
 
     async def list_sets(self, caller: Caller) -> dict[int, tuple[str, Count]]:

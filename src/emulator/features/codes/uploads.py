@@ -28,14 +28,14 @@ class Upload:
 
     def __init__(self, caller: Caller, pools: Pools, clock: Clock, new_id: NewId) -> None:
         self.caller = caller
-        self.size = 0
-        """The number of its codes."""
         self._pools = pools
         self._clock = clock
         self._new_id = new_id
         self._errors = ValidationErrors()
         self._duplicates = Duplicates()
         self._lists: dict[int, Key] = {}
+        self.sizes: dict[Key, int] = {}
+        """The number of codes of each list."""
         self._abandoned: list[Key] = []
 
     async def add(self, array: int, at: int, codes: list[Any]) -> None:
@@ -46,16 +46,18 @@ class Upload:
         check_codes(self._errors, array, at, codes)
         if not self._errors and array < MAX_SETS:
             self._duplicates.add((array, at), codes)
-            self.size += len(codes)
             now = self._clock.now()
-            await self._pools.fill(self._list_of(array), codes, now=now, expires_at=now + LIFETIME)
+            key = self._list_of(array)
+            await self._pools.fill(key, codes, now=now, expires_at=now + LIFETIME)
+            self.sizes[key] = self.sizes.get(key, 0) + len(codes)
 
     def restart(self) -> None:
         """Discard the codes read so far, because the body repeats the member `codes` or is refused."""
         self._duplicates.close()
-        self._errors, self._duplicates, self.size = ValidationErrors(), Duplicates(), 0
+        self._errors, self._duplicates = ValidationErrors(), Duplicates()
         self._abandoned += self._lists.values()
         self._lists.clear()
+        self.sizes.clear()
 
     async def list_by_index(self, body: NamesBody, arrays: int) -> dict[int, Key]:
         """Return the key of the uploaded list of each set, by its index.

@@ -88,8 +88,9 @@ local function assign(key, source, note, now, ends)
   clear_expiry('s' .. source)
 end
 
--- now, expiry, how many were read, (key, version)…, (key, source, note)… → 'done', 'again' if a version has changed, or
--- 'taken' and a source that another pool uses
+-- now, expiry, how many were read, (key, version)…, how many sizes, (source, size)…, (key, source, note)… → 'done',
+-- 'again' if a version has changed, 'short' if a list has fewer items than its size, or 'taken' and a source that another
+-- pool uses
 function ops.assign()
   local now, at = tonumber(ARGV[2]), 5
   for _ = 1, tonumber(ARGV[4]) do
@@ -97,11 +98,17 @@ function ops.assign()
     if (pool and pool.version or '0') ~= ARGV[at + 1] then return {'again'} end
     at = at + 2
   end
+  local sizes_at = at + 1
+  at = sizes_at + 2 * tonumber(ARGV[at])
   for i = at, #ARGV, 3 do
     local list = find_list(ARGV[i + 1])
     if list and list.pool and now < tonumber(list.ends) and list.pool ~= ARGV[i] then
       return {'taken', ARGV[i + 1]}
     end
+  end
+  for i = sizes_at, at - 1, 2 do
+    local size = unless_expired(ARGV[i], now) and redis.call('LLEN', prefix .. 'sl:' .. ARGV[i]) or 0
+    if size < tonumber(ARGV[i + 1]) then return {'short'} end
   end
   for i = at, #ARGV, 3 do assign(ARGV[i], ARGV[i + 1], ARGV[i + 2], now, ARGV[3]) end
   return {'done'}
