@@ -4,7 +4,9 @@
 - Votes per second, and the processor time of each, while the page of their poll is open, and without it, in turn.
 - Milliseconds from a vote until the page of the requests has it.
 - Rows, nodes and heap of pages in Chromium that are open for `OPEN` seconds (60 by default) of 200 requests per second,
-  after each tenth. This part needs Chromium and playwright.
+  after each tenth.
+- How far each page's content shifts in `OPEN` seconds of 200 requests per second (the browser's score), and the bytes
+  of its stream per second. This part and the one before need Chromium and playwright.
 """
 
 from __future__ import annotations
@@ -37,9 +39,15 @@ STEPS = 10
 RATE = 200
 """Requests per second while pages are open: in ten minutes 100,000 votes and 20,000 reads."""
 SCREENS = (
-    "overview", "polls", "rankings", "buffers", "stores", "codes", "pins", "sockets", "broadcasts", "requests", "clock",
-    "faults", "namespaces",
+    "overview", "polls", "rankings", "buffers", "stores", "codes", "pins", "links", "trivia", "purchases", "sockets",
+    "broadcasts", "requests", "clock", "faults", "namespaces", "rig",
 )  # fmt: skip
+
+_OBSERVE_SHIFTS = """
+window.shifts = [];
+new PerformanceObserver(list => shifts.push(...list.getEntries().filter(e => !e.hadRecentInput).map(e => e.value)))
+    .observe({type: "layout-shift", buffered: true});
+"""
 
 
 def poll_page(server: Started) -> str:
@@ -137,21 +145,55 @@ async def _visible() -> Sequence[float]:
     return found
 
 
-def long(seconds: float) -> None:
-    """Print what two open pages in Chromium need after each tenth of `seconds` with votes and other requests."""
+def mixed_requests() -> list[bytes]:
+    """Return votes and other requests, in an order that is always the same."""
+    reads = [request("GET", f"/v1/e/{path}", authorization("1")) for path in ("vote?id=poll", "user_info")]
+    requests = [*ballots(), *reads * (VOTERS // 10)]
+    random.Random(7).shuffle(requests)
+    return requests
+
+
+def in_chromium(seconds: float) -> None:
+    """Print what pages that are open in Chromium need."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if not chromium:
         print("no Chromium: nothing measured of an open page")
         return
     asyncio.run(_long(chromium, seconds))
+    asyncio.run(_shifts(chromium, seconds))
+
+
+async def _shifts(chromium: str, seconds: float) -> None:
+    """Print the layout shift and the received bytes per second of each page while requests are handled."""
+    from playwright.async_api import async_playwright
+
+    with ExitStack() as stack:
+        server = start_server(stack, "sandbox", JOURNAL)
+        await load([server.address], ballots(), seconds=1)
+        async with async_playwright() as playwright:
+            browser = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+            for path in (*(f"/_emulator/ui/{screen}" for screen in SCREENS), poll_page(server)):
+                page = await (await browser.new_context()).new_page()
+                await page.add_init_script(_OBSERVE_SHIFTS)
+                received: list[float] = []
+                session = await page.context.new_cdp_session(page)
+                await session.send("Network.enable")
+                session.on("Network.dataReceived", lambda event, to=received: to.append(event["encodedDataLength"]))
+                await page.goto(server.url + path, wait_until="load")
+                received.clear()
+                await load([server.address], mixed_requests(), connections=4, seconds=seconds, rate=RATE)
+                shift = await page.evaluate("shifts.reduce((sum, each) => sum + each, 0)")
+                name = path.rpartition("/")[2].partition("&")[0]
+                print(f"{name:24} {shift:6.3f} layout shift {sum(received) / seconds / 1e3:6.1f} kB/s received")
+                await page.context.close()
+            await browser.close()
 
 
 async def _long(chromium: str, seconds: float) -> None:
+    """Print what two open pages need after each tenth of `seconds` with votes and other requests."""
     from playwright.async_api import CDPSession, Page, async_playwright
 
-    reads = [request("GET", f"/v1/e/{path}", authorization("1")) for path in ("vote?id=poll", "user_info")]
-    requests = [*ballots(), *reads * (VOTERS // 10)]
-    random.Random(7).shuffle(requests)
+    requests = mixed_requests()
     with ExitStack() as stack:
         server = start_server(stack, "sandbox", JOURNAL)
         await load([server.address], ballots(), seconds=1)
@@ -183,4 +225,4 @@ if __name__ == "__main__":
     os.environ.setdefault("PYTHONUNBUFFERED", "1")
     pages()
     report.main(rates, visible)
-    long(argument(3, 60.0))
+    in_chromium(argument(3, 60.0))

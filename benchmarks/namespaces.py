@@ -105,8 +105,7 @@ def measure_writers(stack: ExitStack, server: Started, writers: list[int]) -> No
         results = measure(stack, cases, WRITER_ROUNDS, 1, again=["one"])
         name = f"votes in {count} namespaces / in one"
         report.show(
-            row("N", name, "many", "one", None, None)
-            for row in (results.rate_row, results.tail_row, results.cost_row)
+            row("N", name, "many", "one", None, None) for row in (results.rate_row, results.tail_row, results.cost_row)
         )
     uvloop.run(_create_beside_writers(server))
     control = Control(server)

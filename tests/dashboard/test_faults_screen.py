@@ -141,7 +141,8 @@ def test_a_request_that_a_fault_responded_to_is_marked_and_explained(live: LiveS
 
     (row,) = [row for row in main_of(requests).split("<tr ") if "id=marked" in row]
     assert '<span class="badge">fault f1</span>' in row
-    entry = f"{requests}?entry={row.partition('entry-')[2].partition(chr(34))[0]}"
+    number = row.partition('data-entry="')[2].partition('"')[0]
+    entry = f"{requests}?entry={number}"
     assert "A fault acted on this request" in main_of(entry)
     assert "<bdi>POST /v1/e/vote</bdi>: status 503. Hits so far: 1." in main_of(entry)
     assert "extcli fault rm f1" in main_of(entry)

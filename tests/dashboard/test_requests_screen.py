@@ -48,7 +48,7 @@ def test_the_screen_lists_requests_with_why_they_were_refused(requests: str):
      ("path=vote&status=200", 1)],
 )  # fmt: skip
 def test_the_screen_filters_as_the_journal_does(requests: str, query: str, found: int):
-    assert found == main_of(f"{requests}?{query}").count('<tr id="entry-')
+    assert found == main_of(f"{requests}?{query}").count('<tr data-entry="')
 
 
 def test_a_wrong_filter_is_a_page_that_names_it(requests: str):
@@ -65,9 +65,9 @@ def test_the_screen_shows_at_most_a_page_and_links_to_the_next(live: LiveServer)
     screen = f"{live.url}/_emulator/ui/requests?method=GET"
     main = main_of(screen)
 
-    assert 100 == main.count('<tr id="entry-')
+    assert 100 == main.count('<tr data-entry="')
     (before,) = re.findall('before=([0-9]+)[^"]*">Earlier', main)
-    assert 1 == main_of(f"{screen}&before={before}").count('<tr id="entry-')
+    assert 1 == main_of(f"{screen}&before={before}").count('<tr data-entry="')
 
 
 def test_an_entry_shows_bodies_caller_and_refusal(live: LiveServer, requests: str):
@@ -201,7 +201,7 @@ def test_a_long_body_is_folded_and_a_short_one_open(live: LiveServer):
 def test_words_of_the_search_are_filters(requests: str, search: str, found: int):
     main = main_of(f"{requests}?{urlencode({'search': search})}")
 
-    assert found == main.count('<tr id="entry-')
+    assert found == main.count('<tr data-entry="')
 
 
 def test_each_filter_has_a_link_that_removes_it(requests: str):
@@ -215,7 +215,7 @@ def test_an_entry_stands_next_to_the_list_and_is_marked_there(live: LiveServer, 
     mark = latest(live)
     main = main_of(f"{requests}?entry={mark - 1}")
 
-    assert 3 == main.count('<tr id="entry-')
+    assert 3 == main.count('<tr data-entry="')
     assert [str(mark - 1)] == re.findall('entry=([0-9]+)" aria-current="true"', main)
 
 
@@ -308,7 +308,7 @@ def test_a_strip_counts_the_latest_five_minutes_and_leads_to_their_entries(live:
 
     assert "5 requests and frames, 2 of them refused" in main_of(requests), "the clock was moved by one of them"
     shown = main_of(f"{live.url}{unescape(bar)}")
-    assert 3 == shown.count('<tr id="entry-')
+    assert 3 == shown.count('<tr data-entry="')
     assert "later" not in shown
     live.advance(5 * 60_000)
     assert "The latest five minutes: 1 requests and frames, 0 of them refused" in main_of(requests)
@@ -329,7 +329,7 @@ def test_a_full_page_of_rows_takes_less_than_20_kb_a_second(live: LiveServer):
         for number in range(120):
             viewer.post("vote?id=poll", json={"value": number % 60})
         chunks, unpacking, text = stream.iter_raw(), zlib.decompressobj(wbits=31), ""
-        while 100 != text.count('<tr id="entry-'):
+        while 100 != text.count('<tr data-entry="'):
             chunk = next(chunks)
             text = unpacking.decompress(chunk).decode()
 

@@ -26,6 +26,8 @@ function parsed(text) {
 /** A member of a JSON value, by a path such as `body.pin`. */
 const memberOf = (value, path) => path.split(".").reduce((inner, name) => inner?.[name], value);
 
+// Rows change where they are, instead of moving for those before them: what moves on its own is hard to read.
+htmx.config.morphScanLimit = 0;
 // Morphing must not close what the reader has opened, nor show the link to reload.
 htmx.registerExtension("dashboard", {
   htmx_before_morph_attr: (element, { attrName }) =>

@@ -21,12 +21,12 @@ function isRead() {
 
 /** Say how many rows the latest update adds; a page of rows may not have them all. */
 function showHeld() {
-  const ids = held ? [...held.text.matchAll(/id="(entry-\d+)"/g)].map((match) => match[1]) : [];
-  const count = ids.filter((id) => !document.getElementById(id)).length;
+  const entries = held ? [...held.text.matchAll(/<tr (data-entry="\d+")/g)].map((match) => match[1]) : [];
+  const count = entries.filter((entry) => !document.querySelector(`tr[${entry}]`)).length;
   const button = document.getElementById("newer");
   if (!button) return;
   button.hidden = !count;
-  button.textContent = `${count}${count && count === ids.length ? "+" : ""} new`;
+  button.textContent = `${count}${count && count === entries.length ? "+" : ""} new`;
 }
 
 /** Show the latest update. */
