@@ -93,7 +93,8 @@ class Side:
         """Return a text without what differs between two runs of one version; `named` replaces ids."""
         for found, name in self._places:
             within = "[0-9A-Za-z]" if found.isdecimal() else "[0-9]"  # digits of an id are no port
-            text = re.sub(rf"(?<!{within}){re.escape(found)}(?!{within})", name, text) if found in text else text
+            alone = rf'(?<!{within})(?<!"request_id":){re.escape(found)}(?!{within})'
+            text = re.sub(alone, name, text) if found in text else text
         text = _SUBSCRIPTIONS.sub(lambda found: ",".join(sorted(found[0].split(","))), _steady(text))
         return (named or self.names.replaced)(text)
 
