@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from emulator.engines.base import Key
 from emulator.engines.sqlite import relay
 from emulator.engines.sqlite.relay import MAX_ROWS
 from engines.child_process import POLL
@@ -54,6 +55,21 @@ async def test_messages_arrive_after_a_time_without_any(path: Path, monkeypatch:
                 await asyncio.sleep(0)
 
     assert [b"1", b"2"] == [message for _, message in listener.received]
+
+
+async def test_messages_arrive_after_one_whose_delivery_failed(path: Path) -> None:
+    def fail(_: Key, message: bytes) -> None:
+        if message == b"1":
+            raise RuntimeError("a defect of a listener")
+
+    async with opened(path) as engine, opened(path) as other:
+        other.relay.listen(fail)
+        listener = Listener(other)
+        await engine.relay.publish(key(), b"1")
+        await engine.relay.publish(key(), b"2")
+        await listener.has(1)
+
+    assert [(key(), b"2")] == listener.received
 
 
 async def test_only_the_newest_messages_stay_in_the_file(path: Path) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -15,6 +16,7 @@ from emulator.engines.base import Change, Documents, Key
 from emulator.engines.engine import Engine
 from emulator.errors import BadRequest
 from emulator.limits.id_quota import IdQuota, is_quota_record
+from engines.contract_draws import Overtaken
 from engines.redis_server import RedisServer
 
 NOW = 2_000_000_000_000
@@ -132,6 +134,24 @@ async def test_an_id_released_on_one_node_is_free_on_the_others(engine: Engine, 
     await one.release(key(5))
 
     assert [True, False] == await claim(other, clock, 300, 301)
+
+
+@pytest.mark.parametrize(("operation", "is_counted"), [("update", False), ("drop_equal", True)])
+async def test_an_id_that_another_node_claims_during_its_release_counts_if_the_claim_is_later(
+    engine: Engine, clock: Clock, operation: str, is_counted: bool
+):
+    other = IdQuota(engine.documents, clock, limit=1)
+
+    async def claim_meanwhile() -> None:
+        clock.advance(3 * HOUR)
+        await claim(other, clock, 5)
+
+    overtaken = cast(Documents, Overtaken(engine.documents, operation, claim_meanwhile))
+    await claim(IdQuota(engine.documents, clock, limit=1), clock, 5)
+
+    await IdQuota(overtaken, clock, limit=1).release(key(5))
+
+    assert [not is_counted] == await claim(IdQuota(engine.documents, clock, limit=1), clock, 6)
 
 
 async def test_ids_end_within_two_hours_of_their_lifetime(engine: Engine, node: Node, clock: Clock):

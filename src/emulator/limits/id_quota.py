@@ -23,6 +23,8 @@ from emulator.wire import json_codec
 _ID: Final = "ids/"
 """The kind of an id's document begins with this. It holds the Unix ms until which the id counts."""
 _COUNTS: Final = "id_counts"
+_RELEASED: Final = b"0"
+"""The document of an id that does not count any more, until it is deleted."""
 _EARLIER: Final = "ids"
 """The kind of the documents of earlier versions. They are not read: their ids count again when they are used."""
 _REFRESH_AFTER: Final = HOUR
@@ -39,10 +41,7 @@ def is_quota_record(key: Key) -> bool:
 
 
 class IdQuota:
-    """Allows `limit` ids per kind, extension and channel. An id counts up to two hours longer than it was claimed for.
-
-    If a process dies while it releases an id, that id stays counted until it ends.
-    """
+    """Allows `limit` ids per kind, extension and channel. An id counts up to two hours longer than its lifetime."""
 
     def __init__(self, documents: Documents, clock: Clock, limit: int) -> None:
         self._documents = documents
@@ -66,17 +65,15 @@ class IdQuota:
         """Stop counting the id of `key`."""
         self._recorded.pop(key)
         id, counts, now = _id_of(key), _counts_of(key), self._clock.now()
-        found = await self._documents.read([id, counts], now=now)
-        if id not in found or not await self._documents.drop([id], now=now):
-            return
-        end = _end.decode(found[id])
 
         def remove(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
-            return {counts: json_codec.encode(_moved(_live_counts(found, counts, now), end, None))}
+            if id not in found:
+                return {}
+            live = _live_counts(found, counts, now)
+            return {id: _RELEASED, counts: json_codec.encode(_moved(live, _end.decode(found[id]), None))}
 
-        await self._documents.update(
-            [counts], remove, now=now, expires_at=max(_live_counts(found, counts, now), default=now)
-        )
+        await self._documents.update([id, counts], remove, now=now, expires_at=now)
+        await self._documents.drop_equal(id, _RELEASED, now=now)
 
     def clear(self) -> None:
         """Forget the cached ids, after a reset."""

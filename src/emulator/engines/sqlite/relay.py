@@ -11,7 +11,6 @@ from contextlib import suppress
 from emulator.engines.base import Key
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, NamespaceIds, Tables
-from emulator.errors import EngineError
 
 POLL_INTERVAL = 0.05
 """Seconds between two polls. If nothing was written, a poll takes microseconds."""
@@ -93,7 +92,7 @@ class Messages:
                 if is_failing:
                     _log.info("receiving messages from other processes again")
                 version, is_failing = current, False
-            except EngineError as error:
+            except Exception as error:  # after any error it must try again, or messages would be lost from then on
                 if not is_failing:
                     _log.warning("cannot receive messages from other processes: %s", error)
                 is_failing = True
