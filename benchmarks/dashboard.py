@@ -40,7 +40,7 @@ RATE = 200
 """Requests per second while pages are open: in ten minutes 100,000 votes and 20,000 reads."""
 SCREENS = (
     "overview", "polls", "rankings", "buffers", "stores", "codes", "pins", "links", "trivia", "purchases", "sockets",
-    "broadcasts", "requests", "clock", "faults", "namespaces", "rig",
+    "broadcasts", "requests", "clock", "faults", "namespaces",
 )  # fmt: skip
 
 _OBSERVE_SHIFTS = """
