@@ -268,9 +268,12 @@ def test_keys_move_between_rows_and_a_pause_holds_them(live: LiveServer, request
         assert "jkp" == page.input_value("#filter-search")
         page.locator("h1").click()
         expect(page.locator("#newer")).to_have_text("1 new")
-        page.keyboard.press("p")
+        page.get_by_role("button", name="Resume").click()
         expect(page.locator("#rows")).to_contain_text("id=later")
         expect(page.locator("#newer")).to_be_hidden()
+        page.get_by_role("button", name="Pause").click()
+        live.client("viewer", user="2", channel="777").get("vote?id=latest")
+        expect(page.locator("#newer")).to_have_text("1 new")
 
 
 @pytest.mark.slow
@@ -312,6 +315,41 @@ def test_a_strip_counts_the_latest_five_minutes_and_leads_to_their_entries(live:
     assert "later" not in shown
     live.advance(5 * 60_000)
     assert "The latest five minutes: 1 requests and frames, 0 of them refused" in main_of(requests)
+
+
+def test_rows_are_sorted_by_their_duration(live: LiveServer, requests: str):
+    viewer = live.client("viewer", user="1", channel="777")
+    viewer.get("rank")
+    main = main_of(requests)
+    (address,) = re.findall('<a href="([^"]*)">Duration</a>', main)
+    shown = main_of(f"{live.url}{unescape(address)}")
+    durations = [float(each) for each in re.findall(r'data-head="Duration" class="number">([0-9.]+) ms', shown)]
+
+    assert 4 == len(durations)
+    assert sorted(durations, reverse=True) == durations
+    assert re.findall('<a href="[^"]*">Time</a>', shown)
+
+
+def test_pages_lead_to_newer_and_earlier_entries(live: LiveServer):
+    viewer = live.client("viewer", user="1", channel="777")
+    for number in range(250):
+        viewer.get(f"vote?id=n{number}")
+    address = f"{live.url}/_emulator/ui/requests?path=vote"
+
+    def polls(link: str, page: str) -> tuple[str, str, str]:
+        (target,) = re.findall(f'<a href="([^"]*)">{link}</a>', page)
+        main = main_of(f"{live.url}{unescape(target)}")
+        ids = re.findall("id=n([0-9]+)", main)
+        return main, ids[0], ids[-1]
+
+    second, *seconds = polls("Earlier", main_of(address))
+    third, *thirds = polls("Earlier", second)
+    back, *backs = polls("Newer", third)
+    first, *firsts = polls("Newer", back)
+
+    assert [["149", "50"], ["49", "0"], ["149", "50"], ["249", "150"]] == [seconds, thirds, backs, firsts]
+    assert ">Newer</a>" not in first
+    assert ">Earlier</a>" not in third
 
 
 def test_the_search_suggests_words(requests: str):

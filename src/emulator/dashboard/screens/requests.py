@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -22,6 +23,10 @@ from emulator.wire.url import SERVICE
 _ROWS: Final = "100"
 _BESIDE: Final = "40"
 """Rows beside one entry."""
+_SORTED: Final = "1000"
+"""Entries of which the slowest are shown."""
+SLOWEST: Final = "slowest"
+"""The value of `sort` for the entries that took longest."""
 _COUNTED: Final = 12_000
 """Entries of the journal that the strip counts, at most."""
 _WORDS: Final = (
@@ -46,21 +51,41 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
         "roles": [str(role) for role in Role],
         "journal": service.journal,
         "entry": None,
-        "listing": None,
+        "rows": (),
         "words": _WORDS,
     }
     if not service.journal.is_on:
         return common
-    part = {name: query[name] for name in ("since", "before") if query.get(name)} | {"order": ORDERS[0]}
-    listing = await service.journals.page({**filters, **part, "limit": _BESIDE if query.get("entry") else _ROWS})
     if not query.get("entry"):
         recent = islice(service.journal.newest(), _COUNTED)
-        return common | {"listing": listing, "strip": strip_of(recent, service.clock.now())}
+        return common | await _page_of(service, query, filters) | {"strip": strip_of(recent, service.clock.now())}
+    beside = await service.journals.page({**filters, **_part_of(query), "order": ORDERS[0], "limit": _BESIDE})
     found = service.journals.find(query["entry"])
     chain = await service.journals.page({"id": found.id, "order": ORDERS[1], "limit": _BESIDE}) if found.id else None
     # The journal has a delivery before the request that caused it: that is complete only with its response.
     ordered = sorted(chain.entries, key=lambda each: each.kind == DELIVERY) if chain else []
-    return common | _values_of(service, found) | {"listing": listing, "chain": ordered}
+    return common | _values_of(service, found) | {"rows": beside.entries, "chain": ordered}
+
+
+async def _page_of(service: Service, query: Query, filters: Mapping[str, str]) -> dict[str, Any]:
+    """Return rows, newest or slowest first, and whether there are newer and earlier ones."""
+    is_slowest = query.get("sort") == SLOWEST
+    if query.get("after"):
+        page = await service.journals.page({**filters, "since": query["after"], "order": ORDERS[1], "limit": _ROWS})
+        rows, has_newer, has_earlier = page.entries[::-1], page.next is not None, True
+    else:
+        part, limit = _part_of(query), _SORTED if is_slowest else _ROWS
+        page = await service.journals.page({**filters, **part, "order": ORDERS[0], "limit": limit})
+        rows, has_newer, has_earlier = page.entries, "before" in part, page.next is not None
+    if is_slowest:
+        rows = sorted(rows, key=lambda each: each.duration_ms, reverse=True)[: int(_ROWS)]
+        has_newer = has_earlier = False
+    return {"rows": rows, "has_newer": has_newer, "has_earlier": has_earlier, "is_slowest": is_slowest}
+
+
+def _part_of(query: Query) -> dict[str, str]:
+    """Return the part of the journal that the address selects."""
+    return {name: query[name] for name in ("since", "before") if query.get(name)}
 
 
 def filters_of(query: Query) -> dict[str, str]:

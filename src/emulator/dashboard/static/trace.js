@@ -41,6 +41,13 @@ function pause() {
   isPaused = !isPaused;
   say(isPaused ? "Paused: the list stays as it is. Press p to go on." : "");
   if (!isPaused) release();
+  showPause();
+}
+
+/** Say on the button what it does. */
+function showPause() {
+  const button = document.getElementById("pause");
+  if (button) button.textContent = isPaused ? "Resume" : "Pause";
 }
 
 const KEYS = {
@@ -68,8 +75,10 @@ for (const name of ["pointerover", "focusin", "scroll"]) {
   document.addEventListener(name, () => held && !isRead() && release());
 }
 document.addEventListener("click", ({ target }) => {
+  if (target.id === "pause") pause();
   if (target.id !== "newer") return;
   isPaused = false;
+  showPause();
   scrollTo({ top: 0, behavior: "instant" });
   release();
 });
