@@ -38,13 +38,13 @@ from emulator.control.sockets.service import Sockets
 from emulator.control.sockets.subscribers import Subscribers
 from emulator.control.waits.rules import subjects_of
 from emulator.control.waits.service import Waits
-from emulator.engines import open_engine
 from emulator.engines.engine import Engine
+from emulator.engines.opening import open_engine
 from emulator.engines.records import Record
 from emulator.feature_list import FEATURES, absent_from, endpoints_of
 from emulator.features.accumulation.service import Buffers
 from emulator.features.broadcast import actions as broadcast_actions
-from emulator.features.broadcast.page_events import PageEvents
+from emulator.features.broadcast.change_events import PageEvents
 from emulator.features.broadcast.service import Broadcasts
 from emulator.features.codes.service import CodeSets
 from emulator.features.datastream.service import Datastream
@@ -79,7 +79,7 @@ from emulator.parity.lapses import Lapses
 from emulator.parity.rates import ComparedRates
 from emulator.parity.service import Parity, Tally, note
 from emulator.realtime.dispatch import MessageDispatcher
-from emulator.realtime.faulty import FaultyBroadcasts
+from emulator.realtime.faulty_messages import FaultyBroadcasts
 from emulator.realtime.gateway import Gateway
 from emulator.realtime.hub import Hub
 from emulator.realtime.page_access import PageAccess

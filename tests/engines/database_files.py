@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from emulator.engines import open_engine
 from emulator.engines.engine import Engine
+from emulator.engines.opening import open_engine
 from engines import child_process
 
 TABLES_ADDED = {

@@ -16,9 +16,9 @@ from hypothesis import given, settings
 
 from emulator.clock import system_now
 from emulator.config.settings import Settings
-from emulator.engines import open_engine, open_medium
 from emulator.engines.base import NEVER, CastRequest, Key
 from emulator.engines.engine import Engine
+from emulator.engines.opening import open_engine, open_medium
 from emulator.engines.redis import ballots as redis_ballots
 from emulator.opening import open_app
 from engines.contract import EngineContract

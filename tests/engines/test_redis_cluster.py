@@ -8,9 +8,9 @@ from itertools import count
 
 import pytest
 
-from emulator.engines import open_engine
 from emulator.engines.base import CastRequest
 from emulator.engines.engine import Engine
+from emulator.engines.opening import open_engine
 from emulator.engines.records import SpentRecord
 from emulator.engines.redis import pipeline
 from emulator.errors import EngineError

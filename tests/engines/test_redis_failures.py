@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from emulator.engines import open_engine
 from emulator.engines.engine import Engine
+from emulator.engines.opening import open_engine
 from emulator.engines.redis import relay
 from emulator.engines.redis.nodes import TIMEOUT
 from emulator.errors import EngineError

@@ -9,8 +9,8 @@ from importlib.metadata import version
 import pytest
 import redis
 
-from emulator.engines import open_engine
 from emulator.engines.engine import Engine, Upgrades
+from emulator.engines.opening import open_engine
 from emulator.engines.pools import Holding
 from emulator.errors import EngineError
 from engines.contract_entries import VOTERS

@@ -11,8 +11,8 @@ import pytest
 import redis
 import uvloop
 
-from emulator.engines import open_engine
 from emulator.engines.engine import Engine
+from emulator.engines.opening import open_engine
 from emulator.engines.redis import relay
 from engines.contract_relay import LAST, RelayContract
 from engines.faulty_proxy import FaultyProxy

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from emulator.engines import open_engine
 from emulator.engines.base import NEVER, CastRequest, Entry
+from emulator.engines.opening import open_engine
 from emulator.engines.sqlite import connection as connection_module
 from emulator.engines.sqlite.schema import VERSION, create_or_raise
 from emulator.errors import EngineError

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.engines import open_engine
+from emulator.engines.opening import open_engine
 from emulator.engines.records import DocumentRecord, Record
 from emulator.engines.sqlite.files.backup import back_up, restore
 from emulator.engines.sqlite.files.verification import described, verify_file

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from emulator.engines import open_medium
 from emulator.engines.engine import Engine, Medium
+from emulator.engines.opening import open_medium
 from emulator.engines.sqlite.files.verification import verify_file
 from emulator.errors import EngineError
 from engines.database_files import opened

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from emulator.engines import open_engine
 from emulator.engines.base import CastRequest, Entry, Terms
 from emulator.engines.engine import Engine
+from emulator.engines.opening import open_engine
 from emulator.engines.sqlite import entries as readings
 from engines.shorthand import END, NOW, all_of, key
 from support.examples import examples

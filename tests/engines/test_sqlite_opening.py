@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from emulator.engines import open_engine
 from emulator.engines.engine import Upgrades
+from emulator.engines.opening import open_engine
 from emulator.engines.sqlite import SqliteEngine, corruption
 from emulator.engines.sqlite.corruption import marker_path
 from emulator.engines.sqlite.files.copying import timestamp

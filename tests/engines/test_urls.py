@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.engines import open_engine
+from emulator.engines.opening import open_engine
 
 INVALID = (
     *("redis://", "redis:///0", "redis://h/x", "rediss://h?bogus=1", "redis://:hush@h:x/0", "redis://:hu/sh@h/0"),

@@ -22,8 +22,8 @@ from types import FrameType
 from typing import Any
 
 from emulator.config.settings import Settings
-from emulator.engines import open_engine
 from emulator.engines.engine import Upgrades
+from emulator.engines.opening import open_engine
 from emulator.engines.sqlite import dump, namespace_ids, schema
 from emulator.engines.sqlite import load as load_module
 from emulator.engines.sqlite.files import backup, copying

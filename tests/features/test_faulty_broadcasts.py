@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from emulator.realtime import faulty
+from emulator.realtime import faulty_messages
 from support.broadcasts import Audience
 from support.faults import add_fault, hits_of, remove_faults
 from support.journal import entries_of, entry_of
@@ -79,7 +79,7 @@ def test_a_reordered_broadcast_arrives_alone_after_a_second(live: LiveServer, au
 
     send("score")
 
-    assert 1 == faulty.HELD_FOR
+    assert 1 == faulty_messages.HELD_FOR
     assert "score" == next_of(audience)
 
 

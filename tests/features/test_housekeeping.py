@@ -9,7 +9,7 @@ import pytest
 from emulator import opening
 from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
-from emulator.engines import open_medium
+from emulator.engines.opening import open_medium
 from emulator.errors import EngineError
 
 

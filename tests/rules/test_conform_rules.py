@@ -8,8 +8,9 @@ import pytest
 
 from extcli import clock
 from extcli.conform.report import compare, recorded
-from extcli.conform.rule import BURST, PER_SECOND, Pace, same
+from extcli.conform.rule import same
 from extcli.conform.run import Exchange, Result, Status, all_rules
+from extcli.conform.target import BURST, PER_SECOND, Pace
 from extcli.rulings import rulings
 
 SECTIONS = re.compile("spec: [A-Z][a-z]+")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.engines import path_in, refusal
+from emulator.engines.opening import path_in, refusal
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from emulator.callers import Caller
 from emulator.clock import Clock
 from emulator.realtime.hub import Hub
 from emulator.realtime.page_access import PageAccess
-from emulator.realtime.pusher import PusherConnection
+from emulator.realtime.page_connection import PusherConnection
 from emulator.scheduling.scheduler import Scheduler
 
 MALFORMED = [

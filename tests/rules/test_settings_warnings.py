@@ -8,7 +8,7 @@ import pytest
 
 from emulator.config.environment import PRODUCTION, SANDBOX
 from emulator.config.settings import Settings
-from emulator.engines import open_engine
+from emulator.engines.opening import open_engine
 from emulator.process.startup_log import settings_warnings
 
 INLINE, IN_FILE = 'secrets = ["c2VjcmV0"]', 'secret_files = ["my.secret"]'

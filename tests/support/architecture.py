@@ -22,7 +22,7 @@ ROOMS = ("features", "control")
 BASICS = {"bounded_cache", "callers", "changes", "clock", "engines.base", "engines.pools", "engines.records", "errors"}
 BASICS |= {"faults", "hints", "journal", "kinds", "refusals", "started", "stored", "wire"}
 """Modules of `emulator` that every part of a feature may import."""
-SERVICES = {"service", "attempt_limit", "grants", "json_stores", "links", "live_pins", "metrics", "page_events"}
+SERVICES = {"service", "attempt_limit", "grants", "json_stores", "links", "live_pins", "metrics", "change_events"}
 SERVICES |= {"subscribers", "undo", "updates", "uploads"}
 """Modules of features that import what services may. All but these, `http`, `actions` and `gate` are rules."""
 GATES = {"gate"}
@@ -44,7 +44,7 @@ FEATURE_IMPORTS = _imports(
     """
 rules
 service  auth config engines.engine ids limits observability.audit observability.recorder parity realtime.closes
-         realtime.hub realtime.page_access realtime.publisher realtime.pusher scheduling
+         realtime.hub realtime.page_access realtime.publisher realtime.page_connection scheduling
 http     http.call http.endpoint http.streaming_json ids parity.service
 actions  parity.service realtime.action realtime.session
 """,

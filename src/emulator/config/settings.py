@@ -10,7 +10,7 @@ from pathlib import Path
 
 from emulator.config.environment import PRODUCTION, SANDBOX, STRICT, AnonymousLimits, Environment
 from emulator.config.extensions import Extension, read_extensions
-from emulator.engines import open_engine
+from emulator.engines.opening import open_engine
 from emulator.errors import ConfigurationError
 from emulator.observability.logs import LogSettings
 

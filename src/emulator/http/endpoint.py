@@ -1,4 +1,7 @@
-"""Declarations of HTTP endpoints: the one source of routes, OpenAPI, role checks and the hot path."""
+"""Declarations of HTTP endpoints: the one source of routes, OpenAPI, role checks and the hot path.
+
+`docs/roles.md` is a table of all endpoints and their roles, which is made of the declarations.
+"""
 
 from __future__ import annotations
 

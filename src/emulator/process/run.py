@@ -21,8 +21,8 @@ from emulator.app import Service
 from emulator.clock import Clock, system_now
 from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
-from emulator.engines import open_engine
 from emulator.engines.engine import Engine, Upgrades
+from emulator.engines.opening import open_engine
 from emulator.errors import ConfigurationError, EngineError
 from emulator.http.middleware import AccessLog, Application
 from emulator.namespaces.registry import Registry

@@ -21,7 +21,7 @@ from emulator.parity.service import Parity
 from emulator.realtime import envelope, refusals
 from emulator.realtime.action import Bound, BoundAction, BoundFeed, Done, Message
 from emulator.realtime.envelope import Request, Unreadable
-from emulator.realtime.faulty import disturb_message
+from emulator.realtime.faulty_messages import disturb_message
 from emulator.realtime.hub import Hub
 from emulator.realtime.session import Session
 

@@ -23,10 +23,10 @@ from emulator.realtime.admission import Admission, AnyPeer
 from emulator.realtime.closes import credential_ended
 from emulator.realtime.connection import Connection
 from emulator.realtime.dispatch import MessageDispatcher
-from emulator.realtime.faulty import disturb_handshake
+from emulator.realtime.faulty_messages import disturb_handshake
 from emulator.realtime.hub import SOCKET, Hub
 from emulator.realtime.page_access import PageAccess
-from emulator.realtime.pusher import PusherConnection
+from emulator.realtime.page_connection import PusherConnection
 from emulator.realtime.refusals import client_id_too_long, no_socket_path
 from emulator.realtime.session import Session
 from emulator.wire.url import query_of

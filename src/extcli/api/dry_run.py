@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
 from extcli.api.call import Call
-from extcli.api.http import Streamed, headers, is_loopback, masked, url_of
+from extcli.api.http import Streamed, headers, is_loopback, url_of
+from extcli.api.masking import masked
 from extcli.config import secret_lookup
 from extcli.errors import UsageError, Withheld
 from extcli.output.format import Format

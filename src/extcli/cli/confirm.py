@@ -34,7 +34,7 @@ class NotConfirmed(CliError):
 
 
 def in_production(session: Session) -> bool:
-    """Return the production profile whose service the command would change, if there is one. Sends nothing."""
+    """Return whether the command would change a service whose profile says production. Sends nothing."""
     return session.resolver.production() is not None
 
 

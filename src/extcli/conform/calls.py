@@ -11,7 +11,8 @@ from extcli import bounded_json, clock
 from extcli.api import bodies
 from extcli.api.call import SERVICE, encoded
 from extcli.api.retry import RATE_LIMITED, Deadline, pause
-from extcli.conform.rule import Differs, Rule, Target, shown
+from extcli.conform.rule import Differs, Rule, shown
+from extcli.conform.target import Target
 from extcli.errors import TooLarge
 
 HEADERS = ("content-type", "retry-after")

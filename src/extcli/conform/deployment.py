@@ -16,8 +16,9 @@ from extcli.api.tokens import opaque_id
 from extcli.config import secret_lookup
 from extcli.config.urls import socket_of
 from extcli.conform.calls import Caller, Exchange, Reply
-from extcli.conform.rule import OMIT, PREFIX, Pace, Rule, Skipped, Target, fresh
+from extcli.conform.rule import Rule, Skipped
 from extcli.conform.sockets import PATH, Page, Socket
+from extcli.conform.target import OMIT, PREFIX, Pace, Target, fresh
 from extcli.doctor.service import Kind, Probe, probe
 from extcli.errors import CliError, ErrorAnswer, ExpectationFailed, Unreachable, UsageError, shortened
 

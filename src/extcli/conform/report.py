@@ -18,8 +18,9 @@ from emulator.contract import user_files
 from extcli import bounded_json
 from extcli.atomic_file import cannot_be_written, replace
 from extcli.conform.calls import Exchange
-from extcli.conform.rule import PREFIX, same, shown
+from extcli.conform.rule import same, shown
 from extcli.conform.run import Result, Status
+from extcli.conform.target import PREFIX
 from extcli.errors import UsageError, shortened
 from extcli.output.columns import table_of
 from extcli.output.printer import View

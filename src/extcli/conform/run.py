@@ -14,7 +14,8 @@ from extcli.api.websocket import Closed
 from extcli.conform import rules as rule_files
 from extcli.conform.calls import Exchange
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import Differs, Rule, Skipped, Target, Unknown, Unspecified, shown
+from extcli.conform.rule import Differs, Rule, Skipped, Unknown, Unspecified, shown
+from extcli.conform.target import Target
 from extcli.errors import CliError, Refused, ServerError, UsageError
 
 

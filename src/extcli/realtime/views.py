@@ -1,18 +1,14 @@
-"""Reads PINs from a prompt or a pipe, never from the command line, and prints PINs, links and events."""
+"""Prints PINs, links and events."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from extcli.errors import CliError, Refused, UsageError
 from extcli.output import times
 from extcli.output.columns import Column, listing, shown
-from extcli.output.printer import View, write_stderr
+from extcli.output.printer import View
 from extcli.output.sanitize import compact, field, json_text, visible
 from extcli.output.views import RECORD
-from extcli.session import Session
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -22,86 +18,6 @@ if TYPE_CHECKING:
 
 LIFETIME = 5 * 60_000
 """The lifetime of a PIN in ms (ruling T1)."""
-
-_LENGTH = 6
-_RETRIES = 3
-_MAX_LINE = 200
-_AMBIGUOUS = {
-    "I": "the letter I, or a one",
-    "L": "the letter L, or a one",
-    "O": "the letter O, or a zero",
-    "0": "a zero, or the letter O",
-    "1": "a one, or the letter I",
-    "5": "a five, or the letter S",
-}
-"""Characters that PINs of this service never contain, because they are easily confused (ruling T1)."""
-_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
-
-T = TypeVar("T")
-
-
-def ask_for_pin(session: Session, argument: str | None, shown_by: str, use: Callable[[str], T]) -> T:
-    """Read a PIN and return `use(pin)`. On a terminal a refused PIN can be retyped three times.
-
-    `shown_by` names what shows the PIN, for the prompt.
-    """
-    if argument not in (None, "-"):
-        raise UsageError(
-            "a PIN cannot be given on the command line",
-            why="process lists and shell histories show it",
-            fix="type it at the prompt, or pipe it in",
-        )
-    if sys.__stdin__ is None:
-        raise UsageError("standard input is closed", fix="type the PIN at the prompt, or pipe it in")
-    left = _RETRIES if sys.stdin.isatty() else 0
-    while True:
-        try:
-            pin = checked_pin(_typed_pin(f"The PIN that {shown_by} shows: "))
-            for warning in warnings_about(pin):
-                session.output.report(warning)
-            return use(pin)
-        except CliError as error:
-            refused = isinstance(error, Refused) and error.status == 400
-            if refused:
-                error.fix = f"PINs expire after five minutes: request a new one in {shown_by}"
-            if not (left and (refused or isinstance(error, _InvalidPin))):
-                raise
-            write_stderr(error.lines())
-            left -= 1
-
-
-class _InvalidPin(UsageError):
-    """Raised for input that cannot be a PIN."""
-
-
-def checked_pin(text: str) -> str:
-    """Return the PIN. Raises `UsageError`, without quoting it, unless it is six letters or digits."""
-    if not text:
-        raise UsageError("no PIN was given", why="standard input is empty", fix="type it at the prompt, or pipe it in")
-    if len(text) != _LENGTH or not (text.isascii() and text.isalnum()):
-        raise _InvalidPin(
-            "this is not a PIN",
-            why=f"a PIN is {_LENGTH} letters and digits",
-            fix="pipe in the PIN alone: `extcli pin request -o plain`, or with --game its first column, `cut -f1`",
-        )
-    return text
-
-
-def warnings_about(pin: str) -> Iterator[str]:
-    """Yield likely typing errors. The PIN is sent anyway: other deployments use all letters and digits."""
-    for place, character in zip(_ORDINALS, pin, strict=False):
-        if doubt := _AMBIGUOUS.get(character.upper()):
-            yield f"is the {place} character {doubt}? most PINs have neither"
-    if pin != pin.upper():
-        yield "PINs are case-sensitive, and those of an emulator are upper case; this one is sent as typed"
-
-
-def _typed_pin(prompt: str) -> str:
-    if sys.stdin.isatty():
-        sys.stderr.write(prompt)
-        sys.stderr.flush()
-    return sys.stdin.buffer.readline(_MAX_LINE).decode(errors="replace").strip()
-
 
 _INSTANT_WIDTH, _SCOPE_WIDTH = len("2026-11-20 20:15:00.250Z"), len("extension")
 _SERVICE, _CLIENT_ID, _CHANNEL, _SINCE, _UNTIL = "service", "client_id", "channel_id", "since", "until"

@@ -23,7 +23,10 @@ LINKS_ENDED: Final = "links_ended"
 MIN_DIGEST: Final = 16
 """Characters of a digest that name a PIN."""
 PIN_LIFETIME: Final = 5 * MINUTE
-"""An expired PIN is gone: the engine no longer returns its record, so it is refused like a wrong one."""
+"""An expired PIN is gone: the engine no longer returns its record, so it is refused like a wrong one.
+
+A PIN also ends with the link that it was bound to, or when the control API makes it expire; a use does not end it.
+"""
 ACCESS_LIFETIME: Final = 7 * DAY
 REFRESH_LIFETIME: Final = 365 * DAY
 LINK_LIFETIME: Final = REFRESH_LIFETIME

@@ -65,7 +65,7 @@ def listen(
 
 def _report_missed(session: Session, events: list[str], began: int, received: int) -> str:
     """Report which other events were sent, if none of the named ones was."""
-    from extcli.realtime.listener import missed_events
+    from extcli.realtime.missed_events import missed_events
 
     missed = "" if received else missed_events(session, events, began)
     if missed:

@@ -15,6 +15,7 @@ from extcli.output.format import Format
 from extcli.output.sanitize import visible
 from extcli.reading.shapes import document_of
 from extcli.realtime import views as link_views
+from extcli.realtime.pin_prompt import ask_for_pin
 from extcli.session import BROADCASTER, Session
 
 app = noun("PINs: six characters that link a game to a broadcaster's channel, valid for five minutes.")
@@ -70,7 +71,7 @@ def validate(session: Session, source: FromPipe = None) -> None:
       extcli pin request --game -o plain | cut -f1 | extcli pin validate
     """
     service = session.service(BROADCASTER)
-    answer = link_views.ask_for_pin(session, source, "the game", service.validate_pin)
+    answer = ask_for_pin(session, source, "the game", service.validate_pin)
     session.output.show(answer, views.NOTHING)
     session.output.note("the game is linked")
 
@@ -91,7 +92,7 @@ def login(session: Session, source: FromPipe = None) -> None:
     from extcli.realtime import login
 
     session.link_store.prepare()
-    pair, link = link_views.ask_for_pin(session, source, "the extension", lambda pin: login.log_in(session, pin))
+    pair, link = ask_for_pin(session, source, "the extension", lambda pin: login.log_in(session, pin))
     facts = {
         "channel_id": pair.channel_id,
         "name": pair.channel_name,
@@ -173,9 +174,7 @@ def expire(
         if digest:
             answer = control.expire_pin(client_id, digest=digest)
         else:
-            answer = link_views.ask_for_pin(
-                session, source, "the extension", lambda pin: control.expire_pin(client_id, pin=pin)
-            )
+            answer = ask_for_pin(session, source, "the extension", lambda pin: control.expire_pin(client_id, pin=pin))
         session.output.show(answer, views.NOTHING)
         session.output.note("the PIN has expired")
         return

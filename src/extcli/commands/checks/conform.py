@@ -16,8 +16,8 @@ from extcli.errors import ExpectationFailed, Unreachable
 from extcli.session import Session
 
 if TYPE_CHECKING:
-    from extcli.conform.rule import Target
     from extcli.conform.run import Result
+    from extcli.conform.target import Target
 
 
 @shared

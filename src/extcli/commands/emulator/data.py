@@ -236,7 +236,7 @@ def _path(file: Path) -> str:
 
 def _file_of(url: str | None, verb: str, instead: str) -> str:
     """Return the file of a data URL. Raises `UsageError` for any other data."""
-    from emulator.engines import file_of
+    from emulator.engines.opening import file_of
 
     if url is None:
         raise UsageError("no data is named", fix=f"give --data URL, or set {_VARIABLE}, as for extcli serve")

@@ -10,7 +10,8 @@ from typing import Any
 from extcli.api import tokens
 from extcli.conform.calls import Caller, Reply
 from extcli.conform.deployment import Deployment
-from extcli.conform.rule import OMIT, ROLES, expect, rule, shown
+from extcli.conform.rule import ROLES, expect, rule, shown
+from extcli.conform.target import OMIT
 
 LATER = 600
 """Seconds from now for an `exp`."""

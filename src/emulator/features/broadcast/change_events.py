@@ -14,8 +14,8 @@ from emulator.errors import BadRequest
 from emulator.features.broadcast.rules import BROADCAST, FAST, encode_for_page, full_name, needs_compression
 from emulator.realtime.hub import Hub
 from emulator.realtime.page_access import PAGE, pusher_topic
+from emulator.realtime.page_connection import broadcast_frame
 from emulator.realtime.publisher import Publisher
-from emulator.realtime.pusher import broadcast_frame
 
 _MESSAGE: Final = "page_event"
 """The kind of the messages between nodes."""
