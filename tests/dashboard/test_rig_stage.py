@@ -153,3 +153,68 @@ def test_a_frame_lists_a_refused_call_its_reason_a_broadcast_and_a_script_error(
 
     # The page's own error, and the browser's line about status 403; the policy reports nothing.
     assert not [each for each in log.errors if "boom" not in each and "403" not in each]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("view", ["overlay", "component"])
+def test_the_calls_stand_beside_a_wide_stage_and_below_a_narrow_one(
+    live: LiveServer, extension: str, page: Page, view: str
+):
+    page.goto(rig(live, url=f"{extension}/probe.html", viewers="1", **{"1.view": view}))
+    stage, did = page.locator(".fit"), page.get_by_role("region", name="What viewer 1 did")
+
+    def edges(width: int) -> tuple[float, float, float, float]:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.evaluate("() => new Promise(requestAnimationFrame)")
+        boxes = stage.bounding_box(), did.bounding_box()
+        assert boxes[0] is not None
+        assert boxes[1] is not None
+        assert boxes[1]["x"] + boxes[1]["width"] <= width
+        return boxes[0]["x"] + boxes[0]["width"], boxes[0]["y"] + boxes[0]["height"], boxes[1]["x"], boxes[1]["y"]
+
+    for width in (1200, 1440):
+        right, bottom, x, y = edges(width)
+        assert right <= x
+        assert y < bottom
+    for width in (375, 1199):
+        _, bottom, _, y = edges(width)
+        assert y >= bottom
+
+
+REFUSED_CALL = """(url) => {
+  const { sessionToken } = window.Twitch.ext.viewer;
+  const headers = { Authorization: `my-extension ${sessionToken}` };
+  return fetch(`${url}/v1/e/broadcast`, { method: 'POST', body: '{"event":"x","data":{}}', headers });
+}"""
+
+
+@pytest.mark.long
+def test_a_frame_counts_its_refused_calls(live: LiveServer, extension: str, page: Page):
+    page.goto(rig(live, url=f"{extension}/probe.html", viewers="2"))
+    heads = [page.locator(f"#title-{name}") for name in "12"]
+    for name, head in zip("12", heads, strict=True):
+        frame(page, name).wait_for_function("window.subscribed == 2")
+        expect(head).to_have_text(f"Viewer {name} 0 refused")
+    # Both frames come to the same count, one after the other.
+    for name, head in zip("12", heads, strict=True):
+        frame(page, name).evaluate(REFUSED_CALL, live.url)
+        expect(head).to_have_text(f"Viewer {name} 1 refused")
+
+
+@pytest.mark.long
+def test_a_frame_shows_the_calls_of_its_new_user_without_a_reload(live: LiveServer, extension: str, page: Page):
+    page.goto(rig(live, url=f"{extension}/probe.html", viewers="1"))
+    frame(page, "1").wait_for_function("window.subscribed == 2")
+    frame(page, "1").evaluate(REFUSED_CALL, live.url)
+    head, calls = page.locator("#title-1"), page.locator("#did-1 .calls")
+    expect(head).to_have_text("Viewer 1 1 refused")
+    page.get_by_text("Settings of viewer 1").click()
+    page.get_by_label("User id").fill("77")
+    page.get_by_label("User id").press("Tab")
+    expect(head).to_have_text("Viewer 1 0 refused")
+    expect(calls).not_to_contain_text("403")
+
+    frame(page, "1").wait_for_function("window.subscribed == 2 && window.tokens[0].user_id == '77'")
+    frame(page, "1").evaluate(REFUSED_CALL, live.url)
+    expect(calls).to_contain_text("403 POST /v1/e/broadcast")
+    expect(head).to_have_text("Viewer 1 1 refused")

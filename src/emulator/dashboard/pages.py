@@ -110,7 +110,11 @@ class Pages:
         """
         regions = {"main": content} if is_live else dict(parts or {})
         regions["frame"] = await self._frame(name, query, has_reload=is_live or status >= 400)
-        given = {**query, **({} if is_live else _FRAME_ONLY), "shown": ".".join(map(digest_of, regions.values()))}
+        given = {
+            **query,
+            **({} if is_live else _FRAME_ONLY),
+            "shown": ".".join(digest_of(*each) for each in regions.items()),
+        }
         given.pop("screen", None)
         heading = _HEADING.search(content)
         values = {

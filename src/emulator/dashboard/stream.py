@@ -50,7 +50,7 @@ async def events_of(
             began, used, regions = monotonic(), processor_time(), dict[str, str]()
             with suppress(ServiceError, EngineError):  # the page stays as it is
                 regions = dict(await read())
-            digests = {name: digest_of(text) for name, text in regions.items()}
+            digests = {name: digest_of(name, text) for name, text in regions.items()}
             identifier, shown = ".".join(digests.values()), known.split(".")
             if regions and identifier != known:
                 known, sent_at = identifier, monotonic()
@@ -74,9 +74,9 @@ def _part(name: str, text: str) -> str:
     return f'<hx-partial hx-target="#{name}" hx-swap="innerMorph">{text}</hx-partial>'
 
 
-def digest_of(content: str) -> str:
-    """Return a short hash of a page's content."""
-    return sha256(content.encode("utf-8", "replace")).hexdigest()[:16]
+def digest_of(name: str, content: str) -> str:
+    """Return a short hash of a region of a page. Regions with equal content have different ones."""
+    return sha256(f"{name}\n{content}".encode("utf-8", "replace")).hexdigest()[:16]
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The calls that each frame of the rig made: the entries of the journal with the user of the frame."""
+"""The calls that each frame of the rig made, and how many were refused: the journal's entries with the frame's user."""
 
 from __future__ import annotations
 
@@ -12,27 +12,35 @@ from emulator.errors import BadRequest
 
 _ROWS: Final = 20
 _READ: Final = "200"
-"""Entries that are searched for calls of anonymous viewers."""
+"""Entries of which the refused are counted, and which are searched for calls of anonymous viewers."""
 
 
 async def happened(
     service: Service, query: Query, host: str, render: Callable[[str, Mapping[str, Any]], str]
 ) -> dict[str, str]:
-    """Return a list of calls for each frame by the id of its element; none for an invalid arrangement."""
+    """Return the calls and the count of each frame by the id of its element; none for an invalid arrangement."""
     if not service.journal.is_on:
         return {}
     try:
         frames = arrangement_of(with_buttons(query), host).frames
     except BadRequest:
         return {}
-    return {
-        f"did-{frame.name}": render("happened.html", {"frame": frame.name, "calls": await _calls(service, frame)})
-        for frame in frames
-    }
+    regions = dict[str, str]()
+    for frame in frames:
+        found, has_more = await _entries(service, frame)
+        count = {"refused": sum(bool(each.reason) for each in found), "most": len(found) if has_more else 0}
+        regions[f"refused-{frame.name}"] = render("refused.html", count)
+        calls = [(each, _why(service, each)) for each in found[:_ROWS]]
+        regions[f"did-{frame.name}"] = render("happened.html", {"frame": frame.name, "calls": calls})
+    return regions
 
 
-async def _calls(service: Service, frame: Frame) -> list[tuple[Any, Any]]:
-    """Return the latest entries of a frame's user, newest first, each with its explanation if it was refused."""
+def _why(service: Service, entry: Any) -> Any:
+    return service.explanations.explain(service.journals.find(str(entry.number))) if entry.reason else None
+
+
+async def _entries(service: Service, frame: Frame) -> tuple[list[Any], bool]:
+    """Return the latest entries of a frame's user, newest first, and whether the journal has earlier ones."""
     user = frame.channel_id if frame.role == "broadcaster" else frame.user_id
     if frame.identity == "unshared":
         user = opaque_id_of(user)
@@ -44,7 +52,4 @@ async def _calls(service: Service, frame: Frame) -> list[tuple[Any, Any]]:
         for each in listing.entries
         if not is_anonymous or (each.caller and not each.caller.user_id and each.caller.opaque_id.startswith("A"))
     ]
-    return [
-        (each, service.explanations.explain(service.journals.find(str(each.number))) if each.reason else None)
-        for each in found[:_ROWS]
-    ]
+    return found, listing.next is not None

@@ -32,6 +32,21 @@ addEventListener("message", ({ source, origin, data }) => {
   if (list.childElementCount > 20) list.lastElementChild.remove();
 });
 
+// The event stream has the calls of the users in its address: it follows a changed arrangement when it connects again.
+let following = null;
+document.addEventListener("htmx:config:request", ({ detail: { ctx } }) => {
+  if (ctx.sourceElement !== main) return;
+  following = ctx.request;
+  following.action = main.getAttribute("hx-sse:connect");
+});
+
+/** Follow the calls of a changed arrangement, by the address that its page has. */
+function followCalls(address) {
+  main.setAttribute("hx-sse:connect", address);
+  if (following) following.action = address;
+  stream?.reader?.cancel();
+}
+
 document.addEventListener("change", async ({ target }) => {
   const arrangement = document.getElementById("arrangement");
   const frame = target.closest(".frame")?.querySelector("iframe");
@@ -48,6 +63,8 @@ document.addEventListener("change", async ({ target }) => {
     const fresh = page.getElementById(frame.id);
     if (!fresh) return say(page.querySelector("[role=alert]")?.textContent || "The service does not answer.", true);
     target.closest(".frame").className = fresh.closest(".frame").className;
+    target.closest(".frame").querySelector(".said").replaceChildren();
+    followCalls(page.getElementById("main").getAttribute("hx-sse:connect"));
     for (const name of ["width", "height", "src"]) frame[name] = fresh[name];
   }
   fit();
