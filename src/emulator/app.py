@@ -336,7 +336,7 @@ class Service:
             self.changes.clock_moved,
         ):
             control.on_move(clock_moved)
-        self.publisher.on_notice(RESET, lambda _: self._replaced())
+        self.publisher.on_notice(RESET, lambda _: self._drop_cached_state())
         self.publisher.on_notice(LINKS_ENDED, self.gateway.links_ended)
 
     async def reset(self) -> None:
@@ -382,7 +382,7 @@ class Service:
 
     async def close(self) -> None:
         """Cancel scheduled work, and wait for running callbacks."""
-        self.faults.end()
+        self.faults.release_all()
         self.journal.clear()
         await self.late.close()
         await self.undo.close()
@@ -409,7 +409,7 @@ class Service:
         """Return the endpoints, messages and events that faults can match."""
         return Known(self.dispatcher.open_endpoints, self.messages.action_names, normalize_path)
 
-    def _replaced(self) -> None:
+    def _drop_cached_state(self) -> None:
         """Drop cached state, because all data may have been replaced: after a reset, for example, on any node."""
         self._directory.forget()
         self._id_quota.clear()

@@ -194,7 +194,7 @@ class Faults(Protocol):
     def on_change(self, changed: Callable[[], None]) -> None:
         """Call `changed` whenever `kinds` may have changed."""
 
-    def end(self) -> None:
+    def release_all(self) -> None:
         """Release everything that faults hold back, because the service stops or the namespace is dropped."""
 
 
@@ -212,7 +212,7 @@ class NoFaults:
     def on_change(self, changed: Callable[[], None]) -> None:
         pass
 
-    def end(self) -> None:
+    def release_all(self) -> None:
         pass
 
 

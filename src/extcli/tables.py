@@ -117,20 +117,22 @@ class Source:
             if found:
                 raise self.invalid(found)
         except RecursionError:
-            raise InvalidFile(self.name, [_line(self.name, START, "nested too deeply")]) from None
+            raise InvalidFile(self.name, [_fault_line(self.name, START, "nested too deeply")]) from None
         return value
 
     def invalid(self, problems: Iterable[Problem]) -> InvalidFile:
         """Return the error for these problems."""
         places = positions_of(self.text)
         found = [(nearest(places, at), f"{path_text(at)}: {why}" if at else why) for at, why in problems]
-        return InvalidFile(self.name, [_line(self.name, place, text) for place, text in found])
+        return InvalidFile(self.name, [_fault_line(self.name, place, text) for place, text in found])
 
     def refused(self, details: Sequence[str]) -> InvalidFile:
         """Return the error for content that the service refused. Each detail begins with a path and a colon."""
         places = {path_text(path): place for path, place in positions_of(self.text).items()}
         found = [max((each for each in places if _begins(detail, each)), key=len, default="") for detail in details]
-        lines = [_line(self.name, places.get(each, START), detail) for each, detail in zip(found, details, strict=True)]
+        lines = [
+            _fault_line(self.name, places.get(each, START), detail) for each, detail in zip(found, details, strict=True)
+        ]
         return InvalidFile(self.name, lines)
 
 
@@ -155,7 +157,7 @@ def _text(path: str | Path, name: str) -> str:
         return raw.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise InvalidFile(name, [_line(name, Position(line, 1), "not UTF-8 text")]) from None
+        raise InvalidFile(name, [_fault_line(name, Position(line, 1), "not UTF-8 text")]) from None
 
 
 def _parsed(text: str, name: str) -> Any:
@@ -173,14 +175,16 @@ def _parsed(text: str, name: str) -> Any:
         problem = str(error).partition(" (at ")[0]
     except ValueError as error:  # too large in some way, or Python's limit of 4,300 digits
         if "digits" not in str(error):
-            raise InvalidFile(name, [_line(name, START, str(error))]) from None
+            raise InvalidFile(name, [_fault_line(name, START, str(error))]) from None
         place, problem = START, "a number has too many digits"
     else:
         if repeated:
-            raise InvalidFile(name, [_line(name, at, f"{path_text(path)}: appears twice") for path, at in repeated])
+            raise InvalidFile(
+                name, [_fault_line(name, at, f"{path_text(path)}: appears twice") for path, at in repeated]
+            )
         return parsed
     kind = "JSON" if is_json else "TOML"
-    raise InvalidFile(name, [_line(name, place, f"not valid {kind}: {problem[:1].lower()}{problem[1:]}")])
+    raise InvalidFile(name, [_fault_line(name, place, f"not valid {kind}: {problem[:1].lower()}{problem[1:]}")])
 
 
 def _has_repeated(text: str) -> bool:
@@ -200,5 +204,5 @@ def _begins(detail: str, place: str) -> bool:
     return detail.startswith(place) and detail[len(place) : len(place) + 1] in (":", ".", "[", " ")
 
 
-def _line(name: str, place: Position, fault: str) -> str:
+def _fault_line(name: str, place: Position, fault: str) -> str:
     return f"{name}:{place.line}:{place.column}: {fault}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.namespaces.routing import led
+from emulator.namespaces.routing import split_namespace_path
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from emulator.namespaces.routing import led
     ],
 )
 def test_paths_below_the_name_of_a_namespace_reach_that_namespace(method: str, path: str, name: str, rest: str):
-    assert (name, rest) == led(method, path)
+    assert (name, rest) == split_namespace_path(method, path)
 
 
 @pytest.mark.parametrize(
@@ -36,4 +36,4 @@ def test_paths_below_the_name_of_a_namespace_reach_that_namespace(method: str, p
     ],
 )
 def test_calls_about_namespaces_reach_no_namespace(method: str, path: str):
-    assert led(method, path) is None
+    assert split_namespace_path(method, path) is None

@@ -132,7 +132,7 @@ def verdict(production: str) -> str:
     return f"{words.get(did, did)}: {rule}" if rule else words.get(did, did)
 
 
-def pairs(values: Iterable[str], empty: str = "") -> list[tuple[str, str]]:
+def select_options(values: Iterable[str], empty: str = "") -> list[tuple[str, str]]:
     """Return the options of a select element as value and label; the empty value is labelled `empty`."""
     return [(value, value or empty) for value in values]
 
@@ -140,7 +140,7 @@ def pairs(values: Iterable[str], empty: str = "") -> list[tuple[str, str]]:
 FILTERS: Final = {
     "offset": offset,
     "verdict": verdict,
-    "pairs": pairs,
+    "select_options": select_options,
     "prose": prose,
     "pretty": pretty,
     "duration": duration,

@@ -165,7 +165,7 @@ class Front:
     def end_held(self) -> None:
         """End all requests that wait for an event, because the service stops or the namespace is dropped."""
         self._dispatcher.held.end()
-        self._dispatcher.faults.end()
+        self._dispatcher.faults.release_all()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or the ASGI lifespan."""

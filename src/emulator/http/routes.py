@@ -51,7 +51,7 @@ def build_routes(endpoints: Iterable[Endpoint[Any]]) -> Litestar:
     declared = list(endpoints)
     return _Routes(
         route_handlers=[*_handlers(declared), *schema_routes(Document(declared, version("extcli")))],
-        exception_handlers={Exception: _failed},
+        exception_handlers={Exception: _error_response},
         openapi_config=None,
         logging_config=None,
     )
@@ -89,7 +89,7 @@ def _response(reply: Reply) -> Response[Any]:
     return Stream(reply.body, status_code=reply.status, headers=headers, media_type=media_type)
 
 
-def _failed(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
+def _error_response(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
     """Respond to errors raised before an endpoint: unknown path, wrong method, or a request that Litestar rejects."""
     path, failure = request.scope["path"], _as_service_error(request, error)
     dispatcher: Dispatcher = request.scope["state"][DISPATCHER]

@@ -56,12 +56,15 @@ class Namespaces:
         return self._default.hot_path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == ScopeType.HTTP and (found := led(scope["method"], scope["path"])) is not None:
-            await self._lead_request(*found, scope, receive, send)
+        if (
+            scope["type"] == ScopeType.HTTP
+            and (found := split_namespace_path(scope["method"], scope["path"])) is not None
+        ):
+            await self._forward_request(*found, scope, receive, send)
         else:
             await self._default(scope, receive, send)
 
-    async def _lead_request(self, name: str, path: str, scope: HTTPScope, receive: Receive, send: Send) -> None:
+    async def _forward_request(self, name: str, path: str, scope: HTTPScope, receive: Receive, send: Send) -> None:
         """Pass the request to the service of a namespace."""
         context = bind_context(scope)
         try:
@@ -121,7 +124,7 @@ class Namespaces:
         self._registry.end_held()
 
 
-def led(method: str, path: str) -> tuple[str, str] | None:
+def split_namespace_path(method: str, path: str) -> tuple[str, str] | None:
     """Return the namespace of a request and the rest of its path; `None` for the default one.
 
     All paths below a name are routed, except those about the namespace itself (`http.endpoints`).

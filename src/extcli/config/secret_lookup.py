@@ -37,10 +37,10 @@ def find_token(resolver: Resolver, to: str | None = None) -> Found[str | Path] |
         return Found(flags.token_file, Source.FLAG, "--token-file", "token")
     if flags.acts_as:
         return None
-    text, of_profile = resolver.variable("EXTCLI_TOKEN"), _of_profile(resolver, settings.TOKEN_FILE, to)
+    text, of_profile = resolver.variable("EXTCLI_TOKEN"), _file_of_profile(resolver, settings.TOKEN_FILE, to)
     if flags.profile:
         own_identity = resolver.in_profile(settings.ACTS_AS)
-        if of_profile or own_identity or _of_profile(resolver, SECRET_FILE, to):
+        if of_profile or own_identity or _file_of_profile(resolver, SECRET_FILE, to):
             return of_profile
     elif not text and any(resolver.variable(name) for name in ("EXTCLI_AS", "EXTCLI_SECRET", "EXTCLI_SECRET_FILE")):
         return None
@@ -52,7 +52,7 @@ def find_secret(resolver: Resolver, to: str | None = None) -> Found[str | Path] 
 
     There is no option for it, because arguments are visible in process lists and shell histories.
     """
-    of_profile = _of_profile(resolver, SECRET_FILE, to)
+    of_profile = _file_of_profile(resolver, SECRET_FILE, to)
     if of_profile and resolver.flags.profile:
         return of_profile
     if text := resolver.variable("EXTCLI_SECRET"):
@@ -73,7 +73,10 @@ def token(resolver: Resolver, to: str | None = None) -> str | None:
 def control_token(resolver: Resolver) -> str | None:
     """Return the token for the control API of the service, if one is configured. Raises `UsageError`."""
     text = resolver.variable("EXTCLI_CONTROL_TOKEN")
-    in_variable, of_profile = resolver.in_variable(CONTROL_TOKEN_FILE), _of_profile(resolver, CONTROL_TOKEN_FILE, None)
+    in_variable, of_profile = (
+        resolver.in_variable(CONTROL_TOKEN_FILE),
+        _file_of_profile(resolver, CONTROL_TOKEN_FILE, None),
+    )
     if of_profile and resolver.flags.profile:
         found: Found[str | Path] | None = of_profile
     elif text:
@@ -119,7 +122,7 @@ def permission_warning(file: Path) -> str:
     return f"other users can read {file}: chmod 600 {quoted(str(file))}"
 
 
-def _of_profile(resolver: Resolver, file: Setting[Path], to: str | None) -> Found[str | Path] | None:
+def _file_of_profile(resolver: Resolver, file: Setting[Path], to: str | None) -> Found[str | Path] | None:
     """Return the profile's secret or token file, unless the address belongs to another service."""
     found = resolver.in_profile(file)
     if found is None or (resolver.profile and not resolver.profile.is_of(to or resolver.url())):

@@ -273,7 +273,7 @@ def probe(http: Http) -> Probe:
     try:
         answer = http.send("GET", f"{CONTROL}ready")
         after = system_clock.now()
-        document, date = bounded_json.members(answer.content), _date(answer)
+        document, date = bounded_json.members(answer.content), _date_header(answer)
         if answer.status_code == 200 and document.get("status") == "ready" and "environment" in document:
             own_clock, refuses = _clock(http)
             return Probe(
@@ -314,7 +314,7 @@ def _is_deployment(http: Http) -> bool:
     return answer.status_code == 401 and is_from_service(answer.content)
 
 
-def _date(answer: Answer) -> int | None:
+def _date_header(answer: Answer) -> int | None:
     try:
         return int(parsedate_to_datetime(answer.headers["date"]).timestamp()) * 1_000
     except (KeyError, ValueError, OverflowError):

@@ -88,7 +88,7 @@ class FailureReport:
     def write_log(self, log: Log) -> None:
         """Write the service's log. Raises `OSError`."""
         self._prepare()
-        with _created(self.directory / "service.log") as file:
+        with _create_empty(self.directory / "service.log") as file:
             log.copy_to(file)
 
     def _prepare(self) -> None:
@@ -97,7 +97,7 @@ class FailureReport:
         self.directory.mkdir(mode=_OWNER_ONLY, exist_ok=True)
 
 
-def _created(file: Path) -> BinaryIO:
+def _create_empty(file: Path) -> BinaryIO:
     """Replace a file by an empty one with mode 0600, and open it. Raises `OSError`."""
     file.unlink(missing_ok=True)
     return os.fdopen(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b")
@@ -115,9 +115,9 @@ def _write_journal(url: str, directory: Path) -> None:
     if not stream.exists():
         return
     try:
-        with stream.open("rb") as received, _created(file) as lines:
+        with stream.open("rb") as received, _create_empty(file) as lines:
             lines.writelines(line for line in received if not line.startswith(b'{"mark"'))
-        with file.open("rb") as lines, _created(archive) as target:
+        with file.open("rb") as lines, _create_empty(archive) as target:
             target.writelines(f"{line}\n".encode() for line in har_lines(_entries(lines), url))
     finally:
         stream.unlink()
@@ -136,7 +136,7 @@ def _fetch(url: str, path: str, file: Path) -> None:
     """
     is_complete = False
     try:
-        with _created(file) as target:
+        with _create_empty(file) as target:
             answer = local_http.get(url, path, seconds=_TIMEOUT, largest=None, write=target.write)
         is_complete = answer.status == 200
     except local_http.Failed:

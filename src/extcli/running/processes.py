@@ -183,11 +183,11 @@ class Terminal:
 
     def lend(self, group: int) -> bool:
         """Give the terminal to a process group, if this process's group has it. Return whether it was given."""
-        return self._group() == self._own and self._set(group)
+        return self._group() == self._own and self._set_group(group)
 
     def take_back(self, group: int) -> bool:
         """Take the terminal back from a process group, if that group has it. Return whether it was taken."""
-        return self._group() == group and self._set(self._own)
+        return self._group() == group and self._set_group(self._own)
 
     def _group(self) -> int | None:
         if self._file is not None:
@@ -195,7 +195,7 @@ class Terminal:
                 return os.tcgetpgrp(self._file)
         return None
 
-    def _set(self, group: int) -> bool:
+    def _set_group(self, group: int) -> bool:
         if self._file is not None:
             with suppress(OSError):  # the group has ended
                 os.tcsetpgrp(self._file, group)

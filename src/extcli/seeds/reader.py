@@ -194,15 +194,15 @@ def _document(seed: Mapping[str, Any]) -> dict[str, Any]:
     document: dict[str, Any] = {**defaults, **seed}
     for name, part in document.items():
         if isinstance(part, list):
-            document[name] = [_with_texts(table) for table in part]
+            document[name] = [_with_iso_times(table) for table in part]
         elif isinstance(part, dict):
-            document[name] = _with_texts(part)
+            document[name] = _with_iso_times(part)
     if "faults" in document:
         document["faults"] = [members(fault) for fault in document["faults"]]
     return document
 
 
-def _with_texts(table: Mapping[str, Any]) -> dict[str, Any]:
+def _with_iso_times(table: Mapping[str, Any]) -> dict[str, Any]:
     instants = {name: instant_of(table[name]) for name in _INSTANTS if name in table}
     return {**table, **{name: instant.isoformat() for name, instant in instants.items() if instant}}
 

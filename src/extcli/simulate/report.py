@@ -166,9 +166,9 @@ def error_of(found: Mapping[str, Any], comparison: Comparison) -> CliError | Non
     if comparison.verdict is Verdict.DIFFERS:
         what = f"the result of {found['what']} {visible(found['id'])} differs from the plan"
         lines = [*_table(comparison), *map(visible, comparison.faults), _cause_of_difference(comparison)]
-        return NotAsPlanned(what, [*lines, *_failed(failed)])
+        return NotAsPlanned(what, [*lines, *_unmet_expectations(failed)])
     if failed:
-        return NotAsPlanned("not as expected", _failed(failed))
+        return NotAsPlanned("not as expected", _unmet_expectations(failed))
     if comparison.verdict is Verdict.NOT_DECIDED:
         count = comparison.undecided
         one, many = _UNDECIDED.get(found["what"], ("user", "users"))
@@ -218,7 +218,7 @@ def _cause_of_difference(comparison: Comparison) -> str:
     return f"the service acknowledged something else: it lost or changed requests{comparison.suspicion}"
 
 
-def _failed(failed: Sequence[Mapping[str, Any]]) -> list[str]:
+def _unmet_expectations(failed: Sequence[Mapping[str, Any]]) -> list[str]:
     return [f"not met: {each['text']} (found {each['found']})" for each in failed]
 
 

@@ -88,7 +88,7 @@ class Contents:
         return ComingExpiries(now, found[:limit])
 
     async def _ballots(self, kind: Kind, only: Filter, limit: int, start: Key | None) -> Found:
-        found, rest = await self._of_owners(self._engine.ballots.listing, kind.stored_as[0], only, limit, start)
+        found, rest = await self._list_by_owner(self._engine.ballots.listing, kind.stored_as[0], only, limit, start)
         return [(each.key, self._of_ballot(kind, each)) for each in found], rest
 
     def _of_ballot(self, kind: Kind, ballot: ListedBallot) -> Content:
@@ -98,7 +98,7 @@ class Contents:
         return Content(**_owner_members(key), count=casts, latest=latest, expires_at=_shown_expiry(expires_at), **facts)
 
     async def _logs(self, kind: Kind, only: Filter, limit: int, start: Key | None) -> Found:
-        found, rest = await self._of_owners(self._engine.logs.listing, kind.stored_as[0], only, limit, start)
+        found, rest = await self._list_by_owner(self._engine.logs.listing, kind.stored_as[0], only, limit, start)
         return [
             (
                 key,
@@ -107,7 +107,7 @@ class Contents:
             for key, entries, latest in found
         ], rest
 
-    async def _of_owners(
+    async def _list_by_owner(
         self, listing: Callable[..., Awaitable[list[T]]], kind: str, only: Filter, limit: int, start: Key | None
     ) -> tuple[list[T], str]:
         """Return ballots or logs of all owners, or of one owner, and the cursor after the last owner that was read."""

@@ -227,12 +227,12 @@ class FaultPlan:
             each.held.release(is_void=True)
         self._changed()
 
-    end = clear
+    release_all = clear
     """Also when the service stops."""
 
     def close(self) -> None:
         """Remove all faults and all watchers, which would keep this object alive."""
-        self.end()
+        self.clear()
         self._watches.clear()
 
     def _checked_patterns(self, faults: Sequence[Fault]) -> list[Pattern]:

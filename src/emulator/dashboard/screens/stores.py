@@ -125,17 +125,21 @@ async def submit(service: Service, query: Query, fields: Query) -> dict[str, Any
         wanted = json_codec.decode(draft.encode(), dict)
     except BadRequest as error:
         return values | {"step": "edit", "problem": error.detail}
-    values |= _compared(opened.value, wanted)
+    values |= _first_differences(opened.value, wanted)
     if fields.get("step") != "save" or base != opened.digest:
         return values
     written = await service.calls.call(_call(opened, wanted), "")
     if written.status == Conflict.status:
         opened = await _open(service, fields)
-        return values | {"opened": opened, "is_changed": True, **_compared(opened.value, wanted)}
+        return values | {"opened": opened, "is_changed": True, **_first_differences(opened.value, wanted)}
     if written.status >= 400:
         return values | {"step": "edit", "problem": _problem(written.body)}
     now = await _open(service, fields)
-    return values | await _lists(service, query) | {"opened": now, "step": "saved", **_compared(wanted, now.value)}
+    return (
+        values
+        | await _lists(service, query)
+        | {"opened": now, "step": "saved", **_first_differences(wanted, now.value)}
+    )
 
 
 async def _lists(service: Service, query: Query) -> dict[str, Any]:
@@ -192,7 +196,7 @@ def _call(opened: Opened, wanted: Any) -> CallBody:
     )
 
 
-def _compared(before: Any, after: Any) -> dict[str, Any]:
+def _first_differences(before: Any, after: Any) -> dict[str, Any]:
     found: list[Difference] = list(islice(differences(before, after), _DIFFERENCES + 1))
     return {"differences": found[:_DIFFERENCES], "more": len(found) > _DIFFERENCES}
 

@@ -117,7 +117,7 @@ class SqliteBallots(Tables):
         if ballot is None:
             ballot = self._ballot_cache.create(key, now, expires_at)
         replacing: _Change = (rows[0][1] if rows else 0, 1, rows, ())
-        slot, times, replaced, others = replacing if terms.per_voter == 1 else _adding(rows, choice, more)
+        slot, times, replaced, others = replacing if terms.per_voter == 1 else _change_after_cast(rows, choice, more)
         if replaced and self._readings.active:
             self._readings.keep_replaced(ballot.id, voter, [row[0] for row in replaced])
         if len(replaced) > 1:  # while more votes were allowed, the voter cast for several choices
@@ -190,7 +190,7 @@ _Change = tuple[int, int, tuple[Row, ...], tuple[Row, ...]]
 """The rows of a voter after a cast: its slot and times, the rows that it replaces, and the others."""
 
 
-def _adding(rows: tuple[Row, ...], choice: str, times: int) -> _Change:
+def _change_after_cast(rows: tuple[Row, ...], choice: str, times: int) -> _Change:
     """Return the change to the counts when `times` casts are added to a voter's earlier casts."""
     replaced = tuple([row for row in rows if row[2] == choice])
     others = tuple([row for row in rows if row[2] != choice])

@@ -89,7 +89,7 @@ class SqliteCatalog(Tables):
             if len(found) < limit and (after is None or after.kind <= kind):
                 start = after if after is not None and after.kind == kind else None
                 params = {"now": now, "kind": kind, "limit": limit - len(found), "owner": owner, "channel": channel}
-                found += await self._group_commit.read(self._things, params, matching, start)
+                found += await self._group_commit.read(self._select_page, params, matching, start)
         return found
 
     async def upcoming(self, *, now: int) -> AsyncIterator[Sequence[Expired]]:
@@ -132,7 +132,7 @@ class SqliteCatalog(Tables):
                 found.add(row[0])
         return sorted(found)[:limit]
 
-    def _things(self, params: dict[str, Any], matching: str, after: Key | None) -> list[Thing]:
+    def _select_page(self, params: dict[str, Any], matching: str, after: Key | None) -> list[Thing]:
         conditions = ["", *(f"{column} = :{name}" for column, name in _FILTERS.items() if params[name] is not None)]
         params = params | {"space": self._namespace.id}
         if after is not None:

@@ -110,7 +110,7 @@ class SqlitePools(Tables):
         found = self._lists.find(source)
         if found is not None and found.pool is not None and now < found.expires_at:
             raise ValueError(f"a pool uses this list: {source}")
-        to = self._unless_expired(found, now) or self._lists.create(source, expires_at)
+        to = self._live_list(found, now) or self._lists.create(source, expires_at)
         self._lists.append(to, chunks, expires_at)
 
     def _assign(
@@ -120,7 +120,7 @@ class SqlitePools(Tables):
         written = assigned(change, self._stocks(keys, now), keys)
         self._check_sources(written, now)
         for source, size in sizes.items():
-            found = self._unless_expired(self._lists.find(source), now)
+            found = self._live_list(self._lists.find(source), now)
             if size > (found.size if found else 0):
                 return None
         for key, (source, note) in written.items():
@@ -128,7 +128,7 @@ class SqlitePools(Tables):
             if pool is not None and pool.expires_at <= now:
                 self._pool_cache.expire(key, pool)
                 pool = None
-            found = self._unless_expired(self._lists.find(source), now) or self._lists.create(source, expires_at)
+            found = self._live_list(self._lists.find(source), now) or self._lists.create(source, expires_at)
             end = max(expires_at, found.expires_at, pool.expires_at if pool else 0)
             if pool is None:
                 pool = self._pool_cache.create(key, found.id, note, end)
@@ -146,7 +146,7 @@ class SqlitePools(Tables):
             if pool is None or found.pool != pool.id:
                 raise ValueError(f"another pool uses this list: {source}")
 
-    def _unless_expired(self, found: ListRow | None, now: int) -> ListRow | None:
+    def _live_list(self, found: ListRow | None, now: int) -> ListRow | None:
         """Return a live list; remove an expired one, with its pool."""
         if found is None or now < found.expires_at:
             return found

@@ -88,10 +88,10 @@ def store_app(stores: StoreNoun) -> typer.Typer:
         )
         command(app, name, loses=loses, prints=views.STORE)(function)
 
-    add("get", _get_of_users(stores) if stores.has_users else _get(stores))
+    add("get", _get_command_with_users(stores) if stores.has_users else _get(stores))
     add("set", _set(stores), loses=f"the content of {stores.name} {{scope}} is replaced")
     add("patch", _patch(stores))
-    add("all", _all(stores))
+    add("all", _all_command(stores))
     return app
 
 
@@ -107,7 +107,7 @@ def _get(stores: StoreNoun) -> Callable[..., None]:
     return get
 
 
-def _get_of_users(stores: StoreNoun) -> Callable[..., None]:
+def _get_command_with_users(stores: StoreNoun) -> Callable[..., None]:
     def get(
         session: Session, scope: str = scope_argument(stores.scopes), users: Users = None, user: OneUser = None
     ) -> None:
@@ -168,7 +168,7 @@ def _patch(stores: StoreNoun) -> Callable[..., None]:
     return patch
 
 
-def _all(stores: StoreNoun) -> Callable[..., None]:
+def _all_command(stores: StoreNoun) -> Callable[..., None]:
     def read_all(session: Session) -> None:
         """Read all stores that a viewer can read. Acts as viewer:U1.
 
