@@ -37,7 +37,7 @@ def problems(options: Mapping[str, Any], named: Named) -> Iterator[tuple[str, st
     if not effects:
         yield "", f"give one effect: {_listed_names(EFFECTS, named)}"
     for name in effects[1:]:
-        yield name, f"a fault has one effect, and {named(effects[0])} is given, too"
+        yield name, f"a fault has one effect, and {named(effects[0])} is also given"
     if "retry_after" in options and "status" not in options:
         yield "retry_after", f"is for {named('status')} only"
     if "seed" in options and "share" not in options and ".." not in options.get("delay", ""):

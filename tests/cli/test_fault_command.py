@@ -126,7 +126,7 @@ def test_reset_removes_faults(extcli):
             VOTE,
             "give one effect: --status, --delay, --drop, --reset, --truncate, --stall, --close, --lose, --double or",
         ),
-        ((*VOTE, "--status", "503", "--drop"), "--drop: a fault has one effect, and --status is given, too"),
+        ((*VOTE, "--status", "503", "--drop"), "--drop: a fault has one effect, and --status is also given"),
         ((*VOTE, "--drop", "--retry-after", "1"), "--retry-after: is for --status only"),
         ((*VOTE, "--drop", "--seed", "1"), "--seed: is for --share, or a range of --delay, only"),
         (

@@ -119,7 +119,7 @@ FIXTURES = """
             extcli.viewer("7").vote("boss", 1)
 
     def test_a_wrong_fault_names_the_argument(extcli: Namespace):
-        with pytest.raises(UsageError, match="drop: a fault has one effect, and status is given, too"):
+        with pytest.raises(UsageError, match="drop: a fault has one effect, and status is also given"):
             extcli.faults.add("POST /v1/e/vote", status=503, drop=True)
         with pytest.raises(UsageError, match="lasts: 'soon' is not a duration"):
             extcli.faults.add("POST /v1/e/vote", drop=True, lasts="soon")

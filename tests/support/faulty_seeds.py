@@ -173,7 +173,7 @@ FAULTY: list[tuple[str, list[str]]] = [
             "reorder"
         ],
     ),
-    (FAULT + "status = 503\ndrop = true", ["6:1: faults[0].drop: a fault has one effect, and status is given, too"]),
+    (FAULT + "status = 503\ndrop = true", ["6:1: faults[0].drop: a fault has one effect, and status is also given"]),
     (FAULT + "status = 'x'", ["5:1: faults[0].status: must be a whole number from 400 to 599"]),
     (FAULT + "drop = false", ["5:1: faults[0].drop: must be true, or left out"]),
     (FAULT + "drop = true\nretry_after = 1", ["6:1: faults[0].retry_after: is for status only"]),

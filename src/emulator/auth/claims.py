@@ -88,7 +88,7 @@ def grant_of(claims: Mapping[str, Any]) -> Grant:
 
 
 def check_exp(claims: Mapping[str, Any]) -> int:
-    """Return `exp` in ms; raise `Unauthorized` if it is no number, or so large that it must be in milliseconds."""
+    """Return `exp` in ms; raise `Unauthorized` if it is not a number, or so large that it must be in milliseconds."""
     exp = milliseconds(claims, "exp")
     if exp is None:
         raise refusals.no_exp()
@@ -144,7 +144,7 @@ def id_of(claims: Mapping[str, Any], name: str) -> str | None:
 
 
 def milliseconds(claims: Mapping[str, Any], name: str) -> int | None:
-    """Return a claim in Unix seconds as milliseconds; raise `Unauthorized` if it is no number below 1e15."""
+    """Return a claim in Unix seconds as milliseconds; raise `Unauthorized` if it is not a number below 1e15."""
     value = claims.get(name)
     if value is None:
         return None

@@ -115,7 +115,7 @@ class Tokens:
         """Held to save a look-up per request."""
         self._cached_for = extensions.current
         self._keys_of: dict[str | None, _Keys] = {}
-        """The keys of each extension, as far as they were needed, and those of unknown ones."""
+        """The keys of each extension that was needed so far, and the keys for unknown extensions."""
         self._endless: set[str] = set()
         """The client ids that the log has warned about."""
 
@@ -321,7 +321,7 @@ class Tokens:
         return hs256.verified(token, keys.fast) or jwts.verified(token, keys.all)
 
     def _keys(self, extension: Extension | None) -> _Keys:
-        """Return the keys that may have signed an extension's token; those of an unknown one for `None`."""
+        """Return the keys that may have signed an extension's token. `None` stands for an unknown extension."""
         if self._cached_for is not self._extensions.current:
             self.forget()
         client_id = extension.client_id if extension else None

@@ -192,7 +192,9 @@ def _position(start: str) -> tuple[int, int]:
         return 0, 0
     at, _, skipped = start.partition(".")
     if not (at.isdecimal() and skipped.isdecimal() and len(start) <= 30):
-        raise invalid_parameter("from", start, "that of a link to the next page", "follow a link to the next page")
+        raise invalid_parameter(
+            "from", start, "the value from a link to the next page", "follow a link to the next page"
+        )
     if int(skipped) > _MAX_SKIPPED:
         problem = f"at most {_MAX_SKIPPED:,} entries of one instant are shown"
         raise invalid_parameter("from", start, f"after at most {_MAX_SKIPPED:,} entries", problem)

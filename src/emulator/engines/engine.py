@@ -138,7 +138,7 @@ class Upgrades(NamedTuple):
     now: int = 0
     """Unix ms, for the name of the backup that is made before."""
     ended: str = ""
-    """What of earlier versions this version does not read, for the line of the log about the upgrade."""
+    """Data of earlier versions that this version does not read, for the log line about the upgrade."""
 
     @property
     def note(self) -> str:

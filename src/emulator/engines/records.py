@@ -196,7 +196,7 @@ class RecordChecks:
         elif position < self._position:
             raise ValueError(f"{kind.__name__}: not in order; it must come before the record in front of it")
         elif position == self._position and kind in _UNIQUE:
-            raise ValueError(f"{kind.__name__}: repeats the record in front of it")
+            raise ValueError(f"{kind.__name__}: repeats the previous record")
         self._position = position
         self._check_references(record)
         if isinstance(record, EntryRecord):

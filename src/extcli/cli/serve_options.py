@@ -87,7 +87,7 @@ class Options:
     max_frame: Annotated[int, _option("max-frame", "Largest WebSocket message, in KiB.", min=1, metavar="KIB")] = 2048
     max_sockets: Annotated[
         int,
-        _option("max-sockets", "Authenticated WebSockets of one client id; also those of pages.", min=1, metavar="N"),
+        _option("max-sockets", "Authenticated WebSockets of one client id, including pages.", min=1, metavar="N"),
     ] = 10_000
     max_subscriptions: Annotated[
         int,

@@ -171,7 +171,7 @@ def document(answer: Answer) -> Any:
 class Actor(Part[ModeT]):
     """One caller. Each operation is one request and returns the service's JSON.
 
-    A refusal raises `Refused`, whose `status` is that of the answer.
+    A refusal raises `Refused`, with the `status` of the response.
     """
 
     def __init__(self, calls: Calls, *, awaited: bool) -> None:

@@ -1,4 +1,4 @@
-"""The servers of a test run: started for it, or those of --extcli-url; and what a failed test reports of them."""
+"""The servers of a test run, started for it or named by --extcli-url, and their part of a failed test's report."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class JournalEntry(Struct):
     system_at: int
     """Unix ms by the system's clock."""
     id: str
-    """The request id. A frame has that of its handshake and a number, a delivery that of the request that caused it."""
+    """The request id. A frame has its handshake's id and a number, a delivery the id of the request that caused it."""
     namespace: str
     caller: JournalCaller | None
     """The caller, `null` if there is no token."""

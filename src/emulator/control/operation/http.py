@@ -57,7 +57,7 @@ class ResetDone(Struct):
 _KEPT = Parameter(
     "undo", f"Seconds, at most {MAX_SECONDS}, in which the reset can be undone; none when absent.", "integer"
 )
-_TOKEN = Parameter("undo", "The token that the reset returned; that of the latest when absent.")
+_TOKEN = Parameter("undo", "The token that the reset returned. Default: the latest reset.")
 
 
 @endpoint("POST", "/_emulator/reset", audience=Audience.CONTROL, query=(_KEPT,), answer=ResetDone)

@@ -32,7 +32,7 @@ _OTHERS: Final = (
     Subject("sockets", "socket", frozenset({"count"}), "connected", needs_client=False),
     Subject("journal", "", frozenset({"count", *FILTERS}), "*", needs_client=False),
 )
-"""What a condition may be about that is not a thing in storage."""
+"""Subjects of conditions that are not stored."""
 COMMON: Final = frozenset({"for", "id", "client_id", "channel_id", "timeout", "since"})
 
 

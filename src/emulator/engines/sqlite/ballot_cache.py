@@ -192,7 +192,7 @@ class CachedBallot:
     counts: Histogram | None
     """`None` if there are more than `MAX_CHOICES`."""
     generation: int = 0
-    """That of the filter of voters since the ballot had no casts; 0 if the filter may lack some of its voters."""
+    """The generation of the voter filter when the ballot last had no casts; 0 if the filter may lack some voters."""
 
 
 class BallotCache(Tables):

@@ -26,9 +26,9 @@ MATCHING = "instr(name || char(10) || place || char(10) || holder, %s)"
 """Whether the name, channel or user contains a text, to be completed with a parameter."""
 _FIND = "SELECT space FROM spaces WHERE namespace = ?"
 HIDDEN = "//"
-"""What only the names of hidden namespaces contain, which belong to the namespace whose name is in front of it."""
+"""Only names of hidden namespaces contain this. The part before it names the namespace that owns the hidden one."""
 UNFINISHED_END = f"{HIDDEN}loading"
-"""How the name ends under which a load writes."""
+"""The end of the name under which a load writes."""
 _ASIDE_END = f"{HIDDEN}aside"
 """How the name ends under which `set_aside` keeps the content of a namespace."""
 _HIDDEN_UNDER = f"""
@@ -87,7 +87,7 @@ class NamespaceIds:
     def __init__(self, group_commit: GroupCommit, numbers: Numbers, namespace: str) -> None:
         self.group_commit = self._group_commit = group_commit
         self.caches: Sequence[WriteCache] = (self,)
-        """What keeps data of this namespace in memory."""
+        """The caches of this namespace's data."""
         self.next_number: Callable[[], int] = numbers.next_number
         """Returns a number greater than all before; only inside a write."""
         self.upper_bound: Callable[[], int] = numbers.upper_bound

@@ -30,7 +30,7 @@ def codes_removed() -> Facts:
 @refusal(Unavailable, "Users removed", "C3", "A reset removed users of the call", "Send the call again.")
 def users_removed() -> Facts:
     detail = "the service was reset during the call, or another state was loaded; nothing was changed"
-    return Facts(detail, "users of whom a part is gone", "a call without a reset")
+    return Facts(detail, "users, some of whom were removed", "a call without a reset")
 
 
 @refusal(BadRequest, "Unknown prize", "C3", "There is no code set at this index",

@@ -34,7 +34,7 @@ LINK_LIFETIME: Final = REFRESH_LIFETIME
 TEST_CHANNEL: Final = "sandbox"
 """The channel of an unbound PIN in sandbox, for an extension without `owner_user_id` (ruling T3)."""
 ENDED: Final = "links, PINs and refresh tokens of earlier versions have ended: link games once more"
-"""What an upgrade of the data ends, for the log."""
+"""The log line about an upgrade of the data that ends links."""
 
 
 class PinRecord(Struct):

@@ -63,7 +63,7 @@ class TransactionBody(Struct, rename="camel"):
     transaction_id: str = ""
     user_id: str = ""
     sku: str = ""
-    """What a receipt that cannot be read does not say; the sandbox accepts any text (ruling T6)."""
+    """Empty if the receipt cannot be read; the sandbox accepts any text (ruling T6)."""
 
 
 class Claim(Struct):

@@ -115,5 +115,5 @@ def _check_name(name: str) -> None:
 
 
 def _at_root(session: Session) -> None:
-    """Send requests to the emulator itself, even if the URL is that of one of its namespaces."""
+    """Send requests to the emulator itself, even if the URL names one of its namespaces."""
     session.http.url = session.http.url.partition("/_ns/")[0]

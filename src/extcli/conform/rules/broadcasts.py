@@ -99,7 +99,7 @@ def broadcast_in_one_channel(at: Deployment) -> None:
 
 @rule("B1", "broadcaster", writes=True)
 def broadcast_to_another_channel(at: Deployment) -> None:
-    """A broadcast to another channel than the caller's gets 403."""
+    """A broadcast to a channel other than the caller's gets 403."""
     body = {"event": "news", "data": {}, "user_id": at.fresh("channel")}
     expect("the status", 403, at.broadcaster.post("broadcast", body).status)
 
@@ -197,7 +197,7 @@ def event_of_a_viewer(at: Deployment) -> None:
 
 @rule("B7", "viewer", mode="production")
 def credential_of_a_page(at: Deployment) -> None:
-    """Production lets a page receive only the channel of its token, and that of all."""
+    """Production lets a page receive only the channel of its token and the channel of the whole extension."""
     page, own = at.page(), at.viewer.authorization or ""
     for name, channel, authorization, status in (
         ("no credential", at.channel, "", 401),

@@ -98,7 +98,7 @@ def code_writers(at: Deployment) -> None:
 
 @rule("spec: Endpoints", "backend", extension=True)
 def indices_of_sets(at: Deployment) -> None:
-    """Sets get the indices given, or else their positions, and are listed by index."""
+    """A set gets the given index, otherwise its position. Sets are listed by index."""
     check_unused(at)
     expect("the status of PUT", 200, define(at, [code(at)], [code(at)], names=["Sword", "Hat"], indices=[5, 2]).status)
     expect("the names", ["Hat", "Sword"], at.backend.get("codes").data["names"])
@@ -229,7 +229,7 @@ def members_of_a_grant_from_a_poll(at: Deployment) -> None:
 
 @rule("C5", "viewer", "backend", extension=True)
 def redemption_of_nothing(at: Deployment) -> None:
-    """Without eligibility, without codes and without a set, `redeem` answers no `code`."""
+    """`redeem` returns no `code` if the user is not eligible, the set has no codes left, or there is no set."""
     new_set(at)
     first, second = at.user, at.fresh("user")
     for prize in (0, 9):
@@ -249,7 +249,7 @@ def index_to_redeem(at: Deployment) -> None:
 
 @rule("C6", "viewer", "backend", extension=True)
 def redeemed_codes_of_ended_sets(at: Deployment) -> None:
-    """A user's codes stay in `redeemed` after DELETE, eligibility does not."""
+    """After DELETE, a user's codes stay in `redeemed`, and eligibility ends."""
     codes = new_set(at, 2, indices=[1])
     grant(at, at.user, prizes=[1, 1], limits=[2, 2]).check()
     expect("the code", codes[0], redeem(at, at.user, 1).get("code"))

@@ -206,7 +206,7 @@ def long_data(at: Deployment) -> None:
 
 @rule("X9", "viewer")
 def unsupported_targets(at: Deployment) -> None:
-    """A target that the service does not have gets 404, with a text that says so."""
+    """An unknown target gets 404, with a text that says so."""
     game = at.game("viewer")
     for target in ("drops", "matchmaking", "match", "gameMetadata"):
         for action in ("get", "subscribe"):

@@ -42,7 +42,7 @@ def create(game: Socket, poll: str, **members: Any) -> None:
 
 @rule("X4", "viewer", "admin", "backend")
 def token_of_another_role(at: Deployment) -> None:
-    """A token of another role than broadcaster gets its rights, and no refresh token."""
+    """A token of a role other than broadcaster gets its rights, and no refresh token."""
     for role in ("viewer", "admin", "backend"):
         game, token = at.socket(), at.token(role)
         found = game.data("authenticate", data={"client_id": at.client_id, "jwt": token})
@@ -102,7 +102,7 @@ def switched_channel(at: Deployment) -> None:
 
 @rule("X4", "broadcaster", writes=True)
 def rights_after_a_revocation(at: Deployment) -> None:
-    """Rights outlive a revocation."""
+    """An open connection keeps its rights after a revocation."""
     game = link(at, pin=bound_pin(at))
     at.broadcaster.delete("pin").check()
     set_state(game, {"a": 1})

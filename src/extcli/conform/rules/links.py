@@ -76,7 +76,7 @@ def check_of_a_token(at: Deployment) -> None:
 
 @rule("T5", "broadcaster", writes=True)
 def check_of_a_pin(at: Deployment) -> None:
-    """`unauthed/validate_pin` takes no PIN: right and wrong ones are both 400."""
+    """`unauthed/validate_pin` takes no PIN: a valid and a wrong PIN both get 400."""
     for name, pin in (("a right PIN", bound_pin(at)), ("a wrong PIN", WRONG)):
         reply = at.anonymous.post("unauthed/validate_pin", {"identifier": at.client_id, "pin": pin})
         expect(f"the status with {name}", 400, reply.status)
@@ -128,7 +128,7 @@ def refresh_token_over_rest(at: Deployment) -> None:
 
 @rule("T2", "broadcaster", writes=True)
 def revocation(at: Deployment) -> None:
-    """`DELETE pin` ends PINs, their tokens and refresh tokens of the channel for good."""
+    """`DELETE pin` ends PINs, their tokens and refresh tokens of the channel permanently."""
     (token, pin), bound = issued(at), bound_pin(at)
     validate(at.broadcaster, pin).check()
     game = at.socket()

@@ -29,7 +29,7 @@ def outstanding(game: Any) -> list[Any]:
 
 @rule(SOURCE, "viewer", writes=True)
 def malformed_receipt(at: Deployment) -> None:
-    """A receipt that is no text is refused with 400."""
+    """A receipt that is not a text is refused with 400."""
     for receipt in (5, True, 1.5):  # the sandbox accepts any text (ruling T6)
         reply = at.viewer.post("bits/transactions", {"transactionReceipt": receipt})
         expect(f"the status of the receipt {shown(receipt)}", 400, reply.status)

@@ -52,7 +52,7 @@ def json_store_that_is_no_object(at: Deployment) -> None:
 
 @rule("S5", "viewer", "broadcaster", writes=True)
 def json_store_by_role(at: Deployment) -> None:
-    """A viewer may not write a JSON store, nor a broadcaster one of all channels: 403."""
+    """A viewer may not write a JSON store, and a broadcaster may not write one of all channels: 403."""
     own, shared = at.fresh("store"), at.fresh("store", prefix="global-")
     for caller, store in ((at.viewer, own), (at.viewer, shared), (at.broadcaster, shared)):
         reply = caller.post("json_store", {"a": 1}, id=store)
@@ -202,7 +202,7 @@ def stores_by_reader(at: Deployment) -> None:
 
 @rule("S1", "viewer", "broadcaster", writes=True)
 def stores_by_writer(at: Deployment) -> None:
-    """A viewer may not write a channel's store, nor a broadcaster one of the extension: 403."""
+    """A viewer may not write a channel's store, and a broadcaster may not write the extension's: 403."""
     refused = [(at.viewer, store) for store in (*CHANNEL, *EXTENSION)] + [(at.broadcaster, name) for name in EXTENSION]
     for caller, store in refused:
         # An empty merge patch changes nothing, should the service accept it.

@@ -54,7 +54,7 @@ def writes_under_an_alias(at: Deployment) -> None:
 
 @rule("W1", "viewer")
 def misspelled_paths(at: Deployment) -> None:
-    """A path in other letters, or with an ending, gets 404."""
+    """A path with different case, or with a file ending, gets 404."""
     for path in ("Vote", "vote.json", "vote/default", "all_configs", "nothing"):
         expect(f"the status of GET {path}", 404, at.viewer.get(path).status)
 
@@ -132,7 +132,7 @@ def empty_list(at: Deployment) -> None:
 
 @rule("W3", "broadcaster", writes=True)
 def empty_answer(at: Deployment) -> None:
-    """An answer with nothing to say is `{}`, in a body of type application/json."""
+    """An empty response is `{}`, in a body of type application/json."""
     caller, id = at.broadcaster, at.fresh("poll")
     for reply in (
         caller.post("accumulate", {}, id=id),
