@@ -99,6 +99,8 @@ class ErrorAnswer(CliError):
     """What the service says that the caller probably meant."""
     code = ""
     """The name of the refusal, if the service is an emulator in sandbox, and this is no reply on a socket."""
+    retry_after: str | None = None
+    """The header `Retry-After` of the response."""
     place: Sequence[str] = ()
     """The options that named the service, which `extcli explain` needs as well."""
 

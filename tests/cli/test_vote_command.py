@@ -362,6 +362,12 @@ def test_a_restart_repeats_a_call_that_fails_once(extcli, live, weekly, call, ef
     assert [] == extcli("vote", "get", "weekly").rows
 
 
+def test_a_restart_does_not_repeat_a_call_before_its_retry_after(extcli, live, weekly):
+    add_fault(live, "DELETE /v1/e/vote", "status", status=503, retry_after=3600, times=1)
+
+    assert 5 == extcli("vote", "restart", "weekly").exit_code
+
+
 def test_a_restart_that_stops_halfway_prints_how_to_define_the_poll_again(extcli, live):
     extcli("vote", "define", "weekly", "--prompt", "A\\nB'\"é", "--channel", "5")
     before = extcli("vote", "config", "weekly", "--channel", "5", "-o", "json").json

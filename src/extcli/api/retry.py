@@ -68,14 +68,15 @@ class Deadline:
 def until_done(call: Callable[[], T], seconds: float) -> T:
     """Make a call that may be repeated.
 
-    After 429, 5xx or no response, repeat it for `seconds`, then raise the last error.
+    After 429, 5xx or no response, repeat it for `seconds`, then raise the last error. `Retry-After` is kept: if it asks
+    for more time than is left, the error is raised at once.
     """
     deadline, attempts = Deadline(seconds), 0
     while True:
         try:
             return call()
         except (Refused, ServerError, Unreachable) as error:
-            again = pause(None, attempts)
+            again = pause(None if isinstance(error, Unreachable) else error.retry_after, attempts)
             if (isinstance(error, Refused) and error.status != RATE_LIMITED) or not deadline.allows(again):
                 raise
         clock.sleep(again)
