@@ -132,9 +132,17 @@ def read_csv(stream: IO[bytes], name: str, column: str | None) -> Iterator[Batch
                 yield Batch(numbers, items)
                 numbers, items = [], []
         yield Batch(numbers, items)
-    except csv.Error:
-        why = f"a quote at or before line {blank + reader.line_num} is misplaced or not closed"
-        raise UsageError(f"{name} is not CSV", why=why) from None
+    except csv.Error as error:
+        raise UsageError(f"{name} is not CSV", why=_csv_fault(str(error), blank + reader.line_num)) from None
+
+
+def _csv_fault(message: str, line: int) -> str:
+    """Return what is wrong at a line, from the message of Python's `csv`, which has one error for everything."""
+    if "field limit" in message:
+        return f"line {line} has a cell longer than {csv.field_size_limit():,} characters"
+    if "new-line character" in message:
+        return f"line {line} has a carriage return that ends no line"
+    return f"a quote at or before line {line} is misplaced or not closed"
 
 
 def read_json_array(stream: IO[bytes], name: str, text_of: TextOf) -> Iterator[Batch]:
