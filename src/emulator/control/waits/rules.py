@@ -45,7 +45,7 @@ class Check(NamedTuple):
     """One comparison of a condition. A condition is met when all its comparisons hold."""
 
     name: str
-    """The name in an answer."""
+    """The name in an answer. Its first word is the parameter that asks for it."""
     wanted: Comparison
     measure: str
     """`count`, `sum`, `part` (the count of one value or key), `latest`, `path` or `writes`."""
@@ -117,7 +117,10 @@ def _check_countable(checks: Iterable[Check]) -> None:
     """Refuse a count that the record of changes cannot reach."""
     for check in checks:
         if isinstance(check.wanted, AtLeast | Exactly) and check.measure != "sum" and check.wanted.number > KEPT:
-            raise invalid_parameter("count", check.wanted.number, f"at most {KEPT}, the changes that the service keeps")
+            parameter = check.name.partition(" ")[0]
+            raise invalid_parameter(
+                parameter, check.wanted.number, f"at most {KEPT}, the changes that the service keeps"
+            )
 
 
 def _check_names(query: Mapping[str, str], subject: str, parameters: frozenset[str]) -> None:
