@@ -239,6 +239,18 @@ def test_a_store_written_anew_is_the_same_in_production(known: LiveServer):
     ]
 
 
+def test_a_refused_write_of_a_store_replaces_nothing(known: LiveServer):
+    known.freeze()
+    client = known.client("admin", channel=CHANNEL)
+    client.post("channel_state", json={"round": 1}).raise_for_status()
+    known.advance(DAY)
+
+    refused = client.post(f"channel_state?expected={'0' * 64}", json={"round": 2})
+
+    assert (409, "differ; rule=lifetime") == (refused.status_code, verdict(refused))
+    assert "differ; rule=lifetime" == verdict(client.get("channel_state"))
+
+
 def test_production_keeps_questions_of_trivia_for_longer(known: LiveServer):
     known.freeze()
     client = known.client("admin", channel=CHANNEL)

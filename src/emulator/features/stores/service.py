@@ -154,13 +154,14 @@ class Stores:
         """
         key = self._key(store, caller, channel)
         text = encode_document(document, name=store.name)
-        self._lapses.replaced([key])
 
         def change(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
             check_unchanged(found.get(key), expected)
             return {key: text}
 
-        await self._write(store, [key], change)
+        if expected:
+            self._lapses.read([key], self._clock.now())  # production would compare the digest of the lapsed record
+        await self._write(store, [key], change, whole=True)
         _audit("stores replaced", store, caller)
         return text
 
@@ -290,14 +291,25 @@ class Stores:
         return {user_id: found[key] for user_id, key in keys.items() if key in found}
 
     async def _write(
-        self, store: Store, keys: Sequence[Key], change: Callable[[Mapping[Key, bytes]], Mapping[Key, bytes]]
+        self,
+        store: Store,
+        keys: Sequence[Key],
+        change: Callable[[Mapping[Key, bytes]], Mapping[Key, bytes]],
+        *,
+        whole: bool = False,
     ) -> dict[Key, bytes]:
-        """Change all keys in one atomic step, and report each written key to subscribers and pages (rulings X5, B5)."""
+        """Change all keys in one atomic step, and report each written key to subscribers and pages (rulings X5, B5).
+
+        `whole` means that nothing of the earlier records stays.
+        """
         now = self._clock.now()
-        self._lapses.changed(keys, now)
+        if not whole:
+            self._lapses.changed(keys, now)
         lifetime = self._environment.config_lifetime if store.is_config else self._environment.state_lifetime
         expires_at = self._environment.expires_at(now, lifetime)
         written = await self._documents.update(keys, change, now=now, expires_at=expires_at)
+        if whole:
+            self._lapses.replaced(keys)
         await self._commits.committed(
             *(Change(key, "written", key.user, at=now, content=text) for key, text in written.items())
         )
