@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from datetime import datetime
 
@@ -132,6 +133,27 @@ def test_define_refuses_to_drop_times_and_limits(extcli, flags, lost):
 
     assert f"would delete its {lost}\n" in result.stderr
     assert 0 == extcli("vote", "define", "lunch", "--prompt", "Lunch?", *flags).exit_code
+
+
+@pytest.mark.parametrize("data", ["0", "1", "false", '""', "[]"])
+def test_define_refuses_to_drop_any_user_data(extcli, data: str):
+    extcli("vote", "define", "lunch", "--user-data", data)
+
+    result = extcli("vote", "define", "lunch", "--prompt", "Lunch?", exits=2)
+
+    assert "would delete its user data\n" in result.stderr
+    assert json.loads(data) == definition_of(extcli)["userData"]
+
+
+def test_edit_removes_user_data(extcli, lunch):
+    extcli("vote", "edit", "lunch", "--user-data", "null", exits=0)
+
+    assert ("Which?", None) == tuple(definition_of(extcli)[name] for name in ("prompt", "userData"))
+
+
+@pytest.mark.parametrize(("option", "problem"), [("--user-data", "is not JSON"), ("--options", "is empty")])
+def test_an_empty_value_is_refused(extcli, lunch, option: str, problem: str):
+    assert f"{option} {problem}" in extcli("vote", "edit", "lunch", option, "", exits=2).stderr
 
 
 def test_define_with_replace_drops_fields_that_are_not_given(extcli, lunch):

@@ -46,7 +46,7 @@ _LOSSES = {
 }
 """Members of a definition that replacing it can lose: what they are, and the members that set them."""
 _UNSET: tuple[Any, ...] = ("", None, 0, 1, [])
-"""Values of members that a definition has if nothing sets them; also `False`."""
+"""Values of members that a definition has if nothing sets them; also `False`. User data is unset only if `None`."""
 _ATTEMPTS = 20
 """Edits of one poll at once that all succeed; each conflict is the success of another one."""
 _NOW = -1
@@ -90,21 +90,24 @@ def _members(
     ] = None,
 ) -> dict[str, Any]:
     """Return the members of a definition that the options give, as `vote_config` takes them."""
-    if option and options:
+    if option and options is not None:
         raise UsageError("--option and --options exclude each other")
+    if options == "":
+        raise UsageError("--options is empty", fix='give the answers, such as --options "A,B"')
     members: dict[str, Any] = {
         "prompt": prompt,
         "options": option or ([text.strip() for text in options.split(",")] if options else None),
         **_window(session, "starts", starts_at, starts_in),
         **_window(session, "ends", ends_at, ends_in),
-        "userData": user_data and read_json(user_data, "--user-data"),
+        "userData": None if user_data is None else read_json(user_data, "--user-data"),
         "totalVotesPerUser": total_votes,
         "votesPerOption": votes_per_option,
         "distinctOptionsPerUser": distinct_options,
         "userIDVoting": user_id_voting,
         "disabled": disabled,
     }
-    return {name: value for name, value in members.items() if value is not None}
+    is_null = user_data is not None and members["userData"] is None  # which removes it
+    return {name: value for name, value in members.items() if value is not None or (name == "userData" and is_null)}
 
 
 def _window(session: Session, name: str, at: str | None, after: str | None) -> dict[str, int]:
@@ -284,7 +287,7 @@ def _dropped_fields(existing: dict[str, Any], members: dict[str, Any]) -> str:
     lost = [
         what
         for name, (what, setters) in _LOSSES.items()
-        if (existing.get(name) is True or existing.get(name) not in _UNSET)
+        if (existing.get(name) is True or existing.get(name) not in ((None,) if name == "userData" else _UNSET))
         and not any(setter in members for setter in setters)
     ]
     return " and ".join([", ".join(lost[:-1]), lost[-1]] if lost[1:] else lost)
@@ -331,12 +334,10 @@ def _has_votes(service: Service, poll: str) -> bool:
 
 def _changed(definition: dict[str, Any], members: dict[str, Any]) -> dict[str, Any]:
     """Return a poll's definition with these members replaced. A relative time also removes the absolute time."""
-    kept = {name: value for name, value in definition.items() if name not in _STATED}
+    kept = {name: value for name, value in definition.items() if name not in _STATED and (value or name != "options")}
     for name in ("starts", "ends"):
         if f"{name}In" in members:
             kept.pop(f"{name}At", None)
-    if not kept.get("options"):
-        kept.pop("options", None)
     return kept | members
 
 
