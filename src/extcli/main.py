@@ -93,6 +93,7 @@ def _report(error: CliError, args: list[str]) -> None:
 
 def _wants_json(args: list[str]) -> bool:
     """Return whether errors are printed as JSON, where the arguments could not be parsed."""
+    args = args[: args.index("--")] if "--" in args else args
     chosen = [os.environ.get("EXTCLI_OUTPUT", "")]
     for before, word in zip(["", *args], args, strict=False):
         if before in ("-o", "--output"):

@@ -119,6 +119,14 @@ def test_serve_and_exec_name_the_option_on_one_line_as_in_their_log(extcli, noun
     assert f"extcli {noun}: {names}: 'abc' is not a whole number from 0 to 65535\n" == result.stderr
 
 
+@pytest.mark.parametrize("words", [("-o", "json"), ("-ojson",), ("--output=json",)])
+def test_words_after_two_dashes_do_not_choose_the_format_of_errors(extcli, words: tuple[str, ...]):
+    after = extcli("vote", "get", "--bogus", "--", *words, exits=2)
+    before = extcli("vote", "get", "--bogus", *words, exits=2)
+
+    assert ("extcli: ", "{") == (after.stderr[:8], before.stderr[:1])
+
+
 def test_a_noun_without_a_verb_prints_its_help(extcli):
     assert extcli("vote", exits=2).stderr.startswith("Usage: extcli vote [OPTIONS] COMMAND")
     assert '"what": "missing command"' in extcli("vote", exits=2, env={"EXTCLI_OUTPUT": "json"}).stderr
