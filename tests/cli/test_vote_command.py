@@ -379,7 +379,7 @@ def test_a_restart_that_stops_halfway_prints_how_to_define_the_poll_again(extcli
     assert 4 == extcli("vote", "config", "weekly", "--channel", "5").exit_code
     line = next(line for line in stopped.stderr.splitlines() if "vote_config" in line and "extcli api" in line)
     _, _, body, _, *command = shlex.split(line.partition(": ")[2])
-    assert 0 == extcli(*command[1:], input=body).exit_code
+    assert (True, 0) == ("--yes" in command, extcli(*command[1:], input=body).exit_code)
     assert before == extcli("vote", "config", "weekly", "--channel", "5", "-o", "json").json
 
 

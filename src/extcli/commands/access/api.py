@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from extcli import bounded_json
-from extcli.api.call import SERVICE, Call, encoded
+from extcli.api.call import CONTROL, NAMESPACES, SERVICE, Call, encoded
 from extcli.cli import confirm
 from extcli.cli.confirm import Yes
 from extcli.cli.json_input import read_bytes, read_pairs
@@ -22,7 +22,8 @@ from extcli.output.views import DATA
 from extcli.session import BROADCASTER, Session
 
 _ANY = replace(DATA, items=lambda document: document if isinstance(document, list) else [document])
-_STORES = {scope.path for stores in (STATE, CONFIG) for scope in stores.scopes.values()}
+_REPLACED = {"json_store", "vote_config", *(scope.path for each in (STATE, CONFIG) for scope in each.scopes.values())}
+"""The paths below `/v1/e/` to which a POST replaces what is there."""
 
 
 @shared
@@ -93,7 +94,8 @@ def _print(output: Output, body: bytes) -> None:
 
 
 def _destroys(method: str, path: str) -> bool:
-    """Return whether a call loses data: DELETE, PUT, and POST to a store or to the control API."""
+    """Return whether a call loses data: DELETE, PUT, and POST of a store, of a definition or to the control API."""
     place = path.partition("?")[0].rstrip("/")
-    posted_over = place.rpartition("/")[2] in _STORES or place.startswith("/_emulator/")
+    is_control = place.startswith((CONTROL, NAMESPACES)) and CONTROL in place
+    posted_over = place.rpartition("/")[2] in _REPLACED or is_control
     return method in ("DELETE", "PUT") or (method == "POST" and posted_over)

@@ -51,7 +51,7 @@ _ATTEMPTS = 20
 """Edits of one poll at once that all succeed; each conflict is the success of another one."""
 _NOW = -1
 """As `endsAt`, ends the poll now."""
-_DEFINE = ("extcli", "api", "POST", "vote_config", "--input", "-")
+_DEFINE = ("extcli", "api", "POST", "vote_config", "--yes", "--input", "-")
 _NONE = 0
 """As `startsAt` or `endsAt`: no limit."""
 
