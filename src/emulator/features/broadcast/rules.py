@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec import UNSET, Struct
 
 from emulator.callers import Caller
-from emulator.contract.limits import MAX_JSON_BYTES, MAX_MESSAGE_BYTES
+from emulator.contract.limits import MAX_JSON_BYTES, MAX_MESSAGE_BYTES, MAX_USER_LENGTH
 from emulator.engines.base import Key
 from emulator.features.broadcast.refusals import (
     message_too_large,
@@ -58,7 +58,7 @@ def user_of_target(target: str) -> str:
     if target == BROADCAST:
         return ""
     user_id = target.removeprefix(WHISPER_PREFIX)
-    if user_id == target or not user_id or len(user_id) > MAX_EVENT_LENGTH or not user_id.isprintable():
+    if user_id == target or not user_id or len(user_id) > MAX_USER_LENGTH or not user_id.isprintable():
         raise no_target(target=target[:40], all=BROADCAST, whisper=WHISPER_PREFIX)
     return user_id
 

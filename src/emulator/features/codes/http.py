@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import UNSET, Struct, UnsetType
 
 from emulator.callers import ANYONE, EXTENSION_WRITERS
-from emulator.contract.limits import MAX_CODE_LENGTH
+from emulator.contract.limits import MAX_CODE_LENGTH, MAX_USER_LENGTH
 from emulator.features.codes.grants import Marked
 from emulator.features.codes.rules import GrantBody, NamesBody, PollGrantBody
 from emulator.features.codes.service import CodeSets
@@ -17,8 +17,7 @@ from emulator.http.streaming_json import StreamReader
 from emulator.wire import json_codec
 from emulator.wire.refusals import wrong_shape
 
-_MAX_USER_LENGTH: Final = 256
-_USER_RULE: Final = f"a string of 1 to {_MAX_USER_LENGTH} printable characters"
+_USER_RULE: Final = f"a string of 1 to {MAX_USER_LENGTH} printable characters"
 _POLL: Final = id_of("poll")
 _MARKED: Final = Header(
     "Extcli-Marked", "The number of users who may redeem more codes than before the call.", "integer"
@@ -153,7 +152,7 @@ async def mark_from_poll(code_sets: CodeSets, call: Call) -> WithHeaders:
 )
 async def mark_from_list(code_sets: CodeSets, call: Call) -> WithHeaders:
     """Make the listed users eligible for prizes. The body is streamed."""
-    reader = StreamReader("users", levels=1, longest=_MAX_USER_LENGTH)
+    reader = StreamReader("users", levels=1, longest=MAX_USER_LENGTH)
     async with code_sets.new_grant(call.caller) as grant:
         async for users in reader.read(call.chunks, grant.restart):
             await grant.add(_checked_users(users.items, users.at))
@@ -205,7 +204,7 @@ def _checked_users(users: list[object], at: int) -> list[str]:
     Raises `BadRequest` naming an invalid one.
     """
     for position, user in enumerate(users, at):
-        if not isinstance(user, str) or not 1 <= len(user) <= _MAX_USER_LENGTH or not user.isprintable():
+        if not isinstance(user, str) or not 1 <= len(user) <= MAX_USER_LENGTH or not user.isprintable():
             raise wrong_shape(f"users[{position}]", needed=_USER_RULE)
     return [user for user in users if isinstance(user, str)]
 
