@@ -37,5 +37,8 @@ MAX_JSON_BYTES: Final = 512 * 1024
 DEFAULT_MAX_BODY: Final = 64 * 1024
 """The default limit of the body of a request, and of the data of a socket request."""
 
+MAX_UNDO_SECONDS: Final = 600
+"""How long a reset can be undone."""
+
 MIN_SECRET_BYTES: Final = 32
 """The least length of a secret for HS256 (RFC 7518, section 3.2)."""

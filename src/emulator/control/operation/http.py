@@ -8,10 +8,11 @@ from typing import Final
 from msgspec import UNSET, Struct, UnsetType
 
 from emulator.clock import monotonic
+from emulator.contract.limits import MAX_UNDO_SECONDS
 from emulator.control.operation.metrics import Metrics
 from emulator.control.operation.rules import ClockMove, ClockRecord, MovedClock
 from emulator.control.operation.service import Control, Readiness
-from emulator.control.operation.undo import MAX_SECONDS, Undo
+from emulator.control.operation.undo import Undo
 from emulator.http.call import Call
 from emulator.http.endpoint import Audience, Nothing, Parameter, Text, endpoint
 
@@ -55,7 +56,7 @@ class ResetDone(Struct):
 
 
 _KEPT = Parameter(
-    "undo", f"Seconds, at most {MAX_SECONDS}, in which the reset can be undone; none when absent.", "integer"
+    "undo", f"Seconds, at most {MAX_UNDO_SECONDS}, in which the reset can be undone; none when absent.", "integer"
 )
 _TOKEN = Parameter("undo", "The token that the reset returned. Default: the latest reset.")
 

@@ -10,6 +10,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from msgspec import Struct
 
 from emulator.clock import SECOND, Clock
+from emulator.contract.limits import MAX_UNDO_SECONDS
 from emulator.control.operation import refusals
 from emulator.control.operation.rules import ClockRecord
 from emulator.control.operation.service import Control
@@ -17,8 +18,6 @@ from emulator.errors import EngineError
 from emulator.ids import NewId, token_id
 from emulator.observability.audit import audit
 from emulator.wire.refusals import invalid_parameter
-
-MAX_SECONDS = 600
 
 
 class Kept(Struct):
@@ -62,8 +61,8 @@ class Undo:
         For so many seconds of real time the reset can be undone. Raises `BadRequest`, and `Forbidden` if storage
         cannot keep the data; then nothing is deleted.
         """
-        if not 0 <= seconds <= MAX_SECONDS:
-            raise invalid_parameter("undo", seconds, f"within 0 to {MAX_SECONDS} seconds")
+        if not 0 <= seconds <= MAX_UNDO_SECONDS:
+            raise invalid_parameter("undo", seconds, f"within 0 to {MAX_UNDO_SECONDS} seconds")
         if seconds and not self.can_keep:
             raise refusals.no_undo()
         async with self._changing:

@@ -6,13 +6,12 @@ from typing import Annotated
 
 import typer
 
+from emulator.contract.limits import MAX_UNDO_SECONDS
 from extcli.cli.confirm import guarded
 from extcli.cli.shared_options import shared
 from extcli.errors import UsageError
 from extcli.output import times, views
 from extcli.session import Session
-
-_MAX_SECONDS = 600
 
 
 @shared
@@ -58,6 +57,6 @@ def _seconds(keep: str | None) -> int:
     if keep is None:
         return 0
     seconds = times.duration(keep) // 1_000
-    if not 1 <= seconds <= _MAX_SECONDS:
+    if not 1 <= seconds <= MAX_UNDO_SECONDS:
         raise UsageError(f"--keep: {keep} is not within 1s to 10m")
     return seconds
