@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from support.examples import spread
-from support.exec_process import ExecProcess, refuses
+from support.exec_process import TIMEOUT, ExecProcess, refuses
 from support.process import wait_until
 
 pytestmark = pytest.mark.slow
@@ -128,3 +129,25 @@ def test_a_command_that_cannot_run_ends_like_in_a_shell(
 
         assert (code, [], []) == (found, run.left(), list(tmp_path.iterdir()))
         assert f"extcli exec: {command}: " in log
+
+
+KILLED = """
+import signal
+import sys
+from extcli.running import supervisor
+from extcli.running.failure_report import Log
+
+supervisor.STOP_TIMEOUT = 0.0
+run = supervisor.Supervisor(Log(sys.argv[1], shown=False), print)
+run.start_service(lambda lifeline: signal.pause(), lambda: None)
+print(run.stop_service())
+"""
+"""Stops a service that does not stop by itself."""
+
+
+def test_a_service_that_does_not_stop_is_killed_and_reported_once(tmp_path: Path):
+    run = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path)], capture_output=True, text=True, check=True, timeout=TIMEOUT
+    )
+
+    assert ["the service did not stop within 0 s, and is killed", "137"] == run.stdout.splitlines()

@@ -7,6 +7,7 @@ import selectors
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 
 from extcli import clock
 from extcli.running.failure_report import Log
@@ -104,6 +105,7 @@ class Supervisor:
             if clock.elapsed() > deadline:
                 self._note(f"the service did not stop within {STOP_TIMEOUT:g} s, and is killed")
                 service.kill()
+                deadline = inf  # its end may still take a while
         if self._command is not None:
             self._command.signal(signal.SIGKILL)
         while self._on_log():

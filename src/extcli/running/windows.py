@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from math import inf
 from multiprocessing import connection
 from typing import IO, Final
 
@@ -112,6 +113,7 @@ class Supervisor:
             if clock.elapsed() > deadline:
                 self._note(f"the service did not stop within {STOP_TIMEOUT:g} s, and is killed")
                 service.kill()
+                deadline = inf  # its end may still take a while
         self._join_readers()
         return code
 
