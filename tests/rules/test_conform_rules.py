@@ -8,7 +8,6 @@ import pytest
 
 from extcli import clock
 from extcli.conform.report import compare, recorded
-from extcli.conform.rule import same
 from extcli.conform.run import Exchange, Result, Status, all_rules
 from extcli.conform.target import BURST, PER_SECOND, Pace
 from extcli.rulings import rulings
@@ -46,31 +45,6 @@ def test_rules_are_sorted_by_source():
     places = {each.source: number for number, each in enumerate(all_rules())}
 
     assert places["spec: Voting"] < places["W1"] < places["A1"] < places["P1"] < places["X9"] < places["C1"]
-
-
-# Comparisons
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "expected"),
-    [
-        (1, 1.0, True),
-        (1, True, False),
-        (0, False, False),
-        (True, True, True),
-        (None, None, True),
-        (None, 0, False),
-        ([], None, False),
-        ((1, 2), [1, 2], True),
-        ([1], [1, 2], False),
-        ({"a": 1}, {"a": 1.0}, True),
-        ({"a": 1}, {"a": True}, False),
-        ({"a": None}, {}, False),
-        ("1", 1, False),
-    ],
-)
-def test_values_are_compared_as_json(one, other, expected):
-    assert expected is same(one, other)
 
 
 @pytest.mark.parametrize(

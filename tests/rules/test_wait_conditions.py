@@ -11,7 +11,6 @@ from emulator.control.waits.rules import Condition, count_facts, document_facts,
 from emulator.engines.base import Key
 from emulator.errors import BadRequest
 from emulator.kind_list import KINDS
-from emulator.wire import json_codec
 
 SCOPE = {"client_id": "ext", "channel_id": "777"}
 SUBJECTS = subjects_of(KINDS)
@@ -107,26 +106,6 @@ def test_a_timeout_is_in_ms_and_at_most_a_minute(text: str, ms: int):
 def test_an_invalid_timeout_is_refused(text: str):
     with pytest.raises(BadRequest, match="timeout: "):
         timeout_of(text)
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
-        (1, 1.0, True),
-        (1, True, False),
-        (0, False, False),
-        (None, False, False),
-        ({"a": 1, "b": [1]}, {"b": [1], "a": 1}, True),
-        ({"a": 1}, {"a": True}, False),
-        ([1, 2], [2, 1], False),
-        ([1], [1, 1], False),
-        ("1", 1, False),
-        ({}, [], False),
-    ],
-    ids=str,
-)
-def test_json_values_are_equal_by_value(one: Any, other: Any, same: bool):
-    assert (same, same) == (json_codec.are_equal(one, other), json_codec.are_equal(other, one))
 
 
 def test_counts_are_summed_over_all_values():

@@ -102,15 +102,6 @@ def convert(value: object, shape: type[T], *, inside: str) -> T:
         raise misshapen(error, inside) from None
 
 
-def are_equal(one: Any, other: Any) -> bool:
-    """Whether two decoded values are the same JSON: 1 equals 1.0, but not `true`."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(map(are_equal, one.values(), map(other.__getitem__, one)))
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(are_equal, one, other))
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
-
-
 _PLACE: Final = " - at `$"
 _KINDS: Final = {
     "str": "a string",

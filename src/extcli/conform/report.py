@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as Xml
 
 from emulator.contract import user_files
+from emulator.contract.json_values import are_equal
 from extcli import bounded_json
 from extcli.atomic_file import cannot_be_written, replace
 from extcli.conform.calls import Exchange
-from extcli.conform.rule import same, shown
+from extcli.conform.rule import shown
 from extcli.conform.run import Result, Status
 from extcli.conform.target import PREFIX
 from extcli.errors import UsageError, shortened
@@ -139,7 +140,7 @@ def _unequal_places(old: Any, new: Any, place: str) -> Iterator[str]:
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for index, (before, after) in enumerate(zip(old, new, strict=True)):
             yield from _unequal_places(before, after, f"{place}[{index}]")
-    elif not same(old, new):
+    elif not are_equal(old, new):
         yield f"{place} was {_shown_value(old)}, is {_shown_value(new)}"
 
 

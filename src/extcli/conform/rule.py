@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from emulator.contract.json_values import are_equal
 from emulator.contract.names import Role
 
 ROLES = tuple(map(str, Role))
@@ -107,7 +108,7 @@ def expect(what: str, expected: object, seen: object) -> None:
 
     For a status, raise `Unspecified` if both are refusals (400 to 499).
     """
-    if not same(expected, seen):
+    if not are_equal(expected, seen):
         are_refusals = all(isinstance(each, int) and 400 <= each < 500 for each in (expected, seen))
         raise (Unspecified if are_refusals and what.startswith("the status") else Differs)(what, expected, seen)
 
@@ -123,14 +124,3 @@ def shown(value: object) -> str:
     if isinstance(value, bytes):
         value = value.decode(errors="backslashreplace")
     return json.dumps(value, ensure_ascii=False, default=lambda found: sorted(found, key=str))
-
-
-def same(one: Any, other: Any) -> bool:
-    """Return whether two JSON values are equal. `1` equals `1.0`, but not `true`."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
-    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other)

@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from emulator.wire import json_codec
+from emulator.contract.json_values import are_equal
 from emulator.wire.refusals import invalid_parameter
 
 MISSING: Final = object()
@@ -65,7 +65,7 @@ class Equal:
         return msgspec.json.encode(self.value).decode()
 
     def accepts(self, found: Any) -> bool:
-        return found is not MISSING and json_codec.are_equal(found, self.value)
+        return found is not MISSING and are_equal(found, self.value)
 
 
 @dataclass(frozen=True)

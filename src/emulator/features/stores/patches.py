@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from emulator.contract.json_values import are_equal
 from emulator.contract.limits import MAX_STORE_BYTES
 from emulator.features.stores.refusals import operation_fails, patch_replaces_store, too_many_operations
 from emulator.wire import json_codec
@@ -133,7 +134,7 @@ class _Patching:
 
     def test(self, operation: Document) -> None:
         """Fail unless the value at `path` is equal."""
-        if not json_codec.are_equal(_value(operation), self._find(_path(operation, "path"))):
+        if not are_equal(_value(operation), self._find(_path(operation, "path"))):
             raise _Failed(f"test failed: the value at {_shown_segment(operation['path'])} is another one")
 
     def _find(self, path: list[str]) -> Any:

@@ -10,6 +10,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 
 from emulator.callers import GLOBAL, is_global
 from emulator.clock import END_OF_TIME, SECOND
+from emulator.contract.json_values import are_equal
 from emulator.contract.limits import (
     MAX_DISTINCT_OPTIONS,
     MAX_OPTION_BYTES,
@@ -158,7 +159,7 @@ def check_unchanged(poll_id: str, found: Definition | None, expected: Mapping[st
     changed = [
         name
         for name in names
-        if (name in current) is not (name in expected) or not json_codec.are_equal(current[name], expected[name])
+        if (name in current) is not (name in expected) or not are_equal(current[name], expected[name])
     ]
     if changed and not expected:
         raise already_defined(poll=poll_id)
