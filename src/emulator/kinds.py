@@ -42,7 +42,7 @@ class Subject(NamedTuple):
     kind: str
     """The kind of its changes in the record; empty if it is the id."""
     parameters: frozenset[str]
-    """What a query may say about it, besides those of all conditions."""
+    """Parameters of a query about it, besides the parameters of all conditions."""
     id: str = ""
     """The id if the query has none; empty if it must have one."""
     needs_client: bool = True

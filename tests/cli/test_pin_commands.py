@@ -197,7 +197,7 @@ def test_revoke_ends_pins_and_links_of_the_channel(extcli):
 
     assert (0, "") == (result.exit_code, result.stdout)
     assert "the channel's PINs, PIN tokens and refresh tokens are revoked" in result.stderr
-    assert "sockets that are open keep their rights; `extcli socket close --all` closes those of an emulator" in (
+    assert "sockets that are open keep their rights; `extcli socket close --all` closes sockets of an emulator" in (
         result.stderr
     )
     assert "false\n" == extcli("pin", "status").stdout

@@ -203,7 +203,7 @@ def test_a_selected_production_profile_counts_with_any_url(extcli, live):
 
     result = extcli("vote", "rm", "-p", "live", "--url", live.url, exits=2)
 
-    elsewhere = f"the address {live.url} (--url) is not that of profile live, https://ext.example; "
+    elsewhere = f"the address {live.url} (--url) differs from the address of profile live, https://ext.example; "
     assert f"{elsewhere}profile live is production, and this may be another name for it" in result.stderr
     assert f"is production: {live.url}" not in result.stderr
     assert 0 == extcli("vote", "rm", "--url", live.url).exit_code
@@ -215,7 +215,7 @@ def test_a_question_about_the_socket_names_its_address(extcli, live):
 
     assert f"profile live is production: {live.url.replace('http', 'ws')}/ws" in extcli(*command, env=chosen).stderr
     elsewhere = extcli(*command, env={"EXTCLI_WS_URL": "ws://other.example", **chosen})
-    assert "the address ws://other.example (EXTCLI_WS_URL) is not that of profile live" in elsewhere.stderr
+    assert "the address ws://other.example (EXTCLI_WS_URL) differs from the address of profile live" in elsewhere.stderr
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ _MISSING: Final = NotFound.status
 _FRAME_ONLY: Final = {"follow": "frame"}
 """Parameters of the event stream of a page whose content must stay: it is edited, or the answer to a form."""
 _SCRIPTS: Final = {"rig": ("rig.js",), "demo": ("demo.js",), "requests": ("trace.js",)}
-"""Scripts of single pages, after those of all."""
+"""Scripts of single pages; they follow the scripts of all pages."""
 _HEADING: Final = re.compile("<h1>(.*?)</h1>", re.DOTALL)
 _DEFAULT_URL: Final = "http://127.0.0.1:8282"
 """Where commands find the service without `--url`."""

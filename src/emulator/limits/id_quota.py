@@ -48,7 +48,7 @@ class IdQuota:
         self._clock = clock
         self._limit = limit
         self._recorded: BoundedCache[Key, int] = BoundedCache(_MAX_CACHED)
-        """When this process last recorded an id, in Unix ms: the latest last, and only those of the last hour."""
+        """When this process last recorded an id, in Unix ms: for the ids of the last hour, oldest first."""
 
     async def claim(self, key: Key, lifetime: int, *, now: int) -> None:
         """Count the id of `key` for `lifetime` ms from `now`; raises `BadRequest` above the limit."""

@@ -56,7 +56,7 @@ class RequestContext:
     delivery_fault: str = ""
     """The id of the fault that acts on what it broadcasts now; empty for none."""
     is_audited: bool = True
-    """Whether its changes are those of the service."""
+    """Whether the service itself makes its changes."""
 
     @property
     def is_probe(self) -> bool:

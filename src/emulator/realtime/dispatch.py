@@ -129,7 +129,7 @@ class MessageDispatcher:
     async def _change_subscription(self, message: Message, context: RequestContext) -> Done:
         target = message.target
         if not target:
-            _forget_rights(message.session, context)  # this check comes before that of rights
+            _forget_rights(message.session, context)  # this check comes before the check of rights
             raise refusals.missing_target(action=message.request.action)
         other = None if target in UNSUPPORTED_TARGETS else self._other_feed
         feed = self._check_permitted(message, self._feeds.get(target, other), context)

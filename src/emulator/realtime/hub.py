@@ -27,7 +27,7 @@ _SHORT_STEP: Final = 1024 * 1024
 _SECONDS_PER_BYTE: Final = 3e-9
 """If the loop uses more processor time between two steps, they become longer: deliveries get a fifth of a busy loop."""
 _WRITE: Final = 16 * 1024
-"""Bytes that one write counts for besides those of its frame."""
+"""Bytes that one write counts for, besides its frame."""
 _MAX_JOINED: Final = 64 * 1024
 """Bytes of the frames that one write may deliver. A reader that keeps up must never have its outbox filled at once."""
 _MAX_WAITING: Final = 100

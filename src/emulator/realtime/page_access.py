@@ -22,7 +22,7 @@ class Subscription(NamedTuple):
     """A page's subscription to one Pusher channel."""
 
     topics: tuple[Key, ...] = ()
-    """The topic of the channel, then those of whispers; empty if the channel can carry no messages."""
+    """The topic of the channel, then the topics of whispers; empty if the channel can carry no messages."""
     caller: Caller | None = None
     credential: str = ""
     """What the caller was verified by."""

@@ -11,7 +11,7 @@ from extcli.api.failures import timed_out
 from extcli.errors import CliError, ExitCode, TooLarge, shortened
 
 PROBE: Final = 16 << 20
-"""Bytes of the answer to a probe. It may also be that of another program, which never ends."""
+"""Bytes read of the response to a probe. Another program may respond without end."""
 ANSWER: Final = 64 << 20
 """Bytes of an answer that is read as a whole."""
 CROWD: Final = 1 << 20

@@ -67,7 +67,7 @@ class Control:
     # Connections and faults
 
     def list_sockets(self, limits: Mapping[str, Any]) -> Answer:
-        """List the open sockets, at most 1,000: all, or only those of one client id and channel."""
+        """List the open sockets, at most 1,000: all, or only the sockets of one client id and channel."""
         return self._get("sockets", **limits, limit=1000)
 
     def close_sockets(self, closing: Mapping[str, Any]) -> Answer:

@@ -130,6 +130,6 @@ def _lines_about_target(resolver: Resolver, profile: Profile, *, over_socket: bo
     origin = found.origin if found else "the default"
     own = visible(profile.texts["url"])
     return [
-        f"the address {address} ({origin}) is not that of profile {profile.name}, {own}",
+        f"the address {address} ({origin}) differs from the address of profile {profile.name}, {own}",
         f"{production}, and this may be another name for it",
     ]

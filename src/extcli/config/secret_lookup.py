@@ -1,4 +1,4 @@
-"""Finds the token or secret to use, and ensures that those of a profile are sent only to the profile's service.
+"""Finds the token or secret to use, and sends a profile's secrets only to the profile's service.
 
 With `-p live --url http://other`, the command goes to another service, by mistake or on purpose. That service must not
 receive a token that is valid for live. So a profile's token, and tokens signed with its secret, go to the profile's own

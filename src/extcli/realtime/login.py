@@ -18,7 +18,7 @@ from extcli.errors import CliError, ExitCode, Refused, UsageError
 from extcli.output.times import instant_of
 from extcli.session import BROADCASTER, Session
 
-OPEN_SOCKETS = "sockets that are open keep their rights; `extcli socket close --all` closes those of an emulator"
+OPEN_SOCKETS = "sockets that are open keep their rights; `extcli socket close --all` closes sockets of an emulator"
 """What a revocation leaves (ruling X4)."""
 
 

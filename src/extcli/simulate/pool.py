@@ -38,7 +38,7 @@ class Pool:
         """`timeout` is the seconds to wait for an answer, and for a refusing service to accept a request after all.
 
         `repeats` are the statuses after which a request is sent again, if the answer has `Retry-After`. `pauses_all`
-        lets every request wait then, not only those of the refused viewer.
+        lets every request wait then, not only the refused viewer's.
         """
         self.measured = Measured.of(len(work.requests))
         self.requests = work.requests

@@ -104,7 +104,7 @@ _UNDECIDED = {"buffer": ("entry", "entries"), "event": ("delivery", "deliveries"
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What was simulated. The names are those of `-o json`."""
+    """The simulated run, under the names of `-o json`."""
 
     simulation: str
     """The command: `crowd`, `rank`, `accumulate` or `socket`."""

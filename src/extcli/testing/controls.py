@@ -97,7 +97,7 @@ class Faults(Part[ModeT]):
     ) -> dict[str, Any]:
         """Add a fault, and return it: `add("POST /v1/e/vote", status=503, times=3)`.
 
-        The options are those of `extcli fault add`; `lasts` is `--for`. Raises `UsageError`, or `Refused` if the
+        Takes the options of `extcli fault add`; `lasts` is `--for`. Raises `UsageError`, or `Refused` if the
         service finds an error.
         """
         given = {

@@ -306,7 +306,7 @@ class Namespace(Part[ModeT]):
     def logs(self, /, **filters: str | int) -> list[dict[str, Any]]:
         """Return the latest entries of the journal, oldest first, at most 1,000: `logs(path="vote", status="4xx")`.
 
-        The filters are those of `GET /_emulator/journal`.
+        Takes the filters of `GET /_emulator/journal`.
         """
         answer = control(self._http).read_journal({"order": "newest", "limit": 1_000, **filters})
         return list(reversed(document(answer)["entries"]))

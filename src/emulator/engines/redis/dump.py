@@ -31,7 +31,7 @@ from emulator.errors import EngineError
 PAGE: Final = 500
 """Records between two returns to the event loop."""
 Row = tuple[tuple[object, ...], Record]
-"""A record with its position among those of its type: texts and numbers, up to `_COLUMNS`."""
+"""A record with its position among the records of its type: texts and numbers, up to `_COLUMNS`."""
 
 _COLUMNS: Final = 8
 _NAMES: Final = ", ".join(f"p{number}" for number in range(_COLUMNS))

@@ -57,7 +57,7 @@ _COMING_ENTRIES: Final = f"""
     ) CROSS JOIN logs ON logs.id = log
 """
 _Position = tuple[int, int]
-"""An expiry, and a number that is unique among those of one table."""
+"""An expiry, and a number that is unique in its table."""
 _Coming = tuple[list[Expired], _Position | None]
 """The next expiries of one table, and the position after them; `None` if these are all."""
 

@@ -24,7 +24,7 @@ def name_in_use(*, position: int, index: int) -> Facts:
 @refusal(Unavailable, "Codes removed", "C2", "A reset removed uploaded codes", "Upload the codes again.")
 def codes_removed() -> Facts:
     detail = "the service was reset during the upload, or another state was loaded; nothing was changed"
-    return Facts(detail, "codes of which a part is gone", "an upload without a reset")
+    return Facts(detail, "codes, some of which were removed", "an upload without a reset")
 
 
 @refusal(Unavailable, "Users removed", "C3", "A reset removed users of the call", "Send the call again.")

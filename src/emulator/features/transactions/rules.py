@@ -104,7 +104,7 @@ def receipt_of(token: str) -> Receipt:
     try:
         return msgspec.json.decode(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)), type=Receipt)
     except (msgspec.MsgspecError, binascii.Error, ValueError, RecursionError):
-        raise malformed_receipt(problem="the payload is not that of a receipt") from None
+        raise malformed_receipt(problem="the payload does not belong to a receipt") from None
 
 
 def stated_receipt(body: TransactionBody, *, own_id: str, user_id: str) -> Receipt:

@@ -46,7 +46,7 @@ _COUNTS = (
 
 
 def facts_document(facts: Any, file: str) -> dict[str, Any]:
-    """Return the JSON that describes a data file; `facts` are those of the engine."""
+    """Return the JSON that describes a data file; `facts` come from the engine."""
     return {
         "file": file,
         "format": facts.format,
