@@ -120,3 +120,22 @@ def test_the_heads_of_a_long_list_stay_below_the_header(live: LiveServer, page: 
     assert header is not None
     assert head is not None
     assert 0 <= header["y"] + header["height"] - head["y"] < 4
+
+
+@pytest.mark.slow
+def test_rankings_are_sorted_by_their_answers_and_their_total_is_shown(live: LiveServer, page: Page):
+    for ranking, users in (("a", 1), ("b", 3), ("c", 2)):
+        for user in range(users):
+            answer(live, str(user + 1), "blue", ranking)
+    page.goto(f"{live.url}/_emulator/ui/rankings?client_id={CLIENT_ID}")
+    names = page.locator("main tbody th")
+    assert ["a", "b", "c"] == names.all_inner_texts()
+    assert "Rankings of all extensions and channels: 6 answers" == page.locator("main caption").inner_text()
+
+    page.get_by_role("link", name="Answers").click()
+    page.wait_for_url("**client_id=*&sort=most")
+    assert ["b", "c", "a"] == names.all_inner_texts()
+    page.set_viewport_size({"width": 375, "height": 740})
+    page.get_by_role("link", name="Ranking", exact=True).click()
+    page.wait_for_url(lambda url: "sort" not in url)
+    assert ["a", "b", "c"] == names.all_inner_texts()

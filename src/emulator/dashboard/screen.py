@@ -124,6 +124,8 @@ async def viewer_of(service: Service, client_id: str, channel_id: str, user: str
 
 ROWS: Final = 100
 """Rows of a list. With those beside it, a page stays below 200."""
+_SORTED: Final = 1000
+"""Records of which those with the highest counts are shown."""
 _MAX_SKIPPED: Final = 20_000
 
 
@@ -136,17 +138,30 @@ class Entries(NamedTuple):
 
 
 async def listed(service: Service, kind: str, query: Query) -> dict[str, Any]:
-    """Return a page of the records of a kind. Raises `BadRequest` for a wrong cursor."""
+    """Return a page of the records of a kind, or those with most entries. Raises `BadRequest` for a wrong cursor."""
     only = Filter(query.get("client_id", ""), query.get("channel_id", ""), query.get("search", ""))
+    is_most, is_first = query.get("sort") == "most", query.get("cursor", FIRST) in ("", FIRST)
     page = await service.contents.page(kind, only, limit=ROWS, cursor=query.get("cursor", FIRST))
+    found = list(page.rows)
+    while is_most and page.next != FIRST and len(found) < _SORTED:
+        page = await service.contents.page(kind, only, limit=ROWS, cursor=page.next)
+        found += page.rows
+    rows = sorted(found, key=_count_of, reverse=True)[:ROWS] if is_most else found
     return {
-        "rows": page.rows,
-        "next": "" if page.next == FIRST else page.next,
-        "is_first": query.get("cursor", FIRST) in ("", FIRST),
+        "rows": rows,
+        "next": "" if is_most or page.next == FIRST else page.next,
+        "is_most": is_most,
+        "is_whole": is_first and page.next == FIRST and len(rows) == len(found),
+        "looked_at": len(found) if page.next != FIRST else 0,
+        "is_first": is_first,
         "only": only,
         "now": service.clock.now(),
         "is_earlier": lambda row: is_earlier(service, row),
     }
+
+
+def _count_of(row: Content) -> int:
+    return row.count if isinstance(row.count, int) else 0
 
 
 def is_earlier(service: Service, row: Content) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from emulator.control.contents.rules import Filter
+from emulator.control.contents.rules import FIRST, Filter
 from emulator.dashboard.screen import Query, Screen, Service, suggested, viewer_of
 from emulator.journal import Entry
 
@@ -50,6 +50,7 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
     found = await service.contents.page("codes", Filter(client_id), limit=ROWS)
     return {
         "rows": found.rows,
+        "is_whole": found.next == FIRST,
         "has_journal": service.journal.is_on,
         "redemptions": list(islice(_redemptions(service, client_id), _LATEST)),
         "client_id": client_id,
