@@ -55,7 +55,7 @@ TOO_MANY = '{"reason": "Too many requests"}'
 @pytest.mark.parametrize(
     "when", [{}, {"retry_after": "0"}, {"retry_after": "soon"}, {"retry_after": "Sat, 21 Nov 2020 20:00:00 GMT"}]
 )
-def test_a_429_slows_the_run_and_is_no_refused_line(extcli, answering, when):
+def test_a_429_slows_the_run_and_refuses_no_line(extcli, answering, when):
     too_many = http_response("429 Too Many Requests", TOO_MANY, **when)
     url = answering(too_many, http_response("200 OK"), http_response("200 OK"))
 

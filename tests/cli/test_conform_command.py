@@ -124,7 +124,7 @@ def test_a_skipped_rule_says_why(extcli, monkeypatch, live):
     assert "the given token is of a viewer" in found["W3.empty-list"]["reason"]
 
 
-def test_a_token_that_is_no_jwt_is_an_error_before_any_rule(extcli, monkeypatch):
+def test_a_token_that_is_not_a_jwt_is_an_error_before_any_rule(extcli, monkeypatch):
     monkeypatch.setenv("EXTCLI_TOKEN", "abc")
     result = extcli("conform", "--only", "A1", fails=2)
 

@@ -234,7 +234,7 @@ def test_a_recording_is_json_without_secrets_and_random_texts(recording):
         ('{"extcli_conform": 1, "rules": {"W3": {"answers": [{}, 5]}}}', "`answers` is not a list of objects"),
     ],
 )
-def test_another_file_is_no_recording(extcli, file, content, reason):
+def test_a_file_that_is_not_a_recording_is_refused(extcli, file, content, reason):
     result = extcli("conform", "--against", file(content))
 
     assert (2, True) == (result.exit_code, reason in result.stderr)

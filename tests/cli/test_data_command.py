@@ -220,7 +220,7 @@ def test_a_damaged_backup_is_not_restored(extcli, served, data: Path, tmp_path: 
 
 @pytest.mark.parametrize("verb", ["verify", "info", "restore"])
 @pytest.mark.parametrize("content", [b"Dear diary, " * 500, None, "other", "newer"])
-def test_a_file_that_is_no_usable_database_is_a_usage_error(extcli, live, tmp_path: Path, verb: str, content):
+def test_a_file_that_is_not_a_usable_database_is_a_usage_error(extcli, live, tmp_path: Path, verb: str, content):
     file = tmp_path / "file.db"
     if isinstance(content, bytes):
         file.write_bytes(content)

@@ -232,7 +232,7 @@ def test_a_token_of_the_sandbox_passes_in_a_sandbox(doctor):
     assert "ok" == doctor(EXTCLI_TOKEN=token(allowed_stage="sandbox"))["token"][0]
 
 
-def test_a_text_that_is_no_token_fails(doctor):
+def test_a_text_that_is_not_a_token_fails(doctor):
     assert ["token"] == failures(doctor(EXTCLI_TOKEN="garbage"))
 
 

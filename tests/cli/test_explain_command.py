@@ -144,7 +144,7 @@ def test_an_unknown_name_is_refused_with_the_nearest_rules(extcli):
     assert not HINT.search(result.stderr)
 
 
-def test_a_service_that_is_no_sandbox_gets_no_hint(extcli, answering):
+def test_a_service_that_is_not_a_sandbox_gets_no_hint(extcli, answering):
     body = json.dumps({"reason": "Value out of bounds", "info": "value: 100 is not within -99 to 99"})
 
     result = extcli(

@@ -158,7 +158,7 @@ def test_list_shows_the_time(extcli, laid_out: Path):
 @pytest.mark.parametrize(
     "value", ["2026-11-22T10:00:00", "2026-11-22", "10:00:00", '"2026-11-22T10:00:00Z"', "1", "true"]
 )
-def test_a_value_that_is_no_instant_is_refused(extcli, laid_out: Path, value: str):
+def test_a_value_that_is_not_an_instant_is_refused(extcli, laid_out: Path, value: str):
     laid_out.write_text(f'[extensions.e]\nsecrets = ["QUJD"]\ntokens_not_before = {value}\n')
 
     listed = extcli("extension", "list", exits=2)

@@ -149,7 +149,7 @@ def test_a_wrong_option_is_an_error_before_anything_is_sent(crowd, extcli, args,
     assert 0 == votes(extcli)["count"]
 
 
-def test_one_token_is_no_crowd(crowd):
+def test_one_token_is_not_enough_for_a_crowd(crowd):
     refused = crowd(env={"EXTCLI_TOKEN": "x.y.z"}, exits=2)
 
     assert "one token cannot act for a crowd" in refused.stderr

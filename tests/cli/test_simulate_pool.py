@@ -134,7 +134,7 @@ async def test_a_refusal_in_broken_chunks_is_a_refusal(chunks: bytes):
     assert [400] * 3 == list(measured.status)
 
 
-async def test_an_endless_response_is_no_response_long_before_the_timeout():
+async def test_an_endless_response_fails_long_before_the_timeout():
     async def endless(number: int, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
         while True:

@@ -202,7 +202,7 @@ def test_a_terminal_gets_no_control_character_of_an_error(answering):
 
 
 @pytest.mark.usefixtures("environment")
-def test_a_terminal_gets_bytes_that_are_no_text_as_question_marks(answering):
+def test_a_terminal_gets_bytes_that_are_not_text_as_question_marks(answering):
     url = answering(http_response("200 OK", b"\x9b31m\x1b[2J\n", "application/octet-stream"))
 
     assert "\ufffd31m\\u001b[2J\r\n" == on_a_terminal("api", "GET", "x", "--no-auth", "--url", url)

@@ -33,7 +33,7 @@ def test_a_device_is_not_read(extcli, reader):
 
 
 @pytest.mark.parametrize("variable", ["EXTCLI_CONFIG", "EXTCLI_SECRET_FILE"])
-def test_a_device_is_no_configuration(extcli, variable):
+def test_a_device_is_refused_as_a_configuration_file(extcli, variable):
     result = extcli("vote", "get", env={variable: "/dev/zero"}, exits=2)
 
     assert "cannot read /dev/zero" in result.stderr
@@ -62,7 +62,7 @@ def test_profiles_with_a_key_of_many_parts_are_refused(extcli, file):
         f"numbers = [{'1.5, ' * 500}]",
     ],
 )
-def test_dots_elsewhere_are_no_long_key(text: str):
+def test_dots_elsewhere_do_not_make_a_long_key(text: str):
     assert user_files.decoded(text)
 
 

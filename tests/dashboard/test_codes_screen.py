@@ -99,7 +99,7 @@ def test_a_refused_upload_returns_its_status(screen: str):
     assert 400 == call(screen, "upload", body__indices_as_json_as_list="10").json()["status"]
 
 
-def test_no_code_enters_the_journal_by_the_screen(live: LiveServer, screen: str):
+def test_the_screen_writes_no_code_to_the_journal(live: LiveServer, screen: str):
     call(screen, "upload", body__codes_as_lines_as_list="SECRET-12345", body__indices_as_json_as_list="4")
     call(
         screen,

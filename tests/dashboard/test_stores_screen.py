@@ -155,7 +155,7 @@ def test_a_store_that_changes_during_the_save_is_not_overwritten(
     ("text", "problem"),
     [("{", "the body is not valid JSON"), ("[1]", "expected an object, got an array"), ("", "not valid JSON")],
 )
-def test_a_text_that_is_no_object_is_not_saved_and_not_lost(screen: str, text: str, problem: str):
+def test_a_text_that_is_not_an_object_is_not_saved_and_not_lost(screen: str, text: str, problem: str):
     page = compared(editor_at(screen, **PLACE), text)
 
     assert problem in page.text

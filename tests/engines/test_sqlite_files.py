@@ -275,7 +275,7 @@ async def test_notes_from_before_format_6_are_never_joined(path: Path) -> None:
 
 
 @pytest.mark.parametrize("raised_by_the_other", [True, False])
-async def test_an_engine_waits_as_long_as_another_process_raises_the_format(
+async def test_an_engine_waits_while_another_process_upgrades_the_format(
     path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, raised_by_the_other: bool
 ) -> None:
     async with opened(path):

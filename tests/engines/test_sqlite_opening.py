@@ -62,7 +62,7 @@ def test_a_directory_is_refused(tmp_path: Path) -> None:
         use(tmp_path)
 
 
-def test_a_file_that_is_no_database_stays_unchanged(path: Path) -> None:
+def test_a_file_that_is_not_a_database_stays_unchanged(path: Path) -> None:
     path.write_bytes(b"Dear diary, " * 500)
 
     with pytest.raises(EngineError, match=r"^cannot open .*/data.db: file is not a database$"):

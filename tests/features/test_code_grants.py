@@ -136,7 +136,7 @@ def test_redeemed_plus_eligible_never_exceeds_the_limit(backend: Client, viewer)
     ],
 )
 @pytest.mark.ruling("C3")
-def test_the_limit_is_the_entry_at_the_index_or_parallel_to_prizes_or_1(
+def test_a_prize_limit_is_found_by_index_then_by_prize_and_defaults_to_1(
     backend: Client, viewer, prizes: list[int], limits: list[int], granted: int
 ):
     from_list(backend, "5551", prizes=prizes, limits=limits)

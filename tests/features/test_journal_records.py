@@ -160,7 +160,7 @@ def test_a_refused_handshake_is_recorded(live: LiveServer, path: str, status: in
     assert "A1B2C3" not in json.dumps(entry)
 
 
-def test_a_handshake_that_is_no_websocket_is_recorded(live: LiveServer):
+def test_a_handshake_that_is_not_a_websocket_is_recorded(live: LiveServer):
     answer = raw(live, b"GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n")
 
     assert b"HTTP/1.1 4" in answer

@@ -179,7 +179,7 @@ def test_from_other_roles_a_map_is_a_merge_patch_of_their_own_record(live: LiveS
 
 @pytest.mark.parametrize("body", [{}, {"a": {"b": 1}}, {"12": {"a": 1}, "b": {"a": 1}}, {"12": 5}, {"12": None}])
 @USER_STORES
-def test_an_object_that_is_no_map_of_users_patches_the_admins_own_record(
+def test_an_object_that_is_not_a_map_of_users_patches_the_admins_own_record(
     admin: Client, store: str, body: dict[str, Any]
 ):
     admin.patch(store, json=body).raise_for_status()

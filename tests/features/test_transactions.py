@@ -284,7 +284,7 @@ def test_the_transaction_id_next_to_the_receipt_is_ignored(game: SocketClient, v
 
 
 @pytest.mark.parametrize("amount", [-1, 2**53, 10**30, int("9" * 4_300), "9" * 5_000, "-1", 1.5, True])
-def test_a_price_that_is_no_amount_counts_as_unreadable(viewer, game: SocketClient, amount: object):
+def test_a_price_that_is_not_an_amount_counts_as_unreadable(viewer, game: SocketClient, amount: object):
     product = {"sku": "hat", "cost": {"amount": amount}}
     payload = {"data": {"transactionId": "t1", "userId": "5", "product": product}}
     middle = base64.urlsafe_b64encode(json.dumps(payload).encode()).decode()

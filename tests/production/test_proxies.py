@@ -35,7 +35,7 @@ def test_a_named_proxy_is_trusted(proxies: tuple[str, ...]):
     assert "203.0.113.0" == address_seen(proxies)
 
 
-def test_of_several_hops_the_nearest_that_is_no_proxy_counts():
+def test_of_several_hops_the_nearest_that_is_not_a_proxy_counts():
     forwarded = {"X-Forwarded-For": "198.51.100.1, 203.0.113.7, 10.1.2.3"}
     with live_server(Settings(proxies=("127.0.0.1", "10.0.0.0/8"))) as live:
         seen = live.client("viewer", user="1").get("user_info", headers=forwarded).json()["ip_address"]

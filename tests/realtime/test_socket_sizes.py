@@ -106,7 +106,7 @@ def test_a_large_request_to_a_target_beyond_the_service_is_404(live: LiveServer,
 
 @pytest.mark.ruling("X3")
 @pytest.mark.parametrize("text", ["[%s]", '{"action":"get","data":[%s', '{"action":[%s]}', '{"params":[%s]}', '"[%s]"'])
-def test_a_large_text_that_is_no_request_is_400(live: LiveServer, text: str):
+def test_a_large_text_that_is_not_a_request_is_400(live: LiveServer, text: str):
     with linked_game(live) as game:
         game.socket.send(text % EMPTY_LISTS)
         reply = game.reply()

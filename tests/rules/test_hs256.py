@@ -228,7 +228,7 @@ def test_a_misspelled_payload_is_refused_by_pyjwt_even_if_signed(what: str):
     ["", ".", "..", "...", f".{'A' * 43}", f"..{'A' * 43}", "é" * 43, f"a.{'é' * 43}", f"\ud800.e30.{'A' * 43}"],
     ids=ascii,
 )
-def test_a_text_that_is_no_token_is_left_to_pyjwt(text: str):
+def test_a_text_that_is_not_a_token_is_left_to_pyjwt(text: str):
     assert fast_verdict(text) is fast_reading(text) is None
 
 

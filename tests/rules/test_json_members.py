@@ -52,7 +52,7 @@ def test_a_random_object_is_split_into_its_members(seed: int):
 
 
 @pytest.mark.parametrize("text", ["[]", "[{}]", "3", "null", '"x"', '"[1]"', "", "  "])
-def test_other_values_are_no_object(text: str):
+def test_other_values_are_not_objects(text: str):
     assert members(text.encode()) is None
 
 

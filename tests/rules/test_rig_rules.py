@@ -145,7 +145,7 @@ def test_the_origin_of_the_pages_is_known(url: str, origin: str):
         "http://a/" + "x" * 2_048,
     ],
 )
-def test_an_address_that_is_no_page_of_a_web_server_is_refused(url: str):
+def test_an_address_that_is_not_a_page_of_a_web_server_is_refused(url: str):
     with pytest.raises(BadRequest) as refused:
         arrangement_of({"url": url}, OWN)
 

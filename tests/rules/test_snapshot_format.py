@@ -66,7 +66,7 @@ LINES: list[tuple[Record, str, str]] = [
 
 
 @pytest.mark.parametrize(("record", "key", "rest"), LINES)
-def test_a_record_is_one_line_without_its_usual_values(record: Record, key: str, rest: str):
+def test_a_record_is_one_line_that_leaves_out_default_values(record: Record, key: str, rest: str):
     line = encode_record(record).decode()
 
     name, _, fields = line.removeprefix('{"type":"').partition('","key":')

@@ -37,7 +37,7 @@ def test_a_token_with_the_usual_claims_is_valid(tokens: Tokens):
     [None, True, "2000000600", [], {}, (NOW + 600) * 1000, 1e11, 10**11, 1e400, -1e400, LONG],
     ids=["null", "true", "text", "list", "object", "ms", "1e11", "10**11", "inf", "-inf", "4300 digits"],
 )
-def test_an_exp_that_is_no_number_of_seconds_is_refused(tokens: Tokens, role: str, exp: object):
+def test_an_exp_that_is_not_a_number_of_seconds_is_refused(tokens: Tokens, role: str, exp: object):
     with pytest.raises(Unauthorized, match="the claim exp "):
         verify(tokens, CLAIMS | {"role": role, "exp": exp})
 
@@ -49,7 +49,7 @@ def test_the_last_second_below_1e11_is_accepted(tokens: Tokens):
 
 @pytest.mark.ruling("A1")
 @pytest.mark.parametrize("stage", [["sandbox"], [], {"sandbox": 1}, 1, True])
-def test_a_stage_that_is_no_text_is_refused(tokens: Tokens, stage: object):
+def test_a_stage_that_is_not_a_text_is_refused(tokens: Tokens, stage: object):
     with pytest.raises(Unauthorized, match="the claim allowed_stage "):
         verify(tokens, CLAIMS | {"allowed_stage": stage})
 
@@ -96,7 +96,7 @@ def test_an_id_may_be_any_text_or_integer(tokens: Tokens, value: object, user_id
 
 @pytest.mark.ruling("A2")
 @pytest.mark.parametrize("value", [True, [], {}, 1.5])
-def test_an_id_that_is_no_text_or_integer_is_refused(tokens: Tokens, value: object):
+def test_an_id_that_is_not_a_text_or_integer_is_refused(tokens: Tokens, value: object):
     with pytest.raises(Unauthorized, match="the claim user_id is neither a string nor a number"):
         verify(tokens, CLAIMS | {"user_id": value})
 

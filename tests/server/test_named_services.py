@@ -92,7 +92,7 @@ def test_a_taken_name_is_refused_with_the_holder(runtime: Path):
 
 
 @pytest.mark.parametrize("name", ["a b", "", "../x", "x" * 65])
-def test_a_name_that_is_no_file_name_is_refused(runtime: Path, name: str):
+def test_a_name_that_is_not_a_file_name_is_refused(runtime: Path, name: str):
     with preloaded.start(["serve", "--port", "0", "--name", name], os.environ) as process:
         _, log = process.communicate()
 

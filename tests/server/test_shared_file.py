@@ -73,7 +73,7 @@ def test_readers_and_backups_work_while_a_service_runs(data: str, tmp_path: Path
         assert 200 == vote(served)
 
 
-def test_no_lock_file_is_left_for_a_file_that_is_no_database(tmp_path: Path):
+def test_no_lock_file_is_left_for_a_file_that_is_not_a_database(tmp_path: Path):
     (tmp_path / "diary").write_text("Dear diary")
 
     assert "file is not a database" in refusal("--data", f"sqlite:///{tmp_path}/diary")

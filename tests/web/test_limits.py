@@ -95,7 +95,7 @@ def test_a_larger_body_of_other_roles_is_413_before_it_is_sent(live: LiveServer,
     ids=["array", "merge", "incomplete", "no map"],
 )
 @pytest.mark.ruling("W8")
-def test_a_large_patch_that_is_no_map_is_refused_undecoded(admin: Client, body: bytes):
+def test_a_large_patch_that_is_not_a_map_is_refused_undecoded(admin: Client, body: bytes):
     answer = admin.patch("viewer_state", content=body % b",".join([b"[]"] * 50_000))
 
     assert (400 if body.count(b"{") > body.count(b"}") else 413) == answer.status_code

@@ -23,7 +23,7 @@ _TOKENS: Final = 5_000
 
 
 async def members_of(raw: bytes, *, most: int) -> dict[str, msgspec.Raw] | None:
-    """Return the members of a JSON object with their undecoded values; `None` if `raw` is no object.
+    """Return the members of a JSON object with their undecoded values; `None` if `raw` is not an object.
 
     Stops after `most + 1` members. A JSON string is decoded first (ruling W2). Raises `BadRequest` for malformed JSON;
     errors inside a value appear when the caller decodes it.

@@ -148,7 +148,7 @@ def encode_document(
     max_bytes: int = MAX_STORE_BYTES,
     too_large: Callable[..., ServiceError] = store_too_large,
 ) -> bytes:
-    """Return the compact JSON of a store's new content; raise `BadRequest` if it is no object or too large."""
+    """Return the compact JSON of a store's new content; raise `BadRequest` if it is not an object or is too large."""
     if not isinstance(document, dict):
         raise wrong_shape(needed="a JSON object", problem=f"{name} must be a JSON object")
     text = json_codec.encode(document)
