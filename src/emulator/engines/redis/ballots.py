@@ -133,7 +133,7 @@ class KnownCounts:
         self._pairs, self._order, self._ranks = [], [], {}
 
     def change(self, changes: Sequence[str | int]) -> None:
-        """Apply triples of a choice, its new count, and the number of its first cast."""
+        """Apply triples: a choice, its new count, and the number of its first cast since it last had none."""
         for at in range(0, len(changes), 3):
             self._set(*changes[at : at + 3])  # type: ignore[arg-type]
 
