@@ -15,7 +15,7 @@ from extcli.cli.shared_options import Columns, Concurrency, Skip, Watch, command
 from extcli.commands.data import vote_definition
 from extcli.commands.data.listing import POLLS, AllChannels, add_list, delete
 from extcli.errors import CliError, Refused, UsageError, shortened
-from extcli.output import times, views
+from extcli.output import poll_views, times, views
 from extcli.output.format import Format
 from extcli.output.sanitize import visible
 from extcli.reading.shapes import SHAPE_ERRORS, document_of
@@ -123,7 +123,7 @@ def _check_votes_add_up(service: Service, poll: str) -> None:
         )
 
 
-@command(app, prints=views.poll({}, {}))
+@command(app, prints=poll_views.poll({}, {}))
 def get(session: Session, poll: Poll = "default", watch: Watch = False) -> None:
     """Print the result of a poll. Acts as viewer:U1.
 
@@ -149,24 +149,24 @@ def _show(session: Session, service: Service, poll: str, answer: Answer) -> None
     if output.format is not Format.JSON:
         with suppress(CliError, *SHAPE_ERRORS):  # the log is not for this caller
             outside = _votes_outside(session, poll, document_of(answer))
-    output.show(answer, views.poll(outside, definition))
+    output.show(answer, poll_views.poll(outside, definition))
     if output.format not in (Format.TABLE, Format.JSON) and not output.watcher:
         with suppress(*SHAPE_ERRORS):
-            if (unknown := views.votes_outside(document_of(answer)) - sum(outside.values())) > 0:
+            if (unknown := poll_views.votes_outside(document_of(answer)) - sum(outside.values())) > 0:
                 votes = "vote is" if unknown == 1 else "votes are"
                 log = f"`extcli vote logs {visible(poll)}`"
-                output.report(f"{unknown:,} {votes} outside {views.COUNTED}: {log} lists all")
+                output.report(f"{unknown:,} {votes} outside {poll_views.COUNTED}: {log} lists all")
 
 
 def _votes_outside(session: Session, poll: str, result: Mapping[str, Any]) -> dict[int, int]:
     """Count the votes for values that the statistics leave out, in the log. Skips a long log."""
-    if not views.votes_outside(result) or result["stats"]["count"] > _MAX_LOG:
+    if not poll_views.votes_outside(result) or result["stats"]["count"] > _MAX_LOG:
         return {}
     with session.service(BACKEND).probing().read_vote_log(poll, channel=session.channel(VIEWER)) as answer:
-        return views.count_outside(items(answer.iter_bytes(), "result.item", f"poll {visible(poll)}"))
+        return poll_views.count_outside(items(answer.iter_bytes(), "result.item", f"poll {visible(poll)}"))
 
 
-@command(app, prints=views.VOTE_LOG)
+@command(app, prints=poll_views.VOTE_LOG)
 def logs(
     session: Session,
     poll: Poll = "default",
@@ -183,7 +183,7 @@ def logs(
     """
     start = None if since is None else times.instant(since, session.now, ago=True)
     with session.service(BACKEND).read_vote_log(poll, since=start, limit=limit) as answer:
-        session.output.show_stream(answer, "result.item", views.VOTE_LOG)
+        session.output.show_stream(answer, "result.item", poll_views.VOTE_LOG)
 
 
 @command(app)
