@@ -37,6 +37,8 @@ MAX_JSON_BYTES: Final = 512 * 1024
 DEFAULT_MAX_BODY: Final = 64 * 1024
 """The default limit of the body of a request, and of the data of a socket request."""
 
+PIN_LIFETIME: Final = 5 * 60_000
+"""How long a PIN can be used, in ms (ruling T1)."""
 MAX_UNDO_SECONDS: Final = 600
 """How long a reset can be undone."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from emulator.contract.limits import PIN_LIFETIME
 from extcli.output import times
 from extcli.output.columns import Column, listing, shown
 from extcli.output.printer import View
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
 
     from extcli.api.envelope import Message
     from extcli.config.link_store import Link
-
-LIFETIME = 5 * 60_000
-"""The lifetime of a PIN in ms (ruling T1)."""
 
 _INSTANT_WIDTH, _SCOPE_WIDTH = len("2026-11-20 20:15:00.250Z"), len("extension")
 _SERVICE, _CLIENT_ID, _CHANNEL, _SINCE, _UNTIL = "service", "client_id", "channel_id", "since", "until"
@@ -51,7 +49,7 @@ def _pin_table(pin: str, next_step: str) -> RenderableType:
     from rich.text import Text
 
     panel = Panel.fit(Text(visible(pin), style="bold"), padding=(1, 6))
-    return Group(panel, *[Text(line, overflow="fold") for line in (f"valid for {times.span(LIFETIME)}", next_step)])
+    return Group(panel, *[Text(line, overflow="fold") for line in (f"valid for {times.span(PIN_LIFETIME)}", next_step)])
 
 
 PIN = View(

@@ -9,7 +9,8 @@ from typing import Final
 from msgspec import UNSET, Struct, UnsetType
 
 from emulator.callers import Caller, Grant, Role, opaque_id_of
-from emulator.clock import DAY, MINUTE
+from emulator.clock import DAY
+from emulator.contract import limits
 from emulator.contract.limits import MAX_CLIENT_ID_LENGTH
 from emulator.engines.base import Key
 from emulator.engines.records import DocumentRecord
@@ -22,7 +23,7 @@ LINKS_ENDED: Final = "links_ended"
 """The kind of the notices that the links of a channel were revoked."""
 MIN_DIGEST: Final = 16
 """Characters of a digest that name a PIN."""
-PIN_LIFETIME: Final = 5 * MINUTE
+PIN_LIFETIME: Final = limits.PIN_LIFETIME
 """An expired PIN is gone: the engine no longer returns its record, so it is refused like a wrong one.
 
 A PIN also ends with the link that it was bound to, or when the control API makes it expire; a use does not end it.

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from emulator.contract.limits import PIN_LIFETIME
 from extcli.cli.json_input import read_bytes
 from extcli.cli.shared_options import command, noun
 from extcli.config.settings import header_word
@@ -178,8 +179,8 @@ def expire(
         session.output.show(answer, views.NOTHING)
         session.output.note("the PIN has expired")
         return
-    answer = control.move_clock({"advance": link_views.LIFETIME})
-    session.output.report(f"advanced the clock by {times.span(link_views.LIFETIME)}; all earlier PINs have expired")
+    answer = control.move_clock({"advance": PIN_LIFETIME})
+    session.output.report(f"advanced the clock by {times.span(PIN_LIFETIME)}; all earlier PINs have expired")
     session.output.show(answer, views.MOVED_CLOCK)
 
 

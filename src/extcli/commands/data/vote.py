@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from emulator.contract.limits import HIGHEST, LOWEST
 from extcli.cli.confirm import Yes
 from extcli.cli.shared_options import Columns, Concurrency, Skip, Watch, command, noun, repeat
 from extcli.commands.data import vote_definition
@@ -40,7 +41,8 @@ def cast(
     session: Session,
     poll: Poll = "default",
     value: Annotated[
-        str | None, typer.Option("--value", metavar="N", help="The vote, -99 to 99; options have the numbers from 0.")
+        str | None,
+        typer.Option("--value", metavar="N", help=f"The vote, {LOWEST} to {HIGHEST}; options have the numbers from 0."),
     ] = None,
     count: Annotated[
         int | None,
@@ -102,7 +104,7 @@ def _number(value: str, poll: str) -> int:
     if not _INTEGER.fullmatch(value):
         raise UsageError(
             f"--value: {shortened(value, 40)!r} is not a whole number",
-            why="a vote is a number from -99 to 99; the options of a poll have the numbers from 0",
+            why=f"a vote is a number from {LOWEST} to {HIGHEST}; the options of a poll have the numbers from 0",
             fix=f"`extcli vote config {visible(poll)}` lists its options",
         )
     return int(value)
