@@ -18,7 +18,7 @@ FILES = {
     "winners.csv": "user,place\nU1,1\n",
     "receipt.txt": "",
     "live.secret": base64.b64encode(SECRET).decode(),
-    "test/.keep": "",
+    "tests/.keep": "",
     "home/.config/fish/completions/.keep": "",
     "backend.js": "",
     "faults.toml": '[[faults]]\nmatch = "POST /v1/e/vote"\nstatus = 503\n',

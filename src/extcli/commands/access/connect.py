@@ -79,7 +79,7 @@ def connect(
     Examples:
       extcli connect js
       extcli connect node > emulator.cjs && node -r ./emulator.cjs backend.js
-      extcli connect node-test > test/extcli.mjs
+      extcli connect node-test > tests/extcli.mjs
       extcli connect python --sign > sign.py
       extcli connect unity --url http://127.0.0.1:8282/_ns/blue
       eval "$(extcli connect env --channel 777)"
