@@ -38,10 +38,8 @@ VOLATILE = [
         '"size":0',
     ),  # of a page in the journal, of which a part is left
     (re.compile(r"(?<=expire-)[0-9a-f]{16}"), "<hex16>"),  # of a PIN, in the dashboard
-    (
-        re.compile(r'("kind":"pin","id":")[0-9a-f]{16}(?=","at":)'),
-        r"\1<pin>",
-    ),  # of those that expire next
+    # Of PINs that expire next, also in the journal, where the body is a text: several at one instant are in any order.
+    (re.compile(r'(\\?"kind\\?":\\?"pin\\?",\\?"id\\?":\\?")[0-9a-f]{16}(?=\\?",\\?"at\\?":)'), r"\1<pin>"),
     (re.compile(r'(data-head="(?:Age|Idle|Last used)">)[^<]*'), r"\1<age>"),  # of a namespace
     # Of a namespace: housekeeping deletes expired records when it has the time.
     (re.compile(r'(data-head="Records" class="number">)[0-9]+'), r"\1<count>"),
