@@ -137,7 +137,7 @@ async def test_an_id_released_on_one_node_is_free_on_the_others(engine: Engine, 
 
 
 @pytest.mark.parametrize(("operation", "is_counted"), [("update", False), ("drop_equal", True)])
-async def test_an_id_that_another_node_claims_during_its_release_counts_if_the_claim_is_later(
+async def test_a_claim_by_another_node_during_a_release_counts_if_it_is_later(
     engine: Engine, clock: Clock, operation: str, is_counted: bool
 ):
     other = IdQuota(engine.documents, clock, limit=1)

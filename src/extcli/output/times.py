@@ -77,7 +77,10 @@ def shown(milliseconds: int) -> str:
 
 def time_of_day(milliseconds: int) -> str:
     """Format the time of day of an instant, in UTC and always to the millisecond: `20:15:00.000`."""
-    return (_EPOCH + timedelta(milliseconds=milliseconds)).time().isoformat("milliseconds")
+    try:
+        return (_EPOCH + timedelta(milliseconds=milliseconds)).time().isoformat("milliseconds")
+    except OverflowError:
+        return str(milliseconds)
 
 
 def span(milliseconds: int) -> str:

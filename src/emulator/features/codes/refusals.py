@@ -24,13 +24,13 @@ def name_in_use(*, position: int, index: int) -> Facts:
 @refusal(Unavailable, "Codes removed", "C2", "A reset removed uploaded codes", "Upload the codes again.")
 def codes_removed() -> Facts:
     detail = "the service was reset during the upload, or another state was loaded; nothing was changed"
-    return Facts(detail, "codes, some of which were removed", "an upload without a reset")
+    return Facts(detail, "an incomplete list of codes", "an upload without a reset")
 
 
 @refusal(Unavailable, "Users removed", "C3", "A reset removed users of the call", "Send the call again.")
 def users_removed() -> Facts:
     detail = "the service was reset during the call, or another state was loaded; nothing was changed"
-    return Facts(detail, "users, some of whom were removed", "a call without a reset")
+    return Facts(detail, "an incomplete list of users", "a call without a reset")
 
 
 @refusal(BadRequest, "Unknown prize", "C3", "There is no code set at this index",
