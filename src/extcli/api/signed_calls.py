@@ -129,16 +129,13 @@ def is_expired(answer: Answer) -> bool:
 def error_of(call: Call, answer: Answer, credentials: Credentials | None) -> ErrorAnswer:
     """Return the error for an answer with status 300 or above."""
     status, request_id = answer.status_code, answer.headers.get("x-request-id", "")
-    error: ErrorAnswer
-    if status >= 500:
-        error = ServerError(str(call), status, answer.content, request_id=request_id)
-        error.retry_after = answer.headers.get("retry-after")
-        return error
-    fix = _advice(call, answer, credentials)
-    error = Refused(str(call), status, answer.content, request_id=request_id, fix=fix)
+    kind: type[ErrorAnswer] = ServerError if status >= 500 else Refused
+    fix = "" if kind is ServerError else _advice(call, answer, credentials)
+    error = kind(str(call), status, answer.content, request_id=request_id, fix=fix)
     error.retry_after = answer.headers.get("retry-after")
-    error.hint, error.code = answer.headers.get(HINT, ""), answer.headers.get(CODE, "")
-    error.is_explained = MARK in answer.headers and not call.path.startswith(_READERS)
+    if kind is Refused:
+        error.hint, error.code = answer.headers.get(HINT, ""), answer.headers.get(CODE, "")
+        error.is_explained = MARK in answer.headers and not call.path.startswith(_READERS)
     return error
 
 
