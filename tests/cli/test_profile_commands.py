@@ -56,6 +56,7 @@ def test_add_refuses_invalid_names_values_and_duplicates(profile):
         (("add", "a.b", "--url", "http://127.0.0.1:2"), "is not a valid profile name"),
         (("add", "live", "--url", "nonsense"), "is not a URL with http or https"),
         (("add", "live", "--url", "http://127.0.0.1:2", "--channel", ""), "profiles.live.channel must not be empty"),
+        (("add", "live", "--url", "http://127.0.0.1:2", "--secret-file", "~no-such-user/secret"), "cannot read "),
     ):
         result = profile(*args, fails=2)
         assert why in result.stderr

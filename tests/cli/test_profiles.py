@@ -238,6 +238,7 @@ def test_a_secret_in_the_file_is_refused_and_not_printed(extcli, key):
         ("broadcast_method", "PUT"),
         ("secret_file", "none.secret"),
         ("token_file", "none.token"),
+        ("secret_file", "~no-such-user/secret"),
     ],
 )
 def test_an_invalid_value_is_an_error_that_names_its_profile_and_key(extcli, live, monkeypatch, key, value):

@@ -9,7 +9,7 @@ from typing import Any
 import tomlkit
 
 from extcli import atomic_file, toml_edit
-from extcli.config.profiles import check_key, check_keys, check_name, document_of, not_found, text_of
+from extcli.config.profiles import check_key, check_keys, check_name, document_of, in_home, not_found, text_of
 from extcli.config.secret_lookup import check_file, permission_warning
 from extcli.config.settings import FILE_KEYS, PRODUCTION, SETTINGS, URL
 from extcli.errors import UsageError
@@ -103,7 +103,7 @@ def permission_warnings(file: Path, values: Mapping[str, str]) -> list[str]:
 
 def _resolved(file: Path, text: str) -> Path:
     """Resolve a typed path: relative to the working directory or, if no file is there, to the profiles file."""
-    here, there = Path(text).expanduser().absolute(), file.parent / text
+    here, there = in_home(text).absolute(), file.parent / text
     return there if there.exists() and not here.exists() else here
 
 

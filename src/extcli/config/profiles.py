@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from os.path import exists
+from os.path import exists, expanduser
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ class Profile:
     def text(self, key: str) -> str | None:
         """Return the text of a setting. Paths are relative to the profiles file."""
         text = self.texts.get(key)
-        return str(self.file.parent / Path(text).expanduser()) if text and key in FILE_KEYS else text
+        return str(self.file.parent / in_home(text)) if text and key in FILE_KEYS else text
 
     def is_of(self, address: str) -> bool:
         """Return whether the deployment has this URL or WebSocket address. A profile without a URL matches any."""
@@ -86,6 +86,11 @@ class Profiles:
         if name in self.by_name:
             return self.by_name[name]
         raise not_found(self.file, f"{name!r} ({origin})", name, self.by_name)
+
+
+def in_home(text: str) -> Path:
+    """Return the path with a home directory in place of `~` or `~USER`. It stays if there is no such user."""
+    return Path(expanduser(text))
 
 
 def not_found(file: Path, asked: str, name: str, known: Iterable[str]) -> UsageError:
