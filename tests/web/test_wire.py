@@ -82,10 +82,11 @@ def test_a_chunked_body_is_read_to_its_end(live: LiveServer, viewer):
 @pytest.mark.parametrize("path", ["viewer_state", "accumulate", "json_store"])
 @pytest.mark.ruling("W2")
 def test_lenient_json_is_400(admin: Client, path: str, value: str):
-    answer = admin.post(path, content=f'{{"a":{value}}}')
+    text = f'{{"a":{value}}}'
 
-    assert 400 == answer.status_code
-    assert 400 == admin.post(path, content=json.dumps(f'{{"a":{value}}}')[:-1]).status_code
+    assert 400 == admin.post(path, content=text).status_code
+    in_a_string = 200 if path == "accumulate" else 400  # a buffer keeps any text
+    assert in_a_string == admin.post(path, content=json.dumps(text)).status_code
 
 
 NO_UTF_8 = [b"\xff", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80"]
