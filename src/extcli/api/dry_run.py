@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from shlex import quote
+from shlex import join, quote
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
@@ -128,14 +128,9 @@ class DryRun:
             return f'"authorization: {_in_double_quotes(client_id)} {token}"'
         if credentials.identity is None:
             return quote(f"authorization: {client_id}")
-        flags = resolver.flags
         identity = f"{credentials.identity.role}:{user}" if user else str(credentials.identity)
-        options = {
-            "--profile": flags.profile, "--url": flags.url, "--client-id": flags.client_id, "--channel": flags.channel,
-            "--as": identity,
-        }  # fmt: skip
-        given = [f"{name} {quote(value)}" for name, value in options.items() if value]
-        return f'"$({" ".join(["extcli token", credentials.command, "--header --output plain", *given])})"'
+        given = resolver.flags._replace(acts_as=identity).words()
+        return f'"$({join(["extcli", "token", credentials.command, "--header", "--output", "plain", *given])})"'
 
 
 def _in_double_quotes(text: str) -> str:

@@ -79,9 +79,8 @@ class SignedCalls:
             yield answer
 
     def _error_of(self, call: Call, answer: Answer, credentials: Credentials | None) -> ErrorAnswer:
-        error, flags = error_of(call, answer, credentials), self._resolver.flags
-        given = {"-p": flags.profile, "--url": flags.url}
-        error.place = [word for name, value in given.items() if value for word in (name, value)]
+        error = error_of(call, answer, credentials)
+        error.place = self._resolver.flags.words("profile", "url")
         return error
 
     def _query(self, call: Call) -> Mapping[str, Any]:

@@ -5,6 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+_PLACE = {
+    "profile": "-p", "url": "--url", "client_id": "--client-id", "channel": "--channel", "acts_as": "--as",
+    "token_file": "--token-file",
+}  # fmt: skip
+
 
 class Flags(NamedTuple):
     """The shared options as given; `None` where not given."""
@@ -29,3 +34,11 @@ class Flags(NamedTuple):
         return self._replace(
             **{name: getattr(outer, name) for name, value in self._asdict().items() if value in (None, False)}
         )
+
+    def words(self, *names: str) -> list[str]:
+        """Return the given ones of these options, by default all that name the service and the caller, as words.
+
+        With these, another command of extcli finds the same service.
+        """
+        given = ((_PLACE[name], getattr(self, name)) for name in names or _PLACE)
+        return [word for option, value in given if value for word in (option, str(value))]

@@ -264,11 +264,8 @@ def _begin_again(
     try:
         answers = [until_done(call, session.resolver.timeout()) for call in lossy]
     except (CliError, KeyboardInterrupt) as error:
-        flags, body = session.resolver.flags, json.dumps({"id": poll, "config": members})
-        named: dict[str, object] = {"-p": flags.profile, "--url": flags.url, "--client-id": flags.client_id}
-        named |= {"--channel": flags.channel, "--as": flags.acts_as, "--token-file": flags.token_file}
-        place = [word for name, value in named.items() if value for word in (name, str(value))]
-        line = f"printf %s {quote(body)} | {join([*_DEFINE, *place])}"
+        body = json.dumps({"id": poll, "config": members})
+        line = f"printf %s {quote(body)} | {join([*_DEFINE, *session.resolver.flags.words()])}"
         fix = f"poll {visible(poll)} may have no definition; this defines it again: {line}"
         if isinstance(error, CliError):
             error.fix = fix
