@@ -52,8 +52,10 @@ def test_a_namespace_has_its_own_rig(extcli, live):
     assert 'action="/_ns/blue/_emulator/call"' in main_of(address)
 
 
-def test_the_service_is_not_contacted(extcli):
-    assert 0 == extcli("rig", PAGE, "--url", "http://127.0.0.1:1").exit_code
+def test_the_service_is_not_contacted_and_its_address_is_one_to_connect_to(extcli):
+    address = extcli("rig", PAGE, "--url", "http://0.0.0.0:1", "-o", "plain").stdout
+
+    assert address.startswith("http://127.0.0.1:1/_emulator/rig?")
 
 
 @pytest.mark.parametrize("arguments", [("panel.html",), ("javascript:alert(1)",), (PAGE, "--viewers", "7"), ()])

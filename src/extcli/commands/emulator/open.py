@@ -43,7 +43,8 @@ def has_screen(environ: Mapping[str, str], platform: str) -> bool:
 
 def dashboard_of(url: str, screen: str = "overview") -> str:
     """Return the address of a screen of the dashboard of a service."""
-    return f"{reachable(url)}/_emulator/{'' if screen == 'overview' else screen if screen == 'rig' else f'ui/{screen}'}"
+    path = {"overview": "", "rig": "rig"}.get(screen, f"ui/{screen}")
+    return f"{reachable(url)}/_emulator/{path}"
 
 
 SCREENS = (
@@ -60,9 +61,9 @@ def open(
     session: Session,
     screen: Annotated[
         str, typer.Argument(metavar="SCREEN", help="The screen: polls, requests, clock… Default: overview.")
-    ] = ("overview"),
+    ] = "overview",
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="With poll: the poll's id.")] = None,
-    is_presented: Annotated[
+    present: Annotated[
         bool,
         typer.Option("--present", help="With poll: show only its question and results, for a stream or a big screen."),
     ] = False,
@@ -78,11 +79,13 @@ def open(
       extcli open requests
       extcli open poll final --present
     """
-    if screen == POLL and name is not None:
+    if screen == POLL:
+        if not name:
+            raise UsageError("NAME is missing: the id of the poll", fix="extcli open poll NAME")
         place = {"client_id": session.resolver.client_id(), "channel_id": session.resolver.channel() or DEFAULT_CHANNEL}
-        query = {"id": name, **place, **({"present": "1"} if is_presented else {})}
+        query = {"id": name, **place, **({"present": "1"} if present else {})}
         return opened(session, f"{dashboard_of(session.resolver.url(), 'polls')}?{urlencode(query)}")
-    if name is not None or is_presented:
+    if name is not None or present:
         raise UsageError("NAME and --present need the screen poll", fix="extcli open poll NAME --present")
     if screen not in SCREENS:
         near = get_close_matches(screen, (*SCREENS, POLL), 1)
@@ -91,10 +94,10 @@ def open(
     opened(session, dashboard_of(session.resolver.url(), screen))
 
 
-def opened(session: Session, address: str) -> None:
-    """Print an address, and open it in the browser."""
+def opened(session: Session, address: str, *, is_opened: bool = True) -> None:
+    """Print an address, and open it in the browser unless `is_opened` is false."""
     session.output.show_value({"url": address}, views.SOLE_VALUE)
-    if not open_page(address):
+    if is_opened and not open_page(address):
         session.output.note("no browser was found; open the address yourself")
 
 
@@ -147,10 +150,4 @@ def rig(
         "client_id": session.resolver.client_id(),
     }
     given = {name: value for name, value in query.items() if value}
-    address = f"{session.resolver.url()}/_emulator/rig?{urlencode(given)}"
-    session.output.show_value({"url": address}, views.SOLE_VALUE)
-    if is_opened:
-        from extcli.commands.emulator.open import open_page
-
-        if not open_page(address):
-            session.output.note("no browser was found; open the address yourself")
+    opened(session, f"{dashboard_of(session.resolver.url(), 'rig')}?{urlencode(given)}", is_opened=is_opened)
