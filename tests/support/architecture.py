@@ -43,8 +43,9 @@ def _imports(table: str, basics: Collection[str] = ()) -> Mapping[str, Collectio
 FEATURE_IMPORTS = _imports(
     """
 rules
-service  auth config engines.engine ids limits observability.audit observability.recorder parity realtime.closes
-         realtime.hub realtime.page_access realtime.publisher realtime.page_connection scheduling
+service  auth config engines.engine ids limits observability.audit observability.recorder parity realtime.admission
+         realtime.closes realtime.hub realtime.page_access realtime.page_connection realtime.publisher
+         realtime.session scheduling
 http     http.call http.endpoint http.streaming_json ids parity.service
 actions  parity.service realtime.action realtime.session
 """,

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from heapq import merge
 from itertools import chain
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from msgspec import Struct
 
-from emulator.callers import Caller
 from emulator.changes import Change, Changes
 from emulator.control.sockets.refusals import no_socket
 from emulator.control.sockets.rules import (
@@ -25,60 +24,14 @@ from emulator.control.sockets.rules import (
     topic_name,
 )
 from emulator.engines.base import Key
-from emulator.errors import ServiceError
 from emulator.limits.pages import FIRST, Page
 from emulator.observability.audit import audit
+from emulator.realtime.admission import AnyPeer
 from emulator.realtime.closes import closed_by_call
 from emulator.realtime.hub import SOCKET
+from emulator.realtime.page_connection import PusherConnection
+from emulator.realtime.session import Session
 from emulator.wire.refusals import invalid_cursor
-
-
-class Connection(Protocol):
-    """The WebSocket of a peer."""
-
-    request_id: str
-    address: str
-
-    @property
-    def unread(self) -> int: ...
-    @property
-    def is_stalled(self) -> bool: ...
-    def stall(self) -> None: ...
-    def release(self) -> None: ...
-
-
-class Peer(Protocol):
-    """One open connection."""
-
-    @property
-    def connection(self) -> Connection: ...
-    @property
-    def number(self) -> int: ...
-    @property
-    def opened_at(self) -> int: ...
-    @property
-    def request_count(self) -> int: ...
-    @property
-    def frame_count(self) -> int: ...
-    def expel(self, error: ServiceError) -> None: ...
-
-
-class Game(Peer, Protocol):
-    """The connection of a game or a backend."""
-
-    @property
-    def client_id(self) -> str: ...
-    @property
-    def caller(self) -> Caller | None: ...
-    @property
-    def topics(self) -> Iterable[Key]: ...
-
-
-class WebPage(Peer, Protocol):
-    """The connection of a web page."""
-
-    @property
-    def channels(self) -> Mapping[str, Key | None]: ...
 
 
 class SocketRecord(Struct):
@@ -140,8 +93,8 @@ class _Entry(NamedTuple):
 class Sockets:
     """The open connections. `_games` and `_pages` return this process's, oldest first."""
 
-    _games: Callable[[], Iterable[Game]]
-    _pages: Callable[[], Iterable[WebPage]]
+    _games: Callable[[], Iterable[Session]]
+    _pages: Callable[[], Iterable[PusherConnection]]
     _changes: Changes
 
     def read(self, page: Page, client_id: str, channel_id: str) -> SocketList:
@@ -190,10 +143,10 @@ class Sockets:
         for each in self._peers():
             each.connection.release()
 
-    def _peers(self) -> list[Peer]:
+    def _peers(self) -> list[AnyPeer]:
         return [*self._games(), *self._pages()]
 
-    def _select(self, selection: Selection) -> list[Peer]:
+    def _select(self, selection: Selection) -> list[AnyPeer]:
         check_selection(selection)
         selected = [each for each in self._peers() if selection.all or each.number == selection.socket]
         if not selected and not selection.all:
@@ -201,13 +154,13 @@ class Sockets:
         return selected
 
 
-def _where_game(game: Game) -> tuple[str, str]:
+def _where_game(game: Session) -> tuple[str, str]:
     """Return the client id and the channel of a game."""
     caller = game.caller
     return (game.client_id, "") if caller is None else (caller.client_id, caller.channel_id or "")
 
 
-def _where_page(page: WebPage) -> tuple[str, str]:
+def _where_page(page: PusherConnection) -> tuple[str, str]:
     """Return the client id and the channel of a page's subscriptions.
 
     Each is empty unless all subscriptions agree on it.
@@ -225,18 +178,20 @@ def _is_in(where: tuple[str, str], client_id: str, channel_id: str) -> bool:
     return client_id in ("", where[0]) and channel_id in ("", where[1])
 
 
-def _game(game: Game) -> SocketRecord:
+def _game(game: Session) -> SocketRecord:
     caller = game.caller
     topics = sorted({topic_name(topic) for topic in game.topics})
     role, user_id = ("", "") if caller is None else (caller.role, caller.user_id or "")
     return _record(game, GAME, _where_game(game), role, user_id, topics)
 
 
-def _page(page: WebPage) -> SocketRecord:
+def _page(page: PusherConnection) -> SocketRecord:
     return _record(page, PAGE, _where_page(page), "", "", list(page.channels))
 
 
-def _record(peer: Peer, kind: str, where: tuple[str, str], role: str, user_id: str, topics: list[str]) -> SocketRecord:
+def _record(
+    peer: AnyPeer, kind: str, where: tuple[str, str], role: str, user_id: str, topics: list[str]
+) -> SocketRecord:
     connection, (client_id, channel_id) = peer.connection, where
     return SocketRecord(
         peer.number, kind, client_id, role, channel_id, user_id, connection.address, connection.request_id, topics,
