@@ -200,6 +200,10 @@ def test_an_unknown_default_profile_is_an_error(extcli):
         ("[profiles.dev]\ntimeout = 10", "profiles.dev.timeout must be text"),
         ("[profiles.dev]\nchannel = ''", "profiles.dev.channel must be text"),
         ("[profiles.dev]\nproduction = 'true'", "profiles.dev.production must be true or false"),
+        (
+            '[profiles.dev]\nsecret_file = "a\\u0000b"',
+            "profiles.dev.secret_file must be a path without a null character",
+        ),
         (b"[profiles.dev]\nchannel = '\xff'", "is not TOML: not UTF-8 text"),
     ],
 )

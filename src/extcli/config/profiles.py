@@ -175,6 +175,8 @@ def _profile(file: Path, name: str, table: Any) -> Profile:
             raise UsageError(f"{where}.{key} must be true or false", fix=f"write it like {key} = true")
         if key in SETTINGS and not (isinstance(value, str) and value):
             raise UsageError(f"{where}.{key} must be text", fix=f'write it in quotes, like {key} = "…", or remove it')
+        if key in FILE_KEYS and "\0" in value:
+            raise UsageError(f"{where}.{key} must be a path without a null character", fix="write it without \\u0000")
     check_keys(where, table)
     texts = {key: value for key, value in table.items() if key != PRODUCTION}
     return Profile(name, file, texts, table.get(PRODUCTION, False))
