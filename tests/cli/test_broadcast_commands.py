@@ -182,6 +182,32 @@ def test_a_refused_get_suggests_post(send, answering):
     assert "use --post" in result.stderr
 
 
+# What --verbose shows
+
+
+@pytest.mark.parametrize(
+    ("args", "document"),
+    [
+        (("broadcast", "send", "code", '"SECRET"'), None),
+        (("broadcast", "send", "code", '"SECRET"', "--extension-wide"), None),
+        (("broadcast", "whisper-self", "code", '"SECRET"', "--post"), None),
+        (
+            ("api", "POST", "broadcast_extension", "--input", "-", "--as", "backend"),
+            {"event": "code", "data": "SECRET"},
+        ),
+        (("api", "POST", "broadcast/", "--input", "-", "--as", "broadcaster"), {"event": "code", "data": "SECRET"}),
+        (("api", "GET", "broadcast?event=code&data=%22SECRET%22", "--as", "broadcaster"), None),
+        (("socket", "send", "broadcast", "--data", '{"topic": "code", "data": "SECRET"}'), None),
+    ],
+    ids=["send", "extension wide", "whisper", "alias", "slash", "query", "socket"],
+)
+def test_verbose_shows_requests_without_their_messages(extcli, args, document):
+    result = extcli(*args, "-v", input=json.dumps(document), exits=0)
+
+    assert "broadcast" in result.stderr or "whisper_self" in result.stderr
+    assert "SECRET" not in result.stderr
+
+
 # Refusals
 
 

@@ -155,6 +155,17 @@ def test_the_option_may_stand_before_the_command(extcli):
     assert extcli("--dry-run=curl", *VOTE).stdout.startswith("curl ")
 
 
+@pytest.mark.parametrize("option", ["-v", "--dry-run"])
+def test_a_query_is_shown_without_its_secrets(extcli, option):
+    token = extcli("token", "sandbox").stdout.strip()
+
+    result = extcli("api", "DELETE", f"polls?id=lunch&jwt={token}&Pin=ABC234&note=x{token}", option)
+
+    shown = result.stdout + result.stderr
+    assert "polls?id=lunch&jwt=***&Pin=***&note=x***" in shown
+    assert token not in shown
+
+
 def test_verbose_shows_bodies_without_secrets(extcli):
     result = extcli("pin", "request", "-v")
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from extcli.api.http import Answer, Body
+from extcli.api.masking import shown_url
 from extcli.errors import UsageError
 
 SERVICE = "/v1/e/"
@@ -30,7 +31,7 @@ class Call:
     """Whether extcli makes it for itself, so that the journal of an emulator does not list it."""
 
     def __str__(self) -> str:
-        return f"{self.method} {self.path}"
+        return f"{self.method} {shown_url(self.path)}"
 
 
 class Caller(Protocol):

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from extcli.api.call import Call
 from extcli.api.http import Streamed, headers, is_loopback, url_of
-from extcli.api.masking import masked
+from extcli.api.masking import masked, shown_url
 from extcli.config import secret_lookup
 from extcli.errors import UsageError, Withheld
 from extcli.output.format import Format
@@ -78,7 +78,7 @@ class DryRun:
         self._print(
             {
                 "method": call.method,
-                "url": url,
+                "url": shown_url(url),
                 "headers": headers(call.body, authorization),
                 "body": _shown_body(call.body),
             }

@@ -18,7 +18,7 @@ from extcli import __version__, clock
 from extcli.api import bodies
 from extcli.api.bodies import Decoder
 from extcli.api.failures import incomplete, no_tls, not_connected, proxy_refused, timed_out
-from extcli.api.masking import shown
+from extcli.api.masking import shown, shown_body, shown_url
 from extcli.errors import CliError, UsageError
 
 # Skip httpx's own command line: it imports click, pygments and rich, half of httpx's import time.
@@ -202,17 +202,15 @@ def bound(answer: Answer, url: str, *, limit: int | None, within: float | None =
 
 def _traced(request: httpx.Request, body: Body | None, authorization: str | None) -> Iterator[str]:
     """Yield the lines that show a request, with secrets masked."""
-    yield f"{request.method} {request.url}"
+    yield f"{request.method} {shown_url(str(request.url))}"
     if authorization:
         client_id, _, token = authorization.partition(" ")
         yield f"authorization: {client_id}{' ***' if token else ''}"
     if body is None:
         return
     yield f"content-type: {request.headers['content-type']}"
-    if isinstance(body, bytes) and request.url.path.endswith("broadcast"):
-        yield f"{len(body)} bytes"  # a message may be a secret, such as a code, under any name
-    elif isinstance(body, bytes):
-        yield f"{len(body)} bytes: {shown(body)}"
+    if isinstance(body, bytes):
+        yield shown_body(request.url.path, body)
     else:
         yield f"{'an unknown number of' if body.length is None else body.length} bytes"
 

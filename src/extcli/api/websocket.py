@@ -30,7 +30,7 @@ from extcli.api import envelope
 from extcli.api.envelope import Message
 from extcli.api.failures import no_tls, not_connected, proxy_refused, timed_out
 from extcli.api.http import CONNECT_SECONDS, NO_TLS, certificates, is_loopback
-from extcli.api.masking import shown
+from extcli.api.masking import shown, shown_frame
 from extcli.errors import LOG, CliError, ExitCode, Refused, ServerError, Unreachable, UsageError, shortened
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class WebSocketClient:
 
     def send(self, text: str | bytes) -> None:
         """Send a text frame; bytes become a binary frame, which no extension service accepts."""
-        self._trace(f"> {shown(text)}" if isinstance(text, str) else f"> {len(text)} bytes")
+        self._trace(f"> {shown_frame(text)}" if isinstance(text, str) else f"> {len(text)} bytes")
         self._sent = len(text)
         self._count += 1
         with explained(self.url, sent=self._sent):

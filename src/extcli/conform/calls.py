@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from extcli import bounded_json, clock
 from extcli.api import bodies
 from extcli.api.call import SERVICE, encoded
+from extcli.api.masking import SENDING
 from extcli.api.retry import RATE_LIMITED, Deadline, pause
 from extcli.conform.rule import Differs, Rule, shown
 from extcli.conform.target import Target
@@ -44,8 +45,6 @@ class Exchange:
 
 
 READS = ("GET", "HEAD", "OPTIONS")
-SENDING = ("broadcast", "extension_broadcast", "broadcast_extension", "whisper_self")
-"""Paths that send a message, also with GET."""
 EXTENSION_WIDE = ("codes", "extension_", "config/extension")
 """The beginnings of paths to data of the whole extension. Such data is removed only if the probe certainly wrote it."""
 NOTHING: Any = object()
