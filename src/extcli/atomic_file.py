@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from tempfile import mkstemp
 from typing import BinaryIO
 
@@ -35,9 +36,13 @@ def replace(path: Path, text: str, *, keep_mode: bool = True) -> None:
 def replacing(path: Path, *, keep_mode: bool = True) -> Iterator[BinaryIO]:
     """Yield a file that replaces the one at `path` when the block ends without an error.
 
-    A reader sees the old content or the new, never a mix. The file gets mode 0600; with `keeps_mode`, an existing file
-    keeps its mode.
+    A reader sees the old content or the new, never a mix. The file gets mode 0600; with `keep_mode`, an existing file
+    keeps its mode. A pipe or a device, such as `/dev/stdout`, is not replaced but written to.
     """
+    if _is_special(path):
+        with path.open("wb") as file:
+            yield file
+        return
     target = path.resolve()
     descriptor, name = mkstemp(prefix=f".{target.name}-", dir=target.parent)  # with mode 0600
     with _deleted_on_error(name):
@@ -47,6 +52,15 @@ def replacing(path: Path, *, keep_mode: bool = True) -> Iterator[BinaryIO]:
         if keep_mode and target.exists():
             os.chmod(name, target.stat().st_mode & 0o777)
         _move(name, target)
+
+
+def _is_special(path: Path) -> bool:
+    """Return whether the path is that of a pipe, a device or a socket."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (S_ISREG(mode) or S_ISDIR(mode))
 
 
 def _move(name: str, target: Path) -> None:

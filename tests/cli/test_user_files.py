@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,42 @@ def test_a_pipe_is_read_to_its_end(extcli):
     os.close(reader)
 
     assert 0 == result.exit_code, result.stderr
+
+
+OUTPUTS = {
+    "recording": (("conform", "--only", "W3", "--record"), b'"extcli_conform"'),
+    "JUnit": (("conform", "--only", "W3", "--junit"), b"</testsuites>"),
+    "report": (("simulate", "crowd", "--viewers", "1", "--mix", "1:1", "--poll", "piped", "--report"), b"</html>"),
+    "journal": (("logs", "export", "--jsonl"), b'"kind":'),
+    "snapshot": (("snapshot", "save"), b'{"extcli_snapshot"'),
+}
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize(("command", "part"), OUTPUTS.values(), ids=OUTPUTS)
+def test_a_pipe_is_written_to(extcli, command, part):
+    """As the shell passes `>(…)`."""
+    reader, writer = os.pipe()
+    with os.fdopen(reader, "rb") as piped, ThreadPoolExecutor(1) as pool:
+        content = pool.submit(piped.read)
+        try:
+            extcli(*command, f"/dev/fd/{writer}", exits=0)
+        finally:
+            os.close(writer)
+
+        assert part in content.result()
+
+
+def test_a_named_pipe_is_not_replaced(extcli, tmp_path: Path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+
+    extcli("conform", "--only", "W3", "--junit", str(pipe), exits=0)
+
+    assert pipe.is_fifo()
+    assert b"</testsuites>" in os.read(reader, 1 << 16)
+    os.close(reader)
 
 
 # The files that a seed names
