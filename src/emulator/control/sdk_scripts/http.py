@@ -31,7 +31,7 @@ async def read_platform_helper(_: object, call: Call) -> Text:
 def _read(name: str) -> bytes:
     """Return the content of a script, after the parts that both scripts share."""
     folder = Path(__file__).parent
-    return b"".join((folder / part).read_bytes() for part in ("network.js", "identity.js", name))
+    return b"".join((folder / part).read_bytes() for part in ("network.js", "files.js", "identity.js", name))
 
 
 endpoints: Final = (read_sdk_script, read_platform_helper)

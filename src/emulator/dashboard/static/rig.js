@@ -22,6 +22,7 @@ addEventListener("message", ({ source, origin, data }) => {
   const frame = [...document.querySelectorAll(".frame iframe")].find((each) => each.contentWindow === source);
   const { kind, text } = data?.extcli ?? {};
   if (!frame || origin !== new URL(frame.src).origin || typeof kind !== "string") return;
+  if (kind === "changed") return reloadPages();
   const line = document.createElement("li");
   const head = document.createElement("b");
   head.textContent = kind;
@@ -31,6 +32,21 @@ addEventListener("message", ({ source, origin, data }) => {
   list.prepend(line);
   if (list.childElementCount > 20) list.lastElementChild.remove();
 });
+
+// The frames that load their page again. What the page sent before is out of date.
+const reloading = new Set();
+document.addEventListener("load", ({ target }) => reloading.delete(target), true);
+
+/** Load the page of each frame again: its files in the browser's cache are up to date now. */
+function reloadPages() {
+  for (const frame of document.querySelectorAll(".frame iframe")) {
+    if (reloading.has(frame)) continue;
+    reloading.add(frame);
+    frame.closest(".frame").querySelector(".said").replaceChildren();
+    frame.contentWindow.postMessage({ extcli: { reload: true } }, new URL(frame.src).origin);
+  }
+  say("A file of the pages has changed: the frames show it now.");
+}
 
 // The event stream has the calls of the users in its address: it follows a changed arrangement when it connects again.
 let following = null;
