@@ -75,6 +75,12 @@ def _move(name: str, target: Path) -> None:
             clock.sleep(_MOVE_INTERVAL)
 
 
+def check_place(path: Path | None, option: str) -> None:
+    """Raise `UsageError`, naming the option, if no file can be at this path. For a check before a long run."""
+    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+        raise UsageError(f"{option}: cannot write {path}", why="it is a folder, or its folder does not exist")
+
+
 def cannot_be_written(path: Path, error: OSError) -> UsageError:
     """Return the error for a file that cannot be written."""
     return UsageError(f"cannot write {path}: {error.strerror}")

@@ -319,6 +319,14 @@ def test_junit_has_a_test_case_for_each_rule(extcli, live, tmp_path):
     assert ("3", "1", "2") == (suite.get("tests"), suite.get("failures"), suite.get("skipped"))
 
 
+@pytest.mark.parametrize("option", ["--record", "--junit"])
+def test_a_file_that_cannot_be_written_is_reported_before_any_probe(extcli, tmp_path, option):
+    for path in (tmp_path, tmp_path / "gone" / "x"):
+        result = extcli("conform", option, str(path), "--url", "http://127.0.0.1:1", fails=2)
+
+        assert f"{option}: cannot write {path}" in result.stderr
+
+
 def test_a_terminal_shows_how_many_rules_were_done(extcli, monkeypatch):
     monkeypatch.setattr(progress, "DELAY_SECONDS", 0)
 

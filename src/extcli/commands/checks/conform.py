@@ -66,12 +66,15 @@ def conform(
       extcli conform
       extcli conform --writes --only 'W*'
     """
+    from extcli.atomic_file import check_place
     from extcli.conform import report
     from extcli.conform.deployment import target_of
     from extcli.conform.run import chosen, results
     from extcli.output import progress
 
     rules = chosen(only or [])
+    check_place(record, "--record")
+    check_place(junit, "--junit")
     old = report.read(against) if against else None
     writes = writes and not session.dry_run
     target = target_of(session, writes=writes, whole_extension=whole_extension)

@@ -99,6 +99,7 @@ def sending(
     report: Report = None,
 ) -> Options:
     """Return the options that the simulations share. Raises `UsageError`."""
+    from extcli.atomic_file import check_place
     from extcli.output import times
     from extcli.simulate import plan as planning
     from extcli.simulate.crowds import Manner, Options
@@ -107,8 +108,7 @@ def sending(
 
     if rate and burst:
         raise UsageError("--rate and --burst exclude each other")
-    if report is not None and (report.is_dir() or not report.absolute().parent.is_dir()):
-        raise UsageError(f"--report: cannot write {report}", why="it is a folder, or its folder does not exist")
+    check_place(report, "--report")
     is_production = in_production(session) if session.dry_run else session.is_production()
     if burst:
         pace = Pace(burst=times.duration(burst) / 1000)
