@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from emulator.engines.base import EMPTY_TALLY, NEVER, CastRequest, Entry, Tally, Terms
+from emulator.engines.base import EMPTY_TALLY, NEVER, BallotEntry, CastRequest, Tally, Terms
 from emulator.engines.engine import Engine
 from engines.shorthand import END, EVERYWHERE, MANY, NOW, ODD, cast, choice_of, counts, entries, key
 
@@ -90,7 +90,7 @@ class BallotsContract:
         await engine.ballots.cast(key(), CastRequest("U1", "3", b"first"), now=NOW, expires_at=END)
         await engine.ballots.cast(key(), CastRequest("U1", "4", b"\x00second"), now=NOW + 1, expires_at=END)
 
-        assert [Entry("U1", "4", 1, NOW + 1, b"\x00second")] == await entries(engine)
+        assert [BallotEntry("U1", "4", 1, NOW + 1, b"\x00second")] == await entries(engine)
 
     async def test_concurrent_casts_are_counted_exactly(self, engine: Engine) -> None:
         await asyncio.gather(*(cast(engine, f"U{n % 40}", str(n % 7)) for n in range(200)))

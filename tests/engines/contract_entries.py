@@ -9,7 +9,7 @@ from typing import cast as typed
 
 import pytest
 
-from emulator.engines.base import CastRequest, Entry, Key, Terms
+from emulator.engines.base import BallotEntry, CastRequest, Key, Terms
 from emulator.engines.engine import Engine
 from engines.shorthand import END, EVERYWHERE, MANY, NOW, LoopPasses, all_of, cast, counts, entries, key
 
@@ -27,15 +27,15 @@ async def fill(engine: Engine, at: Key | None = None, voters: Sequence[str] = VO
     )
 
 
-def names(some: Sequence[Entry]) -> list[str]:
+def names(some: Sequence[BallotEntry]) -> list[str]:
     return [entry.voter for entry in some]
 
 
-def _closable(pages: AsyncIterator[Sequence[Entry]]) -> _Reading:
+def _closable(pages: AsyncIterator[Sequence[BallotEntry]]) -> _Reading:
     return typed(_Reading, pages)
 
 
-class _Reading(AsyncIterator[Sequence[Entry]]):
+class _Reading(AsyncIterator[Sequence[BallotEntry]]):
     """Readings are async generators, so that they can be abandoned."""
 
     async def aclose(self) -> None: ...
@@ -59,7 +59,7 @@ async def fill_notes(engine: Engine, at: Key | None = None, *, per_ms: int = 1, 
     )
 
 
-def text_of(page: bytes | Sequence[Entry]) -> bytes:
+def text_of(page: bytes | Sequence[BallotEntry]) -> bytes:
     return page if isinstance(page, bytes) else b",".join(entry.note for entry in page)
 
 
@@ -118,7 +118,7 @@ class EntriesContract:
 
     async def test_voters_who_vote_again_during_a_reading_appear_once(self, engine: Engine) -> None:
         await fill(engine)
-        seen: list[Entry] = []
+        seen: list[BallotEntry] = []
         moved = {voter for number, voter in enumerate(VOTERS) if number % 3 == 0}
 
         async for page in engine.ballots.entries(key(), now=NOW):
@@ -133,7 +133,7 @@ class EntriesContract:
 
     async def test_voters_who_change_their_choice_during_a_reading_appear_once(self, engine: Engine) -> None:
         await fill(engine)
-        seen: list[Entry] = []
+        seen: list[BallotEntry] = []
 
         async for page in engine.ballots.entries(key(), now=NOW):
             seen += page
@@ -145,7 +145,7 @@ class EntriesContract:
     async def test_casts_that_add_up_during_a_reading_appear_once_per_choice(self, engine: Engine) -> None:
         await engine.ballots.define(key(), b"", MANY, now=NOW, expires_at=END)
         await fill(engine)
-        seen: list[Entry] = []
+        seen: list[BallotEntry] = []
 
         async for page in engine.ballots.entries(key(), now=NOW):
             seen += page
@@ -158,7 +158,7 @@ class EntriesContract:
 
     async def test_no_voter_appears_twice_if_the_clock_goes_back(self, engine: Engine) -> None:
         await fill(engine)
-        seen: list[Entry] = []
+        seen: list[BallotEntry] = []
 
         async for page in engine.ballots.entries(key(), now=NOW):
             seen += page
@@ -211,7 +211,7 @@ class EntriesContract:
         here, there = key(channel="x"), key(channel="y")
         await fill(engine, here)
         await fill(engine, there, [f"T{number}" for number in range(1000)], later=700)
-        seen: list[Entry] = []
+        seen: list[BallotEntry] = []
 
         async for page in engine.ballots.entries(EVERYWHERE, now=NOW):
             seen += page

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from emulator.engines.base import NEVER, Entry, Terms
+from emulator.engines.base import NEVER, BallotEntry, Terms
 from emulator.engines.engine import Engine
 from emulator.engines.records import (
     BallotRecord,
@@ -27,7 +27,7 @@ from engines.pool_shorthand import draw, source, stocked
 from engines.shorthand import END, NOW, Open, append, cast, choice_of, counts, items, key, read, write
 
 BALLOT = BallotRecord(key(), END, None, Terms())
-ENTRY = EntryRecord(key(), Entry("U1", "a", 1, NOW, b""), False)
+ENTRY = EntryRecord(key(), BallotEntry("U1", "a", 1, NOW, b""), False)
 
 
 async def can_set_aside(engine: Engine) -> bool:
@@ -115,7 +115,7 @@ class LoadContract:
             [BALLOT, DocumentRecord(key(), END, b"")],
             [BALLOT._replace(key=key("b")), BALLOT._replace(key=key("a"))],
             [BALLOT, ENTRY, ChoiceRecord(key(), "a")],
-            [BALLOT, ENTRY, ENTRY._replace(entry=Entry("U2", "a", (1 << 53) - 1, NOW, b""))],
+            [BALLOT, ENTRY, ENTRY._replace(entry=BallotEntry("U2", "a", (1 << 53) - 1, NOW, b""))],
             [ListRecord(source(), END), ListItemsRecord(source(), ("a\0b",))],
             [RosterRecord(key(channel=None), END)],
             [DocumentRecord(key("\ud800"), END, b"")],

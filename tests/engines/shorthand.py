@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from typing import Self, TypeVar
 
-from emulator.engines.base import Cast, CastRequest, Entry, Item, Key, Terms
+from emulator.engines.base import BallotEntry, Cast, CastRequest, Item, Key, Terms
 from emulator.engines.engine import Engine
 from emulator.errors import EngineError
 
@@ -80,7 +80,7 @@ async def choice_of(engine: Engine, voter: str, at: Key | None = None, *, now: i
     return (await engine.ballots.tally(at or key(), now=now, voter=voter)).choice
 
 
-async def entries(engine: Engine, at: Key | None = None, *, now: int = NOW, since: int = 0) -> list[Entry]:
+async def entries(engine: Engine, at: Key | None = None, *, now: int = NOW, since: int = 0) -> list[BallotEntry]:
     return await all_of(engine.ballots.entries(at or key(), now=now, since=since))
 
 

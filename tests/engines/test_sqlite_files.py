@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.engines.base import NEVER, CastRequest, Entry
+from emulator.engines.base import NEVER, BallotEntry, CastRequest
 from emulator.engines.opening import open_engine
 from emulator.engines.sqlite import connection as connection_module
 from emulator.engines.sqlite.schema import VERSION, create_or_raise
@@ -270,7 +270,7 @@ async def test_notes_from_before_format_6_are_never_joined(path: Path) -> None:
         some = [page async for page in engine.ballots.notes(key(), now=NOW, separator=b",")]
         later = [page async for page in engine.ballots.notes(key(), now=NOW, since=NOW + 1, separator=b",")]
 
-        assert some == [[Entry("U1", "a", 1, NOW, b"old"), Entry("U2", "b", 1, NOW + 1, b"new")]]
+        assert some == [[BallotEntry("U1", "a", 1, NOW, b"old"), BallotEntry("U2", "b", 1, NOW + 1, b"new")]]
         assert later == [b"new"]
 
 

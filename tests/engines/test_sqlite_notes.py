@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from emulator.engines.base import CastRequest, Entry, Terms
+from emulator.engines.base import BallotEntry, CastRequest, Terms
 from emulator.engines.engine import Engine
 from emulator.engines.opening import open_engine
 from emulator.engines.sqlite import entries as readings
@@ -65,7 +65,7 @@ async def cast_all(engine: Engine, casts: list[Any]) -> None:
         await engine.ballots.cast(ballot, request, now=now, expires_at=END)
 
 
-def holds(page: bytes | Sequence[Entry], left: Iterator[Entry]) -> bool:
+def holds(page: bytes | Sequence[BallotEntry], left: Iterator[BallotEntry]) -> bool:
     """Whether a page is the next entries. A joined page has no entry that its note does not describe."""
     if not isinstance(page, bytes):
         return list(page) == list(islice(left, len(page)))

@@ -11,7 +11,7 @@ from typing import cast
 import pytest
 
 from emulator.clock import DAY, HOUR, WEEK, Clock
-from emulator.engines.base import Change, Documents, Key
+from emulator.engines.base import Documents, Edit, Key
 from emulator.engines.engine import Engine
 from emulator.engines.opening import open_engine
 from emulator.errors import BadRequest
@@ -60,7 +60,7 @@ class Sizes:
         self.bytes: list[int] = []
 
     async def update(
-        self, keys: Sequence[Key], change: Change, *, now: int, expires_at: int, may_end_earlier: bool = False
+        self, keys: Sequence[Key], change: Edit, *, now: int, expires_at: int, may_end_earlier: bool = False
     ) -> dict[Key, bytes]:
         written = await self._documents.update(keys, change, now=now, expires_at=expires_at)
         self.bytes.append(sum(map(len, written.values())))

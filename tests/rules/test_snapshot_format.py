@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from emulator.control.snapshots.codec import decode_record, encode_record, type_name
 from emulator.control.snapshots.reader import SnapshotReader
 from emulator.control.snapshots.rules import END, ClockState, Header, encode_header
-from emulator.engines.base import NEVER, Entry, Key, Terms
+from emulator.engines.base import NEVER, BallotEntry, Key, Terms
 from emulator.engines.records import (
     BallotRecord,
     ChoiceRecord,
@@ -42,9 +42,9 @@ LINES: list[tuple[Record, str, str]] = [
     (BallotRecord(POLL, 5, None, Terms()), "", ',"expires_at":5'),
     (BallotRecord(POLL, 5, b"1", Terms(disabled=True)), "", ',"expires_at":5,"definition":1,"disabled":true'),
     (ChoiceRecord(POLL, "3"), "", ',"choice":"3"'),
-    (EntryRecord(POLL, Entry("U1", "3", 1, 9, b""), False), "", ',"voter":"U1","choice":"3","cast_at":9'),
+    (EntryRecord(POLL, BallotEntry("U1", "3", 1, 9, b""), False), "", ',"voter":"U1","choice":"3","cast_at":9'),
     (
-        EntryRecord(POLL, Entry("U1", "3", 2, 9, b"[1]"), True),
+        EntryRecord(POLL, BallotEntry("U1", "3", 2, 9, b"[1]"), True),
         "",
         ',"voter":"U1","choice":"3","times":2,"cast_at":9,"note":[1],"whole":true',
     ),
@@ -107,7 +107,7 @@ JSON = st.recursive(st.none() | st.text(), st.lists).map(lambda value: json.dump
 @settings(max_examples=examples(100), deadline=None)
 @given(st.binary() | st.text().map(str.encode) | JSON)
 def test_any_value_is_kept_byte_for_byte(value: bytes):
-    record = EntryRecord(POLL, Entry("U1", "3", 1, 9, value), True)
+    record = EntryRecord(POLL, BallotEntry("U1", "3", 1, 9, value), True)
     line = encode_record(record)
 
     json.loads(line)

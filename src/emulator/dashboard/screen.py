@@ -25,7 +25,7 @@ from emulator.control.operation.undo import Undo
 from emulator.control.sockets.service import Sockets
 from emulator.dashboard.commands import Part
 from emulator.dashboard.rig.arrangement import DEFAULT_CHANNEL, DEFAULT_CLIENT
-from emulator.engines.base import Entry, Key
+from emulator.engines.base import BallotEntry, Key
 from emulator.engines.engine import Engine
 from emulator.features.codes.service import CodeSets
 from emulator.http.dispatch import Dispatcher
@@ -132,7 +132,7 @@ _MAX_SKIPPED: Final = 20_000
 class Entries(NamedTuple):
     """A page of votes or ranking answers, oldest first."""
 
-    rows: Sequence[Entry]
+    rows: Sequence[BallotEntry]
     next: str
     """Where the next page begins; empty if this is the last one."""
 
@@ -191,7 +191,7 @@ async def entries(service: Service, key: Key, start: str) -> Entries:
     """Return a page of a ballot's entries. `start` is `next` of the page before. Raises `BadRequest`."""
     since, skipped = _position(start)
     most = skipped + ROWS + 1
-    found: list[Entry] = []
+    found: list[BallotEntry] = []
     async for page in service.engine.ballots.entries(key, now=service.clock.now(), since=since, limit=most):
         found += page
     rows, following = found[skipped : skipped + ROWS], ""

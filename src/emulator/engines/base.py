@@ -42,7 +42,7 @@ class Expired(NamedTuple):
     """When it expired; for a log, when the newest of the removed entries did."""
 
 
-Change = Callable[[Mapping[Key, bytes]], Mapping[Key, bytes]]
+Edit = Callable[[Mapping[Key, bytes]], Mapping[Key, bytes]]
 """Takes the live documents and returns those to write.
 
 If it raises, nothing is written and the exception reaches the caller. It must be pure: it runs again if another process
@@ -71,7 +71,7 @@ class Documents(Protocol):
         """Return one live document or `None`, without waiting for a write that is not on disk yet."""
 
     async def update(
-        self, keys: Sequence[Key], change: Change, *, now: int, expires_at: int, may_end_earlier: bool = False
+        self, keys: Sequence[Key], change: Edit, *, now: int, expires_at: int, may_end_earlier: bool = False
     ) -> dict[Key, bytes]:
         """Read `keys`, apply `change`, write its result with this expiry and return it, in one atomic step.
 
@@ -163,7 +163,7 @@ class Cast(NamedTuple):
     """The ballot after this cast; `EMPTY_TALLY` unless requested."""
 
 
-class Entry(NamedTuple):
+class BallotEntry(NamedTuple):
     """One voter's casts for one choice."""
 
     voter: str
@@ -220,7 +220,7 @@ class Ballots(Protocol):
 
     def entries(
         self, key: Key, *, now: int, since: int = 0, limit: int | None = None
-    ) -> AsyncIterator[Sequence[Entry]]:
+    ) -> AsyncIterator[Sequence[BallotEntry]]:
         """Iterate over pages of the entries with `cast_at >= since`, oldest first; ties keep the order of casting.
 
         Voting may go on during the iteration: every voter who has casts throughout appears, and none appears twice for
@@ -229,7 +229,7 @@ class Ballots(Protocol):
 
     def notes(
         self, key: Key, *, now: int, separator: bytes, since: int = 0, limit: int | None = None
-    ) -> AsyncIterator[bytes | Sequence[Entry]]:
+    ) -> AsyncIterator[bytes | Sequence[BallotEntry]]:
         """Iterate over the pages of a ballot's entries, oldest first, without decoding them where possible.
 
         A page is `bytes`, the notes of its entries joined by `separator`, if each entry was cast once and is complete.

@@ -19,7 +19,7 @@ class Stock(NamedTuple):
 
 
 Assignment = Callable[[Mapping[Key, Stock]], Mapping[Key, Stock]]
-"""Takes the live pools and returns those to write. Like `Change`, it may raise, may run again and must be pure."""
+"""Takes the live pools and returns those to write. Like `Edit`, it may raise, may run again and must be pure."""
 
 
 NO_SIZES: Mapping[Key, int] = MappingProxyType({})
@@ -27,7 +27,7 @@ NO_SIZES: Mapping[Key, int] = MappingProxyType({})
 Limit = Callable[[bytes], int]
 """Takes the note of a pool and returns how many of its items a user may have.
 
-Like `Change`, it may run again and must be pure.
+Like `Edit`, it may run again and must be pure.
 """
 
 

@@ -17,7 +17,7 @@ import hashlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, get_args
 
-from emulator.engines.base import NEVER, Entry, Key, Terms
+from emulator.engines.base import NEVER, BallotEntry, Key, Terms
 
 ITEMS_PER_RECORD: Final = 100
 """Items of a list in one record.
@@ -54,7 +54,7 @@ class EntryRecord(NamedTuple):
     """One voter's casts for one choice, in the order of casting."""
 
     ballot: Key
-    entry: Entry
+    entry: BallotEntry
     whole: bool
     """Whether the note alone describes the cast (`CastRequest.whole`)."""
 
@@ -276,7 +276,7 @@ def _check_value(name: str, value: str | int | Sequence[Any]) -> None:
         if value.channel is None:
             raise ValueError(f"{name}: a record belongs to one channel")
         "".join([part or "" for part in value]).encode()
-    elif isinstance(value, Entry):
+    elif isinstance(value, BallotEntry):
         (value.voter + value.choice).encode()
         _check_value("cast_at", value.cast_at)
     elif value and isinstance(value[0], str):

@@ -12,7 +12,7 @@ from emulator.contract.limits import HIGHEST, LOWEST
 from emulator.dashboard.commands import CALLER, field
 from emulator.dashboard.json_text import pretty
 from emulator.dashboard.screen import Query, Screen, Service, chosen, command, entries, listed, manager_of
-from emulator.engines.base import Entry, Key
+from emulator.engines.base import BallotEntry, Key
 from emulator.features.votes.definitions import Definition, status_of
 from emulator.features.votes.rules import (
     LIFETIME,
@@ -137,7 +137,7 @@ def _is_specific(value: int) -> bool:
     return 0 <= value < SPECIFIC_VALUES
 
 
-def _voter(entry: Entry) -> Voter:
+def _voter(entry: BallotEntry) -> Voter:
     # The note is a part of the JSON of the vote, or all of it, if the user shares their id.
     note = entry.note if entry.note.endswith(b"}") else entry.note + b"}"
     user_id = msgspec.json.decode(note).get("identifier", "") if entry.note else ""

@@ -14,7 +14,7 @@ from contextlib import suppress
 import msgspec
 
 from emulator.bounded_cache import BoundedCache
-from emulator.engines.base import EMPTY_TALLY, Cast, CastRequest, Entry, Key, ListedBallot, Tally, Terms
+from emulator.engines.base import EMPTY_TALLY, BallotEntry, Cast, CastRequest, Key, ListedBallot, Tally, Terms
 from emulator.engines.redis.keys import channel_last, channel_last_prefix, expiry_arg, now_arg, parse_channel_last
 from emulator.engines.redis.nodes import Reply
 from emulator.engines.redis.pipeline import BALLOTS, ENTRIES, Pipeline
@@ -162,16 +162,16 @@ class _Reading:
         self._start = b"[" + expiry_arg(since)
         self._bound = bound
 
-    async def fetch(self, size: int) -> tuple[list[tuple[Position, Entry]], bool]:
+    async def fetch(self, size: int) -> tuple[list[tuple[Position, BallotEntry]], bool]:
         args = (*self._args, self._start, self._bound, b"%d" % size)
         last, rows = await self._pipeline.run(ENTRIES, b"page", *args)
         self._start = b"(" + last + b"\xff"
         return [_entry(*row) for row in rows], bool(last)
 
 
-def _entry(position: bytes, voter: bytes, choice: bytes, times: int, note: bytes) -> tuple[Position, Entry]:
+def _entry(position: bytes, voter: bytes, choice: bytes, times: int, note: bytes) -> tuple[Position, BallotEntry]:
     at, number = int(position[:16]), int(position[16:])
-    return (at, number), Entry(voter.decode(), choice.decode(), times, at, note)
+    return (at, number), BallotEntry(voter.decode(), choice.decode(), times, at, note)
 
 
 _ALL = b"%d" % 10**9
@@ -225,7 +225,7 @@ class RedisBallots:
 
     async def entries(
         self, key: Key, *, now: int, since: int = 0, limit: int | None = None
-    ) -> AsyncIterator[Sequence[Entry]]:
+    ) -> AsyncIterator[Sequence[BallotEntry]]:
         reading = uuid.uuid4().bytes
         name, is_all = (channel_last_prefix(key), b"1") if key.channel is None else (channel_last(key), b"0")
         bound, *ids = await self._pipeline.run(ENTRIES, b"begin", reading, now_arg(now), is_all, name)
@@ -240,7 +240,7 @@ class RedisBallots:
 
     def notes(
         self, key: Key, *, now: int, separator: bytes, since: int = 0, limit: int | None = None
-    ) -> AsyncIterator[bytes | Sequence[Entry]]:
+    ) -> AsyncIterator[bytes | Sequence[BallotEntry]]:
         return self.entries(key, now=now, since=since, limit=limit)
 
     async def drop(self, key: Key, *, now: int) -> list[Key]:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from weakref import WeakValueDictionary
 
-from emulator.engines.base import NEVER, Change, Key, changed
+from emulator.engines.base import NEVER, Edit, Key, changed
 from emulator.engines.redis.keys import expiry_arg, now_arg, user_last, user_last_prefix
 from emulator.engines.redis.pipeline import DOCUMENTS, Pipeline, ScriptCall
 from emulator.errors import EngineError
@@ -76,7 +76,7 @@ class RedisDocuments:
         return None if found is None else bytes(found[1])
 
     async def update(
-        self, keys: Sequence[Key], change: Change, *, now: int, expires_at: int, may_end_earlier: bool = False
+        self, keys: Sequence[Key], change: Edit, *, now: int, expires_at: int, may_end_earlier: bool = False
     ) -> dict[Key, bytes]:
         names = {key: user_last(key) for key in keys}
         async with self._key_locks.hold(names.values()):

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from emulator.engines import records as types
-from emulator.engines.base import Entry, Key, Terms
+from emulator.engines.base import BallotEntry, Key, Terms
 from emulator.engines.records import ITEMS_PER_RECORD, RANK, TYPES, Record, digest_of
 from emulator.engines.redis.keys import (
     escaped,
@@ -200,7 +200,7 @@ class _Collecting:
         def entries(rows: Sequence[Sequence[Any]]) -> None:
             found: list[Row] = []
             for voter, number, choice, times, at, note, whole in rows:
-                entry = Entry(voter.decode(), choice.decode(), int(times), int(at), note)
+                entry = BallotEntry(voter.decode(), choice.decode(), int(times), int(at), note)
                 found.append(((*group, int(number)), types.EntryRecord(key, entry, bool(whole))))
             self._add(found)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from emulator.bounded_cache import BoundedCache
-from emulator.engines.base import NEVER, Change, Key, changed
+from emulator.engines.base import NEVER, Edit, Key, changed
 from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds, Tables
 from emulator.engines.sqlite.table_list import DOCUMENTS, KEYED
 
@@ -65,7 +65,7 @@ class SqliteDocuments(Tables):
         return row[0] if now < row[1] else None
 
     async def update(
-        self, keys: Sequence[Key], change: Change, *, now: int, expires_at: int, may_end_earlier: bool = False
+        self, keys: Sequence[Key], change: Edit, *, now: int, expires_at: int, may_end_earlier: bool = False
     ) -> dict[Key, bytes]:
         statement = _SET if may_end_earlier else _WRITE
         return await self._group_commit.write(self._update, keys, change, now, expires_at, statement)
@@ -100,9 +100,7 @@ class SqliteDocuments(Tables):
                 found[key] = row[0]
         return found
 
-    def _update(
-        self, keys: Sequence[Key], change: Change, now: int, expires_at: int, statement: str
-    ) -> dict[Key, bytes]:
+    def _update(self, keys: Sequence[Key], change: Edit, now: int, expires_at: int, statement: str) -> dict[Key, bytes]:
         live = self._read(keys, now)
         written = changed(change, dict(live), keys)
         self._note_expired(written.keys() - live.keys(), now)

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any, Final
 
 from emulator.engines import records as types
-from emulator.engines.base import Entry, Key
+from emulator.engines.base import BallotEntry, Key
 from emulator.engines.records import ITEMS_PER_RECORD, Record
 from emulator.engines.sqlite.connection import connect, engine_errors, finished_in_thread
 from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, Tables, key_columns
@@ -116,7 +116,7 @@ class _Reading:
         for key, choice in self._grouped_rows(_GROUPS_OF_BALLOTS, _CHOICES):
             yield types.ChoiceRecord(key, choice)
         for key, voter, choice, times, at, note, whole in self._grouped_rows(_GROUPS_OF_BALLOTS, _ENTRIES):
-            yield types.EntryRecord(key, Entry(voter, choice, times, at, note), bool(whole))
+            yield types.EntryRecord(key, BallotEntry(voter, choice, times, at, note), bool(whole))
         for key, at, expires_at, value in self._grouped_rows(_GROUPS_OF_LOGS, _ITEMS):
             yield types.ItemRecord(key, at, expires_at, value)
         yield from self._pools()

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from emulator.engines.base import NEVER, Entry, Key
+from emulator.engines.base import NEVER, BallotEntry, Key
 from emulator.engines.sqlite.ballot_cache import BallotCache
 from emulator.engines.sqlite.connection import engine_errors
 from emulator.engines.sqlite.merge import PAGE, Row, merged_pages
@@ -154,7 +154,7 @@ class Readings(Tables):
 
     async def entries(
         self, key: Key, *, now: int, since: int = 0, limit: int | None = None
-    ) -> AsyncIterator[Sequence[Entry]]:
+    ) -> AsyncIterator[Sequence[BallotEntry]]:
         await self._group_commit.wait_for_commit()
         async with self._begin(key, now, since) as readings:
             async for rows in merged_pages(readings, NEVER if limit is None else limit):
@@ -162,7 +162,7 @@ class Readings(Tables):
 
     async def notes(
         self, key: Key, *, now: int, separator: bytes, since: int = 0, limit: int | None = None
-    ) -> AsyncIterator[bytes | Sequence[Entry]]:
+    ) -> AsyncIterator[bytes | Sequence[BallotEntry]]:
         await self._group_commit.wait_for_commit()
         left, unjoined = NEVER if limit is None else limit, 1
         async with self._begin(key, now, since) as readings:
@@ -228,5 +228,5 @@ class Readings(Tables):
         return [Reading(connection, ballot, bool(is_in_order), since, bound) for ballot, is_in_order in ballots]
 
 
-def _entries(rows: Sequence[Row]) -> list[Entry]:
-    return [Entry(voter, choice, times, at, note) for at, _, voter, choice, times, note in rows]
+def _entries(rows: Sequence[Row]) -> list[BallotEntry]:
+    return [BallotEntry(voter, choice, times, at, note) for at, _, voter, choice, times, note in rows]

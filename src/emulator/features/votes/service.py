@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 from emulator.callers import GLOBAL, Caller, check_extension_wide, is_global
 from emulator.changes import Change, Commits
 from emulator.clock import Clock, clamp_instant
-from emulator.engines.base import Ballots, CastRequest, Entry, Key, ListedBallot
+from emulator.engines.base import BallotEntry, Ballots, CastRequest, Key, ListedBallot
 from emulator.features.votes.definitions import (
     Definition,
     PollConfig,
@@ -160,7 +160,7 @@ class Polls:
         return self._log_pages(caller.client_id, pages, counted)
 
     async def _log_pages(
-        self, client_id: str, pages: AsyncIterator[bytes | Sequence[Entry]], counted: bool
+        self, client_id: str, pages: AsyncIterator[bytes | Sequence[BallotEntry]], counted: bool
     ) -> AsyncIterator[list[bytes]]:
         async for page in pages:
             if isinstance(page, bytes):
@@ -328,7 +328,7 @@ def _managed_key(caller: Caller, channel: str | None, poll_id: str) -> Key:
     return key
 
 
-def _log_entry(entry: Entry, shared: Mapping[str, str], counted: bool) -> bytes:
+def _log_entry(entry: BallotEntry, shared: Mapping[str, str], counted: bool) -> bytes:
     """Return the JSON of one `Vote`. `shared` has the ids that voters shared after they voted, by opaque id."""
     note = entry.note or json_codec.encode(Voter(shared.get(entry.voter, entry.voter), entry.voter))[:-1]
     count = b',"count":%d' % entry.times if counted or entry.times > 1 else b""
