@@ -302,8 +302,8 @@ def test_listen_names_the_similar_event_that_was_sent_meanwhile(extcli, listenin
 
 
 def test_listen_names_other_events_that_were_sent_meanwhile(extcli, listening):
-    process = listening("partty", "--timeout", "2s")
-    extcli("broadcast", "send", "round", "{}")
+    process = listening("partty", "--timeout", "2s", "--client-id", "my&game")
+    extcli("broadcast", "send", "round", "{}", "--client-id", "my&game")
 
     assert "hint: other events were sent meanwhile: round" == read_until(process, "hint:")
     assert 0 == process.wait(TIMEOUT)

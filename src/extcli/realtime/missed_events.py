@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import get_close_matches
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from extcli import bounded_json
 from extcli.api.call import CONTROL
@@ -24,10 +24,9 @@ def missed_events(session: Session, wanted: Sequence[str], since: int) -> str:
     """
     if not wanted or not is_loopback(urlsplit(session.http.url).hostname or ""):
         return ""
-    client_id = session.resolver.client_id()
-    path = f"{CONTROL}journal?kind=delivery&limit={_MOST}&client_id={client_id}"
+    query = urlencode({"kind": "delivery", "limit": _MOST, "client_id": session.resolver.client_id()})
     try:
-        entries = bounded_json.decoded(session.http.send("GET", path).content)["entries"]
+        entries = bounded_json.decoded(session.http.send("GET", f"{CONTROL}journal?{query}").content)["entries"]
         sent = [each["endpoint"] for each in entries if each["system_at"] >= since]
     except (CliError, KeyError, TypeError, ValueError):  # not a sandbox, or too slow
         return ""
