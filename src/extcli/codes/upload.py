@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from extcli.api.client import Service
     from extcli.api.http import Answer
     from extcli.session import Session
-if TYPE_CHECKING:
-    from extcli.api.client import Service
-    from extcli.api.http import Answer
-    from extcli.session import Session
 
 _LIMIT = re.compile(r"(?:([0-9]{1,9})=)?([0-9]{1,9})")
 _SECONDS_BELOW = 100_000_000_000
