@@ -7,7 +7,8 @@ from email.utils import formatdate
 import pytest
 
 from extcli import clock
-from extcli.api.retry import FLOOR, pause, retry_after
+from extcli.api.retry import FLOOR, pause, retry_after, until_done
+from extcli.errors import Refused
 
 
 @pytest.mark.parametrize(
@@ -34,3 +35,21 @@ def test_a_pause_is_never_shorter_than_the_floor():
 @pytest.mark.parametrize(("attempts", "middle"), [(0, 0.5), (1, 1.0), (3, 4.0), (9, 8.0), (10_000, 8.0)])
 def test_pauses_without_retry_after_double_up_to_eight_seconds(attempts: int, middle: float):
     assert all(0.75 * middle <= pause(None, attempts) <= 1.25 * middle for _ in range(100))
+
+
+def test_a_call_is_repeated_as_retry_after_says_until_no_time_is_left(monkeypatch: pytest.MonkeyPatch):
+    now = [100.0]
+    monkeypatch.setattr(clock, "elapsed", lambda: now[0])
+    monkeypatch.setattr(clock, "sleep", lambda seconds: now.append(now.pop() + seconds))
+    called: list[float] = []
+
+    def call() -> None:
+        called.append(now[0])
+        error = Refused("GET /v1/e/vote", 429, b"")
+        error.retry_after = "20"
+        raise error
+
+    with pytest.raises(Refused):
+        until_done(call, 50)
+
+    assert [100, 120, 140] == [round(at) for at in called]

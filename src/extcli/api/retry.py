@@ -9,7 +9,7 @@ from random import uniform
 from typing import Final, TypeVar
 
 from extcli import clock
-from extcli.errors import Refused, ServerError, Unreachable
+from extcli.errors import CliError, ErrorAnswer, Refused, ServerError, Unreachable
 
 T = TypeVar("T")
 
@@ -52,6 +52,7 @@ class Deadline:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._ends: float | None = None
+        self._waits = 0
 
     def reset(self) -> None:
         """Record a success."""
@@ -64,20 +65,29 @@ class Deadline:
             self._ends = now + self._seconds
         return now + pause <= self._ends
 
+    def wait(self, header: str | None) -> bool:
+        """Wait before a request is sent again; return False, without a wait, if that would be too late."""
+        seconds = pause(header, self._waits)
+        if not self.allows(seconds):
+            return False
+        clock.sleep(seconds)
+        self._waits += 1
+        return True
 
-def until_done(call: Callable[[], T], seconds: float) -> T:
+
+def until_done(
+    call: Callable[[], T], seconds: float, after: tuple[type[CliError], ...] = (Refused, ServerError, Unreachable)
+) -> T:
     """Make a call that may be repeated.
 
-    After 429, 5xx or no response, repeat it for `seconds`, then raise the last error. `Retry-After` is kept: if it asks
-    for more time than is left, the error is raised at once.
+    After 429, 5xx or no response, as far as their errors are in `after`, repeat it for `seconds`, then raise the last
+    error. `Retry-After` is kept: if it asks for more time than is left, the error is raised at once.
     """
-    deadline, attempts = Deadline(seconds), 0
+    deadline = Deadline(seconds)
     while True:
         try:
             return call()
-        except (Refused, ServerError, Unreachable) as error:
-            again = pause(None if isinstance(error, Unreachable) else error.retry_after, attempts)
-            if (isinstance(error, Refused) and error.status != RATE_LIMITED) or not deadline.allows(again):
+        except after as error:
+            is_final = isinstance(error, Refused) and error.status != RATE_LIMITED
+            if is_final or not deadline.wait(error.retry_after if isinstance(error, ErrorAnswer) else None):
                 raise
-        clock.sleep(again)
-        attempts += 1

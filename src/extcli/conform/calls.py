@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
-from extcli import bounded_json, clock
+from extcli import bounded_json
 from extcli.api import bodies
 from extcli.api.call import SERVICE, encoded
 from extcli.api.masking import SENDING
-from extcli.api.retry import RATE_LIMITED, Deadline, pause
+from extcli.api.retry import RATE_LIMITED, Deadline
 from extcli.conform.rule import Differs, Rule, shown
 from extcli.conform.target import Target
 from extcli.errors import TooLarge
@@ -168,7 +168,7 @@ class Caller:
     ) -> Reply:
         """Send a request; with `repeat`, again after 429 when the service allows it. `path` has its query."""
         target, url = self._at.target, path if path.startswith("/") else SERVICE + path
-        deadline, attempts = Deadline(_LONGEST_WAIT), 0
+        deadline = Deadline(_LONGEST_WAIT)
         while True:
             target.pace.take(self.authorization or "")
             try:
@@ -184,11 +184,9 @@ class Caller:
                     content = answer.read()
             except TooLarge:
                 raise Differs(f"the body of {method} {path}", f"at most {bodies.PROBE:,} bytes", "more") from None
-            seconds = pause(answer.headers.get("retry-after"), attempts)
-            if answer.status_code != RATE_LIMITED or not repeat or not deadline.allows(seconds):
+            is_final = answer.status_code != RATE_LIMITED or not repeat
+            if is_final or not deadline.wait(answer.headers.get("retry-after")):
                 return Reply(f"{method} {path}", answer.status_code, answer.headers, content)
-            clock.sleep(seconds)
-            attempts += 1
 
     def _note_write(
         self, method: str, path: str, query: Mapping[str, Any], body: bytes | None, *, is_certain: bool

@@ -15,7 +15,7 @@ from extcli import __version__, clock
 from extcli.api.call import Call
 from extcli.api.failures import not_connected
 from extcli.api.http import certificates, proxy_of
-from extcli.api.retry import RATE_LIMITED, Deadline, pause
+from extcli.api.retry import until_done
 from extcli.api.token_sources import Credentials, SelfSigned
 from extcli.config import settings
 from extcli.errors import CliError, Refused, UsageError, Withheld
@@ -123,17 +123,12 @@ def _compared(
     session: Session, subject: Subject, plan: Plan, before: Mapping[str, int], outcome: Outcome
 ) -> Comparison:
     """Read the result and compare it with the plan. If it cannot be read, report what was sent."""
-    deadline, attempts = Deadline(session.resolver.timeout()), 0
     try:
-        while True:
-            try:
-                return subject.compare(plan, outcome.measured.status, before, outcome.faults)
-            except Refused as error:  # the crowd itself may have used up the rate of its client id
-                wait = pause(None, attempts)
-                if error.status != RATE_LIMITED or not deadline.allows(wait):
-                    raise
-            clock.sleep(wait)
-            attempts += 1
+        return until_done(
+            lambda: subject.compare(plan, outcome.measured.status, before, outcome.faults),
+            session.resolver.timeout(),
+            after=(Refused,),  # the crowd itself may have used up the rate of its client id
+        )
     except CliError:
         tally = outcome.tally
         done = f"{tally.sent:,} sent, {tally.answered:,} answered, {tally.refused:,} refused, {tally.failed:,} failed"
