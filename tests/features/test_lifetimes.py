@@ -185,6 +185,8 @@ def test_a_token_is_valid_until_one_millisecond_before_exp(frozen, environment):
     seen = [(service.at(MINUTE + ms), client.get("vote").status_code)[1] for ms in (-1, 0, 1, -1)]
 
     assert [200, 401, 401, 200] == seen
+    service.at(MINUTE)
+    assert "token expired" in client.get("user_info").json()["info"]
 
 
 @pytest.mark.ruling("A1", "A5")

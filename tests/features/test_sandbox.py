@@ -138,29 +138,6 @@ def test_a_header_of_20000_characters_is_refused(live: LiveServer):
     assert (401, UNAUTHORIZED) == (answer.status_code, answer.json()["reason"])
 
 
-@pytest.mark.ruling("A1")
-def test_a_token_is_valid_until_its_exp(live: LiveServer):
-    client = live.client("viewer", user="5551", exp=2_000_000_000)
-
-    live.set(1_999_999_999_999)
-    before = client.get("user_info").status_code
-    live.set(2_000_000_000_000)
-    at_the_end = client.get("user_info")
-
-    assert (200, 401) == (before, at_the_end.status_code)
-    assert "token expired" in at_the_end.json()["info"]
-
-
-def test_a_token_that_was_used_before_is_refused_after_its_exp(live: LiveServer):
-    now = live.freeze()
-    client = live.client("viewer", user="5551", exp=now // 1000 + 60)
-    answers = [client.get("vote").status_code, client.get("vote").status_code]
-
-    live.advance(61_000)
-
-    assert [200, 200, 401] == [*answers, client.get("vote").status_code]
-
-
 def test_a_token_is_invalid_before_its_nbf(live: LiveServer):
     now = live.freeze()
     client = live.client("viewer", user="5551", nbf=now // 1000 + 60)
