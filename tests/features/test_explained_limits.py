@@ -1,17 +1,15 @@
-"""Malformed HTTP and exceeded limits are explained."""
+"""Malformed HTTP is recorded, and explained as exceeded limits are."""
 
 from __future__ import annotations
 
-import re
-import socket
+import json
 from collections.abc import Iterator
-from contextlib import suppress
-from urllib.parse import urlsplit
 
 import pytest
 
 from emulator.config.settings import Limits, Settings
 from support.explanations import id_of, latest, why
+from support.journal import entries_of
 from support.service import CHANNEL, Client, LiveServer, live_server
 
 
@@ -22,43 +20,51 @@ def limited() -> Iterator[LiveServer]:
         yield live
 
 
-@pytest.mark.parametrize(
-    ("text", "rule", "held", "needed"),
-    [
-        (b"nonsense", "W4", "invalid HTTP request", "a valid HTTP request"),
-        (b"GET /v1/e/vote HTTP/1.1\r\nHost: a\r\nHost: b", "gaps: Limits", "several host headers", "one host header"),
-        (b"GET / HTTP/1.1" + b"\r\nX: y" * 101, "gaps: Limits", "101 headers", "at most 100 headers"),
-        (b"GET / HTTP/1.1\r\nX: " + b"y" * 70_000, "gaps: Limits", "headers over 65536 bytes", "at most 65536 bytes"),
-    ],
-    ids=["invalid", "duplicate", "many", "long"],
-)
-def test_malformed_http_is_explained(live: LiveServer, text: bytes, rule: str, held: str, needed: str):
-    answer = exchange(live, text + b"\r\n\r\n")
+INVALID = ("Bad Request", "W4", "invalid HTTP request", "a valid HTTP request")
+TWO_HOSTS = ("Duplicate header", "gaps: Limits", "several host headers", "one host header")
+MANY = ("Headers too large", "gaps: Limits", "101 headers", "at most 100 headers")
+LONG = ("Headers too large", "gaps: Limits", "headers over 65536 bytes", "at most 65536 bytes")
 
-    explanation = why(live, re.findall(rb"x-request-id: (\S+)", answer)[0].decode())
-    assert (rule, held) == (explanation["rule"], explanation["held"])
-    assert needed in explanation["needed"]
+
+@pytest.mark.parametrize(
+    ("text", "status", "endpoint", "expected"),
+    [
+        pytest.param(b"nonsense", 400, "", INVALID, id="text"),
+        pytest.param(b"\x16\x03\x01 this is no HTTP", 400, "", INVALID, id="TLS"),
+        pytest.param(b"FOO \xff HTTP/1.1\r\nHost: x", 400, "", INVALID, id="method"),
+        pytest.param(b"GET /v1/e/vote HTTP/9.9 x", 400, "GET /v1/e/vote", INVALID, id="version"),
+        pytest.param(b"GET /v1/e/vote HTTP/1.1\r\nHost: a\r\nHost: b", 400, "GET /v1/e/vote", TWO_HOSTS, id="hosts"),
+        pytest.param(b"GET /v1/e/vote HTTP/1.1" + b"\r\nX: y" * 101, 431, "GET /v1/e/vote", MANY, id="many"),
+        pytest.param(b"GET / HTTP/1.1\r\nX: " + b"y" * 70_000, 431, "GET /", LONG, id="long"),
+    ],
+)
+@pytest.mark.ruling("W4")
+def test_malformed_http_gets_an_error_that_is_recorded_and_explained(
+    live: LiveServer, text: bytes, status: int, endpoint: str, expected: tuple[str, ...]
+):
+    head, _, body = live.exchange(text + b"\r\n\r\n").decode().partition("\r\n\r\n")
+
+    entry = entries_of(live, status=status)[-1]
+    explanation = why(live, entry["id"])
+
+    assert head.startswith(f"HTTP/1.1 {status} ")
+    assert {"content-type: application/json", f"content-length: {len(body)}", f"x-request-id: {entry['id']}"} <= {
+        *head.split("\r\n")
+    }
+    found = (json.loads(body)["reason"], explanation["rule"], explanation["held"])
+    assert (endpoint, *expected[:3]) == (entry["endpoint"], *found)
+    assert expected[3] in explanation["needed"]
 
 
 @pytest.mark.slow
-def test_a_request_that_does_not_arrive_is_explained():
+def test_a_request_that_does_not_arrive_is_recorded_and_explained():
     with live_server(Settings(limits=Limits(request_timeout=1))) as slow:
-        exchange(slow, b"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n")
+        slow.exchange(b"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n")
 
-        assert ("gaps: Limits", "an incomplete request after 1 s") == tuple(
-            latest(slow)["explanation"][name] for name in ("rule", "held")
-        )
-
-
-def exchange(live: LiveServer, text: bytes) -> bytes:
-    """Send bytes on a connection of their own, and return the answer."""
-    with socket.create_connection(("127.0.0.1", urlsplit(live.url).port or 0), timeout=10) as wire:
-        wire.sendall(text)
-        answer = b""
-        with suppress(ConnectionError):
-            while data := wire.recv(65_536):
-                answer += data
-    return answer
+        (entry,), explanation = entries_of(slow, status=408), latest(slow)["explanation"]
+        assert ("POST /v1/e/vote", "gaps: Limits", "an incomplete request after 1 s") == (
+            entry["endpoint"], explanation["rule"], explanation["held"],
+        )  # fmt: skip
 
 
 def test_a_rate_is_explained(limited: LiveServer):

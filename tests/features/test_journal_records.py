@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
-from contextlib import suppress
 
 import httpx
 import pytest
@@ -17,19 +15,6 @@ from support.process import wait_until
 from support.pusher_client import PusherClient, pusher_channel, subscribed_page
 from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, live_server
 from support.socket_client import SocketClient, linked_game
-
-
-def raw(service: LiveServer, text: bytes) -> bytes:
-    """Send bytes on a connection of their own, and return the answer."""
-    host, port = service.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=10) as wire:
-        wire.sendall(text)
-        wire.shutdown(socket.SHUT_WR)
-        answer = b""
-        with suppress(ConnectionError):
-            while data := wire.recv(65_536):
-                answer += data
-    return answer
 
 
 @pytest.mark.parametrize(
@@ -91,36 +76,6 @@ def test_a_body_over_the_limit_is_recorded_with_413(live: LiveServer, viewer):
     assert (413, 413, "Body too large") == (answer.status_code, entry["status"], entry["reason"])
 
 
-@pytest.mark.parametrize(
-    ("text", "status", "endpoint"),
-    [
-        (b"GET /v1/e/vote HTTP/9.9 x\r\n\r\n", 400, "GET /v1/e/vote"),
-        (b"nonsense\r\n\r\n", 400, ""),
-        (b"GET /v1/e/vote HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400, "GET /v1/e/vote"),
-        (b"GET /v1/e/vote HTTP/1.1\r\nHost: a\r\n" + b"X: y\r\n" * 101 + b"\r\n", 431, "GET /v1/e/vote"),
-    ],
-)
-def test_malformed_http_is_recorded(live: LiveServer, text: bytes, status: int, endpoint: str):
-    answer = raw(live, text)
-
-    entry = entries_of(live, status=status)[-1]
-
-    assert b"HTTP/1.1 %d" % status in answer
-    assert endpoint == entry["endpoint"]
-    assert entry["id"].encode() in answer
-
-
-@pytest.mark.slow
-def test_a_request_that_does_not_arrive_is_recorded_with_408():
-    with live_server(Settings(limits=Limits(request_timeout=1))) as live:
-        host, port = live.url.removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port)), timeout=10) as wire:
-            wire.sendall(b"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n")
-            assert b" 408 " in wire.recv(65_536)
-
-        assert ["POST /v1/e/vote"] == [each["endpoint"] for each in entries_of(live, status=408)]
-
-
 def test_a_wait_that_is_refused_is_recorded(live: LiveServer, stranger: Client):
     answer = stranger.get("/_emulator/wait?for=nothing")
 
@@ -161,7 +116,7 @@ def test_a_refused_handshake_is_recorded(live: LiveServer, path: str, status: in
 
 
 def test_a_handshake_that_is_not_a_websocket_is_recorded(live: LiveServer):
-    answer = raw(live, b"GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n")
+    answer = live.exchange(b"GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n")
 
     assert b"HTTP/1.1 4" in answer
     assert ["GET /ws"] == [each["endpoint"] for each in entries_of(live, status="4xx")]

@@ -198,11 +198,3 @@ def test_pipelined_requests_get_responses_in_order(live: LiveServer, viewer):
 
 def without(answer: object, names: set[str]) -> object:
     return {name: value for name, value in answer.items() if name not in names} if isinstance(answer, dict) else answer
-
-
-@pytest.mark.ruling("W4")
-def test_malformed_http_gets_the_same_response_as_any_other_error(live: LiveServer):
-    status, headers, body = exchange(live, b"FOO \xff HTTP/1.1\r\nHost: x\r\n\r\n")
-
-    assert (400, "application/json", str(len(body))) == (status, headers["content-type"], headers["content-length"])
-    assert "Bad Request" == json.loads(body)["reason"]
