@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-import socket
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -223,8 +221,7 @@ def test_a_duplicate_among_a_million_codes_is_found(backend: Client):
 
 def test_a_code_is_refused_as_soon_as_it_is_too_long(live: LiveServer, backend: Client):
     """The answer comes although most of the body is missing."""
-    address = urlsplit(live.url)
-    with socket.create_connection((address.hostname or "", address.port or 0), timeout=10) as connection:
+    with live.connect() as connection:
         head = f"PUT /v1/e/codes HTTP/1.1\r\nHost: x\r\nAuthorization: {backend.headers['Authorization']}\r\n"
         part = b'{"codes":[["A1"],["B1","' + b"x" * 200_000
         connection.sendall(f"{head}Content-Length: 60000000\r\n\r\n".encode() + part)
@@ -243,8 +240,7 @@ def test_a_body_over_the_limit_is_refused(backend: Client):
 
 def test_an_aborted_upload_changes_nothing(live: LiveServer, backend: Client, viewer):
     backend.put("codes", json={"codes": [["OLD"]], "names": ["Hat"]}).raise_for_status()
-    address = urlsplit(live.url)
-    with socket.create_connection((address.hostname or "", address.port or 0)) as connection:
+    with live.connect() as connection:
         head = f"PUT /v1/e/codes HTTP/1.1\r\nHost: x\r\nAuthorization: {backend.headers['Authorization']}\r\n"
         part = json.dumps({"codes": [[f"N{number}" for number in range(20_000)]], "names": ["New"]}).encode()
         connection.sendall(f"{head}Content-Length: {len(part)}\r\n\r\n".encode() + part[: len(part) // 2])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import signal
-import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,11 +38,6 @@ def request(**query: object) -> bytes:
     """Return the bytes of a request that waits."""
     parameters = "&".join(f"{name}={value}" for name, value in ({"timeout": LONG} | query).items())
     return f"GET /_emulator/wait?{parameters} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-
-
-def connection(service: RunningService) -> socket.socket:
-    host, port = service.url.removeprefix("http://").split(":")
-    return socket.create_connection((host, int(port)), timeout=10)
 
 
 def test_a_held_wait_returns_once_its_condition_becomes_true(live: LiveServer, waits: Waiting, viewer):
@@ -91,7 +85,7 @@ def test_the_timeout_is_real_time_though_the_clock_is_frozen(live: LiveServer):
 
 
 def test_a_client_that_leaves_ends_its_wait(live: LiveServer):
-    with connection(live) as client:
+    with live.connect() as client:
         client.sendall(request(**{"for": "sockets"}, **NEVER))
         wait_until(lambda: held(live) == 1)
 
@@ -135,7 +129,7 @@ def test_a_stop_ends_all_waits_at_once(waits: Waiting):
 
 @pytest.mark.slow
 def test_one_wait_more_than_the_limit_is_refused(live: LiveServer):
-    sockets = [connection(live) for _ in range(MAX_HELD)]
+    sockets = [live.connect() for _ in range(MAX_HELD)]
     try:
         for each in sockets:
             each.sendall(request(**{"for": "sockets"}, **NEVER))
@@ -156,7 +150,7 @@ def test_one_wait_more_than_the_limit_is_refused(live: LiveServer):
 
 def test_one_stream_more_than_the_limit_is_refused(live: LiveServer):
     live.service.dispatcher.held = HeldRequests(2)
-    streams = [connection(live) for _ in range(2)]
+    streams = [live.connect() for _ in range(2)]
     try:
         for each in streams:
             each.sendall(b"GET /_emulator/ui/overview/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -175,7 +169,7 @@ def test_one_stream_more_than_the_limit_is_refused(live: LiveServer):
 
 @pytest.mark.slow
 def test_200_held_waits_use_no_processor_time(live: LiveServer):
-    sockets = [connection(live) for _ in range(200)]
+    sockets = [live.connect() for _ in range(200)]
     try:
         for each in sockets:
             each.sendall(request(**{"for": "poll", "client_id": CLIENT_ID, "id": "quiet"}))
@@ -201,7 +195,7 @@ def test_a_wait_on_one_worker_sees_what_another_writes(tmp_path: Path, waits: Wa
     with server_process("--workers", "2", "--data", f"sqlite:///{tmp_path}/data.db") as served:
         for number in range(8):
             voter = served.client("viewer", user="1", channel=CHANNEL)
-            with connection(served) as client:
+            with served.connect() as client:
                 client.sendall(request(**{"for": "poll", "client_id": CLIENT_ID, "id": f"p{number}"}))
 
                 answer = voter.post(f"vote?id=p{number}", json={"value": 1})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-
 import pytest
 
 from support.journal import entries_of
@@ -22,9 +20,8 @@ def test_a_refused_request_is_recorded_with_its_body(live: LiveServer, viewer):
 
 
 def test_a_refusal_does_not_wait_for_a_body_that_does_not_come(live: LiveServer):
-    address = live.url.removeprefix("http://").split(":")
     head = "POST /v1/e/extension_state HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n"
-    with socket.create_connection((address[0], int(address[1])), timeout=10) as connection:
+    with live.connect() as connection:
         connection.sendall(head.encode())
         assert connection.recv(1000).startswith(b"HTTP/1.1 401")
 
