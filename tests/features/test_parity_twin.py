@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from emulator.contract.parity import outcome_of, rule_of
 from emulator.parity.rules import (
     ANSWERS,
     CALLER_RATE,
@@ -23,8 +24,6 @@ from emulator.parity.rules import (
     REGISTRATION,
     SIGNATURE,
     STAGE,
-    rule_of,
-    verdict_of,
 )
 from support.parity_twin import DAY, HOUR, SECOND, VERDICT, Sent, Twins, comparable, twins
 from support.socket_client import SocketClient
@@ -60,10 +59,10 @@ def check(sent: Sent, sandbox: httpx.Response, production: httpx.Response) -> st
         assert sandbox.status_code == production.status_code, told
         if sandbox.is_success and "/_emulator/" not in sent.path:
             assert comparable(sandbox) == comparable(production), told
-    elif verdict_of(verdict) == REFUSE:
+    elif outcome_of(verdict) == REFUSE:
         assert production.status_code == ANSWERS[rule_of(verdict)] != sandbox.status_code, told
     else:
-        assert verdict_of(verdict) == DIFFER, told  # never unknown, because the secrets are known
+        assert outcome_of(verdict) == DIFFER, told  # never unknown, because the secrets are known
     return verdict
 
 
@@ -104,7 +103,7 @@ def check_frame(both: Twins, sockets: tuple[SocketClient, SocketClient], action:
     if verdict:
         # Where the token or PIN was refused, later messages come from a connection without rights.
         expected = {ANSWERS[rule_of(verdict)]} if action == "authenticate" else {ANSWERS[rule_of(verdict)], 401}
-        assert verdict_of(verdict) == REFUSE, told
+        assert outcome_of(verdict) == REFUSE, told
         assert production in expected, told
         assert production != sandbox, told
     else:

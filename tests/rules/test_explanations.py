@@ -10,7 +10,7 @@ import typer.main
 
 from emulator.control.explanations import texts
 from emulator.control.explanations.rules import what_was_sent
-from emulator.control.explanations.service import verdict_of
+from emulator.control.explanations.service import explained_verdict
 from emulator.control.explanations.subjects import rules_about
 from emulator.parity.rules import ANSWERS
 from emulator.refusals import REFUSALS
@@ -74,7 +74,7 @@ def test_a_body_that_is_wrong_as_a_whole_is_shown_if_it_is_short(length: int, is
 
 @pytest.mark.parametrize("rule", ANSWERS)
 def test_every_rule_of_production_has_a_text_and_a_next_step(rule: str):
-    found = verdict_of(f"refuse; rule={rule}")
+    found = explained_verdict(f"refuse; rule={rule}")
 
     assert found is not None
     assert ("refuse", rule) == (found.verdict, found.rule)
@@ -85,7 +85,7 @@ def test_every_rule_of_production_has_a_text_and_a_next_step(rule: str):
 
 @pytest.mark.parametrize("header", ["", "nonsense"])
 def test_no_difference_of_production_has_no_explanation(header: str):
-    assert verdict_of(header) is None
+    assert explained_verdict(header) is None
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from emulator.config.environment import PRODUCTION, SANDBOX
+from emulator.contract.parity import outcome_of, rule_of
 from emulator.engines.base import NEVER, Expired, Key
 from emulator.observability.request_context import RequestContext, bound_to
 from emulator.parity import rules
 from emulator.parity.lapses import Lapses
-from emulator.parity.rules import ANSWERS, is_final, rule_of, settled, verdict_of
+from emulator.parity.rules import ANSWERS, is_final, settled
 from emulator.parity.service import Example, Tally, is_reached, note
 from extcli.errors import UsageError
 from extcli.parity import RULES, Selection, lines_of
@@ -22,7 +23,7 @@ VERDICTS = [text for name, text in vars(rules).items() if name.isupper() and isi
 
 def test_every_verdict_is_of_the_closed_list():
     assert set(ANSWERS) == {rule_of(verdict) for verdict in VERDICTS}
-    assert {"refuse", "unknown", "differ"} == {verdict_of(verdict) for verdict in VERDICTS}
+    assert {"refuse", "unknown", "differ"} == {outcome_of(verdict) for verdict in VERDICTS}
 
 
 def test_the_command_line_knows_the_same_rules_in_the_same_order():

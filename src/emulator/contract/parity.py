@@ -1,4 +1,4 @@
-"""The rules by which production differs from the sandbox: one closed list."""
+"""The rules by which production differs from the sandbox: one closed list, and the form of a verdict."""
 
 from __future__ import annotations
 
@@ -38,3 +38,19 @@ RULES: Final[Mapping[str, Rule]] = {
     "lifetime": Rule(200, "a store expired that production would still have"),
 }
 """The rules in the order in which production applies them."""
+_SEPARATOR: Final = "; rule="
+
+
+def verdict_of(outcome: str, rule: str) -> str:
+    """Return a verdict: the value of the header `X-Emulator-Production`, such as `refuse; rule=stage`."""
+    return f"{outcome}{_SEPARATOR}{rule}"
+
+
+def outcome_of(verdict: str) -> str:
+    """Return what production does under a verdict: `refuse`, `unknown` or `differ`."""
+    return verdict.partition(_SEPARATOR)[0]
+
+
+def rule_of(verdict: str) -> str:
+    """Return the rule of a verdict; empty if it has none."""
+    return verdict.partition(_SEPARATOR)[2]

@@ -12,6 +12,7 @@ import msgspec
 from markupsafe import Markup, escape
 
 from emulator.clock import DAY, END_OF_TIME, HOUR, MINUTE, SECOND
+from emulator.contract.parity import outcome_of, rule_of
 from emulator.dashboard.json_text import escaped
 from emulator.engines.base import NEVER
 
@@ -127,9 +128,9 @@ def offset(ms: int) -> str:
 
 def verdict(production: str) -> str:
     """Return production's verdict in words; the argument is the header `X-Emulator-Production`."""
-    did, _, rule = production.partition("; rule=")
+    outcome, rule = outcome_of(production), rule_of(production)
     words = {"refuse": "production refuses this", "unknown": "production: unknown", "differ": "production differs"}
-    return f"{words.get(did, did)}: {rule}" if rule else words.get(did, did)
+    return f"{words.get(outcome, outcome)}: {rule}" if rule else words.get(outcome, outcome)
 
 
 def select_options(values: Iterable[str], empty: str = "") -> list[tuple[str, str]]:

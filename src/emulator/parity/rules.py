@@ -1,6 +1,6 @@
 """The rules by which production differs from the sandbox: one closed list, with the effect of each. No I/O.
 
-A verdict is the value of the header `X-Emulator-Production`, such as `refuse; rule=stage`; empty without a difference.
+A verdict says what production does and by which rule. It is empty if nothing differs.
 """
 
 from __future__ import annotations
@@ -8,69 +8,54 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from emulator.contract.parity import DIFFER, REFUSE, RULES, UNKNOWN
+from emulator.contract.parity import DIFFER, REFUSE, RULES, UNKNOWN, verdict_of
 
 ANSWERS: Final[Mapping[str, int]] = {name: rule.status for name, rule in RULES.items()}
 """The status of production's answer by rule, in the order in which production applies them."""
 
-
-def _verdict(verdict: str, rule: str) -> str:
-    return f"{verdict}; rule={rule}"
-
-
-ENDPOINT: Final = _verdict(REFUSE, "endpoint")
+ENDPOINT: Final = verdict_of(REFUSE, "endpoint")
 """Production does not have this endpoint."""
-REGISTRATION: Final = _verdict(REFUSE, "registration")
+REGISTRATION: Final = verdict_of(REFUSE, "registration")
 """The client id is not in the extensions file."""
-UNREGISTERED: Final = _verdict(UNKNOWN, "registration")
+UNREGISTERED: Final = verdict_of(UNKNOWN, "registration")
 """There is no extensions file, and no token."""
-SIGNATURE: Final = _verdict(REFUSE, "signature")
+SIGNATURE: Final = verdict_of(REFUSE, "signature")
 """No secret of the extension signed the token."""
-UNDECODED: Final = _verdict(REFUSE, "secret")
+UNDECODED: Final = verdict_of(REFUSE, "secret")
 """The base64 text of a secret signed the token, not the secret."""
-UNVERIFIED: Final = _verdict(UNKNOWN, "signature")
+UNVERIFIED: Final = verdict_of(UNKNOWN, "signature")
 """No secret of the extension is known here."""
-STAGE: Final = _verdict(REFUSE, "stage")
+STAGE: Final = verdict_of(REFUSE, "stage")
 """The token is for the sandbox."""
-FOR_SANDBOX: Final = _verdict(UNKNOWN, "stage")
+FOR_SANDBOX: Final = verdict_of(UNKNOWN, "stage")
 """The token is for the sandbox, and there is no extensions file with a secret for another.
 
 Counted once, and not shown with each request.
 """
-EXP: Final = _verdict(REFUSE, "exp")
+EXP: Final = verdict_of(REFUSE, "exp")
 """The token never expires, or says so in milliseconds."""
-CLAIMS: Final = _verdict(REFUSE, "claims")
+CLAIMS: Final = verdict_of(REFUSE, "claims")
 """The token is for another extension, or a claim is malformed."""
-CALLER_RATE: Final = _verdict(REFUSE, "caller-rate")
+CALLER_RATE: Final = verdict_of(REFUSE, "caller-rate")
 """The caller, or the address, sends more requests than production's default rate."""
-CLIENT_RATE: Final = _verdict(REFUSE, "client-rate")
+CLIENT_RATE: Final = verdict_of(REFUSE, "client-rate")
 """The callers of the client id send too many requests together."""
-FREER_RATE: Final = _verdict(DIFFER, "client-rate")
+FREER_RATE: Final = verdict_of(DIFFER, "client-rate")
 """The sandbox refuses, but production had counted fewer requests, because it had refused some."""
-ROLE: Final = _verdict(REFUSE, "role")
+ROLE: Final = verdict_of(REFUSE, "role")
 """The role may do this in the sandbox only."""
-RECEIPT: Final = _verdict(REFUSE, "receipt")
+RECEIPT: Final = verdict_of(REFUSE, "receipt")
 """The receipt of a purchase is not signed, has expired or is another user's."""
-OTHER_POSTER: Final = _verdict(DIFFER, "receipt")
+OTHER_POSTER: Final = verdict_of(DIFFER, "receipt")
 """The sandbox refuses a purchase that another caller has posted; production knows who may post it from the receipt."""
-PIN_GUESSES: Final = _verdict(REFUSE, "pin-guesses")
+PIN_GUESSES: Final = verdict_of(REFUSE, "pin-guesses")
 """Too many PINs were requested, or typed wrong."""
-PIN_CHANNEL: Final = _verdict(REFUSE, "pin-channel")
+PIN_CHANNEL: Final = verdict_of(REFUSE, "pin-channel")
 """The PIN is bound to no channel."""
-LIFETIME: Final = _verdict(DIFFER, "lifetime")
+LIFETIME: Final = verdict_of(DIFFER, "lifetime")
 """A store expired that production would still have."""
 UNJUDGED: Final = "-"
 """A request that gets no verdict."""
-
-
-def verdict_of(verdict: str) -> str:
-    """Return what production does under a rule: `refuse`, `unknown` or `differ`."""
-    return verdict.partition(";")[0]
-
-
-def rule_of(verdict: str) -> str:
-    """Return the rule of a verdict."""
-    return verdict.rpartition("=")[2]
 
 
 def is_final(verdict: str) -> bool:
@@ -80,8 +65,8 @@ def is_final(verdict: str) -> bool:
 
 _OPEN: Final = frozenset({"", UNREGISTERED, UNVERIFIED, FOR_SANDBOX})
 _STATUSES: Final = {
-    **{_verdict(verdict, rule): status for verdict in (REFUSE, UNKNOWN) for rule, status in ANSWERS.items()},
-    **{_verdict(DIFFER, rule): 0 for rule in ANSWERS},
+    **{verdict_of(outcome, rule): status for outcome in (REFUSE, UNKNOWN) for rule, status in ANSWERS.items()},
+    **{verdict_of(DIFFER, rule): 0 for rule in ANSWERS},
 }
 """The status of production's answer by verdict; 0 if that is not all that differs."""
 

@@ -7,9 +7,10 @@ from collections.abc import Collection
 from msgspec import Struct
 
 from emulator.clock import Clock
+from emulator.contract.parity import outcome_of, rule_of
 from emulator.errors import MethodNotAllowed, ServiceError
 from emulator.observability.request_context import RequestContext, current
-from emulator.parity.rules import ANSWERS, ENDPOINT, FOR_SANDBOX, UNJUDGED, is_final, rule_of, settled, verdict_of
+from emulator.parity.rules import ANSWERS, ENDPOINT, FOR_SANDBOX, UNJUDGED, is_final, settled
 
 
 class Example(Struct, gc=False):
@@ -67,7 +68,7 @@ class Tally:
         """All verdicts so far, in the order of production's checks."""
         order = list(ANSWERS)
         counts = sorted(self._counts.items(), key=lambda item: (order.index(rule_of(item[0])), item[0]))
-        return [Seen(rule_of(verdict), verdict_of(verdict), each.count, each.examples) for verdict, each in counts]
+        return [Seen(rule_of(verdict), outcome_of(verdict), each.count, each.examples) for verdict, each in counts]
 
 
 def note(verdict: str) -> None:

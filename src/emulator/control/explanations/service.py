@@ -7,6 +7,7 @@ import re
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace as with_fields
 
+from emulator.contract.parity import outcome_of, rule_of
 from emulator.control.explanations import texts
 from emulator.control.explanations.refusals import no_entry, no_rule
 from emulator.control.explanations.subjects import rules_about
@@ -135,17 +136,17 @@ class Explanations:
             ),
             explanation or UNSET,
             entry.hint or UNSET,
-            verdict_of(entry.production) or UNSET,
+            explained_verdict(entry.production) or UNSET,
         )
 
 
-def verdict_of(header: str) -> Verdict | None:
+def explained_verdict(header: str) -> Verdict | None:
     """Explain the header `X-Emulator-Production`; `None` if it is empty."""
-    verdict, _, name = header.partition("; rule=")
+    name = rule_of(header)
     if not name:
         return None
     rule = texts.find(name) or Rule(name, "")
-    return Verdict(verdict, rule.id, rule.text, rule.why, rule.next_step)
+    return Verdict(outcome_of(header), rule.id, rule.text, rule.why, rule.next_step)
 
 
 def _with_text(found: Explanation | None) -> Explanation | None:

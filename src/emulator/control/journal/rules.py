@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from emulator.callers import Role
+from emulator.contract.parity import outcome_of, rule_of
 from emulator.journal import DELIVERY, FRAME, REQUEST, Entry
 from emulator.wire.refusals import invalid_parameter
 
@@ -169,8 +170,7 @@ def _production(text: str) -> Matches:
     def matches(entry: Entry) -> bool:
         if not entry.production:
             return False
-        verdict, _, rule = entry.production.partition("; rule=")
-        return ANY in wanted or verdict in wanted or rule in wanted
+        return ANY in wanted or outcome_of(entry.production) in wanted or rule_of(entry.production) in wanted
 
     return matches
 

@@ -7,14 +7,14 @@ from itertools import islice
 from typing import Any, Final
 
 from emulator.clock import SECOND
-from emulator.contract.parity import UNKNOWN
+from emulator.contract.parity import UNKNOWN, rule_of
 from emulator.control.contents.rules import Filter
 from emulator.dashboard.rig.arrangement import DEFAULT_CHANNEL
 from emulator.dashboard.screen import Query, Screen, Service, suggested
 from emulator.dashboard.screens.polls import results_of
 from emulator.engines.base import Key
 from emulator.journal import REQUEST, Entry
-from emulator.parity.rules import FOR_SANDBOX, rule_of
+from emulator.parity.rules import FOR_SANDBOX
 
 _DEMO_WORDS: Final = Key("rank", "demo-extension", "words", "1001")
 """The ranking to which the crowd of the demo adds."""

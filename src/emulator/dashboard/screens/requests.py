@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from emulator.callers import Role
 from emulator.contract.parity import DIFFER, REFUSE, UNKNOWN
-from emulator.control.explanations.service import verdict_of
+from emulator.control.explanations.service import explained_verdict
 from emulator.control.journal.rules import ANY, FILTERS, KINDS, ORDERS
 from emulator.control.journal.snippets import FORMS, snippet_of
 from emulator.dashboard.screen import Query, Screen, Service
@@ -112,7 +112,7 @@ def _values_of(service: Service, found: Entry) -> dict[str, Any]:
         "effect": effect_of(acted) if acted else "",
         "is_whole": not (body.is_cut or body.is_hidden or body.encoding != "text" or HIDDEN in entry.path),
         "explanation": service.explanations.explain(found),
-        "production": verdict_of(found.production),
+        "production": explained_verdict(found.production),
         "can_replay": can_replay,
         "snippets": partial(_snippets, found) if can_replay else None,
     }

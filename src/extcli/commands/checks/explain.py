@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from emulator.contract.parity import verdict_of
 from extcli.cli.shared_options import shared
 from extcli.errors import status_line
 from extcli.output import times, views
@@ -102,7 +103,7 @@ def _rows(document: dict[str, Any]) -> Iterator[list[str]]:
     }
     facts |= {"hint": document.get("hint")}
     if verdict := document.get("production"):
-        facts |= {"production": f"{verdict['verdict']}; rule={verdict['rule']}"}
+        facts |= {"production": verdict_of(verdict["verdict"], verdict["rule"])}
     yield from ([name, field(value)] for name, value in facts.items() if value not in (None, ""))
 
 
