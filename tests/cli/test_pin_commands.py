@@ -280,12 +280,15 @@ def test_a_mistyped_pin_can_be_retyped(extcli):
     ((pin, _),) = extcli("pin", "request", "--game").rows
 
     with Terminal("pin", "validate") as terminal:
-        for typed, message in (("ABC", "this is not a PIN"), ("ABC234", "the PIN is wrong or has expired")):
+        mistakes = {"": "no PIN was given", "ABC": "this is not a PIN", "ABC234": "the PIN is wrong or has expired"}
+        for typed, message in mistakes.items():
             terminal.read_until("The PIN that the game shows: ")
             terminal.type(f"{typed}\n")
             assert message in terminal.read_until(message)
         terminal.type(f"{pin}\n")
         assert 0 == terminal.wait()
+    assert 2 == terminal.screen.count("type the PIN that the game shows")
+    assert "pipe" not in terminal.screen
 
 
 def test_a_pin_can_be_retyped_three_times(environment):

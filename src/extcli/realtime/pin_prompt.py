@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 def ask_for_pin(session: Session, argument: str | None, shown_by: str, use: Callable[[str], T]) -> T:
-    """Read a PIN and return `use(pin)`. On a terminal a refused PIN can be retyped three times.
+    """Read a PIN and return `use(pin)`. On a terminal an empty line or a refused PIN can be retyped three times.
 
     `shown_by` names what shows the PIN, for the prompt.
     """
@@ -40,10 +40,11 @@ def ask_for_pin(session: Session, argument: str | None, shown_by: str, use: Call
         )
     if sys.__stdin__ is None:
         raise UsageError("standard input is closed", fix="type the PIN at the prompt, or pipe it in")
-    left = _RETRIES if sys.stdin.isatty() else 0
+    on_terminal = sys.stdin.isatty()
+    left = _RETRIES if on_terminal else 0
     while True:
         try:
-            pin = checked_pin(_typed_pin(f"The PIN that {shown_by} shows: "))
+            pin = checked_pin(_typed_line(f"The PIN that {shown_by} shows: "))
             for warning in warnings_about(pin):
                 session.output.report(warning)
             return use(pin)
@@ -51,6 +52,8 @@ def ask_for_pin(session: Session, argument: str | None, shown_by: str, use: Call
             refused = isinstance(error, Refused) and error.status == 400
             if refused:
                 error.fix = f"PINs expire after five minutes: request a new one in {shown_by}"
+            elif on_terminal and isinstance(error, _InvalidPin):
+                error.fix = f"type the PIN that {shown_by} shows"
             if not (left and (refused or isinstance(error, _InvalidPin))):
                 raise
             write_stderr(error.lines())
@@ -61,10 +64,14 @@ class _InvalidPin(UsageError):
     """Raised for input that cannot be a PIN."""
 
 
-def checked_pin(text: str) -> str:
-    """Return the PIN. Raises `UsageError`, without quoting it, unless it is six letters or digits."""
+def checked_pin(line: str) -> str:
+    """Return the PIN of a line. Raises `UsageError`, without quoting it, unless it is six letters or digits."""
+    fix = "type it at the prompt, or pipe it in"
+    if not line:
+        raise UsageError("no PIN was given", why="standard input is empty", fix=fix)
+    text = line.strip()
     if not text:
-        raise UsageError("no PIN was given", why="standard input is empty", fix="type it at the prompt, or pipe it in")
+        raise _InvalidPin("no PIN was given", why="the line is empty", fix=fix)
     if len(text) != _LENGTH or not (text.isascii() and text.isalnum()):
         raise _InvalidPin(
             "this is not a PIN",
@@ -83,8 +90,9 @@ def warnings_about(pin: str) -> Iterator[str]:
         yield "PINs are case-sensitive, and those of an emulator are upper case; this one is sent as typed"
 
 
-def _typed_pin(prompt: str) -> str:
+def _typed_line(prompt: str) -> str:
+    """Return the next line with its end; empty at the end of the input."""
     if sys.stdin.isatty():
         sys.stderr.write(prompt)
         sys.stderr.flush()
-    return sys.stdin.buffer.readline(_MAX_LINE).decode(errors="replace").strip()
+    return sys.stdin.buffer.readline(_MAX_LINE).decode(errors="replace")
