@@ -144,7 +144,7 @@ def test_csv_of_several_columns_needs_a_column(check, file):
 
 
 @pytest.mark.parametrize(
-    "content", ["code\nA\nB\n", "\n \nCode\nA\nB", "\ufeffCode\r\n\r\nA\r\nB\r\n", '"id"\n"A"\n"B"\n']
+    "content", ["code\nA\n \nB\n", "\n \nCode\nA\nB", "\ufeffCode\r\n\r\nA\r\nB\r\n", '"id"\n"A"\n"B"\n']
 )
 def test_csv_of_one_column_with_a_heading_needs_no_column(check, file, content):
     result = check("--set", f"A={file(content, 'c.csv')}", "-o", "json")
@@ -171,8 +171,9 @@ def test_a_later_line_with_more_columns_is_an_error(check, file):
     assert ["c.csv:3: has 2 columns: --column names the one to read"] == named(result)
 
 
-def test_blank_lines_before_a_named_heading_are_skipped(check, file):
-    source = file("\n\nn,code\n1,A\n2,B\n", "c.csv")
+@pytest.mark.parametrize("content", ["\n \nn,code\n1,A\n2,B\n", "n,code\n1,A\n\n  \n2,B\n \t \n"])
+def test_blank_lines_beside_a_named_heading_are_skipped(check, file, content):
+    source = file(content, "c.csv")
 
     result = check("--set", f"A={source}", "--column", "code", "-o", "json")
 

@@ -119,7 +119,7 @@ def read_csv(stream: IO[bytes], name: str, column: str | None) -> Iterator[Batch
         for row in reader:
             number, height = blank + before + 1, reader.line_num - before
             before = reader.line_num
-            if not row:
+            if not row or (len(row) == 1 and height == 1 and row[0].isspace()):
                 continue
             numbers.append(number)
             if height > 1:
