@@ -8,7 +8,8 @@ import pytest
 
 from emulator.engines.base import Key
 from emulator.errors import BadRequest
-from emulator.limits.pages import FIRST, checked_page
+from emulator.limits.pages import checked_page
+from emulator.wire.cursors import FIRST
 
 GROUP = Key("poll", "client", "", None)
 

@@ -15,7 +15,7 @@ from emulator.clock import Clock, clamp_instant
 from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
 from emulator.control.calls.service import Calls
-from emulator.control.contents.rules import FIRST, Content, Filter
+from emulator.control.contents.rules import Content, Filter
 from emulator.control.contents.service import Contents
 from emulator.control.explanations.service import Explanations
 from emulator.control.faults.service import FaultPlan
@@ -32,6 +32,7 @@ from emulator.http.dispatch import Dispatcher
 from emulator.journal import Journal
 from emulator.namespaces.registry import Registry
 from emulator.parity.service import Parity
+from emulator.wire.cursors import FIRST
 from emulator.wire.refusals import invalid_parameter
 
 

@@ -16,7 +16,8 @@ import msgspec
 
 from emulator.callers import ANYONE, Role
 from emulator.http.call import Call
-from emulator.limits.pages import DEFAULT_PAGE, FIRST, MAX_PAGE
+from emulator.limits.pages import DEFAULT_PAGE, MAX_PAGE
+from emulator.wire.cursors import FIRST
 
 S = TypeVar("S")
 
@@ -59,11 +60,12 @@ class Header:
 
 
 CHANNEL = Parameter("channel_id", "The channel, for roles admin and backend.")
+CURSOR = Parameter("cursor", f"`{FIRST}` for the first page, then `next` of the previous page.")
 
 PAGE = (
     CHANNEL,
     Parameter("limit", f"At most this many, 1 to {MAX_PAGE:,}; {DEFAULT_PAGE} when absent.", "integer"),
-    Parameter("cursor", f"`{FIRST}` for the first page, then `next` of the previous page."),
+    CURSOR,
 )
 """The parameters of a listing."""
 

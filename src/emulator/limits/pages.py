@@ -9,12 +9,12 @@ import msgspec
 
 from emulator.engines.base import Key
 from emulator.wire import json_codec
-from emulator.wire.refusals import invalid_cursor, invalid_parameter
+from emulator.wire.cursors import FIRST, cursor_of, place_of
+from emulator.wire.refusals import invalid_parameter
 
 MAX_PAGE: Final = 1_000
 DEFAULT_PAGE: Final = 100
-FIRST: Final = "0"
-"""The cursor of the first page. As the cursor of the next page it says that there is none."""
+_decode: Final = msgspec.json.Decoder(tuple[str, str]).decode
 
 
 class Listed(Protocol):
@@ -33,20 +33,15 @@ class Page(NamedTuple):
 
     def after(self, group: Key) -> Key | None:
         """The key after which the page starts; `None` for the first page. Raises `BadRequest`."""
-        if self.cursor in ("", FIRST):
-            return None
-        try:
-            channel, name = msgspec.json.decode(bytes.fromhex(self.cursor), type=tuple[str, str])
-        except (ValueError, msgspec.MsgspecError):
-            raise invalid_cursor(self.cursor) from None
-        return group._replace(name=name, channel=channel)
+        place = place_of(self.cursor, _decode)
+        return group._replace(channel=place[0], name=place[1]) if place else None
 
     def next(self, found: Sequence[Listed]) -> str:
         """The cursor of the page after this one. `found` has one record more than `limit` if there is such a page."""
         if len(found) <= self.limit:
             return FIRST
         last = found[self.limit - 1].key
-        return json_codec.encode((last.channel, last.name)).hex()
+        return cursor_of(json_codec.encode((last.channel, last.name)))
 
 
 def checked_page(limit: int, cursor: str) -> Page:

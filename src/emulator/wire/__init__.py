@@ -1,1 +1,1 @@
-"""Shared by HTTP and WebSockets: JSON, error bodies, URLs, checks of texts, and write coalescing."""
+"""Shared by HTTP and WebSockets: JSON, error bodies, URLs, cursors, checks of texts, and write coalescing."""

@@ -9,7 +9,6 @@ import msgspec
 
 from emulator.control.contents.rules import (
     DEFAULT_ROWS,
-    FIRST,
     MAX_ROWS,
     ComingExpiries,
     ContentPage,
@@ -17,7 +16,7 @@ from emulator.control.contents.rules import (
 )
 from emulator.control.contents.service import Contents
 from emulator.http.call import Call
-from emulator.http.endpoint import Audience, Endpoint, Parameter, endpoint
+from emulator.http.endpoint import CURSOR, Audience, Endpoint, Parameter, endpoint
 from emulator.kinds import Kind
 
 _LIMIT = Parameter("limit", f"At most this many, 1 to {MAX_ROWS}; {DEFAULT_ROWS} when absent.", "integer")
@@ -26,7 +25,7 @@ _PAGE = (
     Parameter("channel_id", "The channel; all when absent."),
     Parameter("search", "A text that the id, the channel or the user contains."),
     _LIMIT,
-    Parameter("cursor", f"`{FIRST}` for the first page, then `next` of the previous page."),
+    CURSOR,
 )
 
 

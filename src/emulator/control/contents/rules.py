@@ -10,16 +10,16 @@ from msgspec import UNSET, Struct, UnsetType
 
 from emulator.engines.base import NEVER, Expired, Key
 from emulator.wire import json_codec
-from emulator.wire.refusals import invalid_cursor, invalid_parameter
+from emulator.wire.cursors import cursor_of, place_of
+from emulator.wire.refusals import invalid_parameter
 
 MAX_ROWS: Final = 200
 DEFAULT_ROWS: Final = 100
 MAX_COUNT: Final = 10_000
 """The highest count. There may be more."""
-FIRST: Final = "0"
-"""The cursor of the first page. As the cursor of the next page it says that there is none."""
 _DIGEST_LENGTH: Final = 16
 """Characters of a PIN's digest that are shown."""
+_decode: Final = msgspec.json.Decoder(tuple[str, str, str, str, str]).decode
 _PAST_ALL: Final = "\U0010ffff"
 """Sorts after every channel."""
 
@@ -98,24 +98,20 @@ def checked_rows(limit: int) -> int:
     return limit
 
 
-def cursor_of(last: Key) -> str:
+def cursor_after(last: Key) -> str:
     """Return the cursor of the page after this key."""
-    return json_codec.encode(last).hex()
+    return cursor_of(json_codec.encode(last))
 
 
 def cursor_after_owner(kind: str, owner: str) -> str:
     """Return the cursor of a page that begins after all records of an owner."""
-    return cursor_of(Key(kind, owner, "", _PAST_ALL))
+    return cursor_after(Key(kind, owner, "", _PAST_ALL))
 
 
 def key_after_cursor(cursor: str) -> Key | None:
     """Return the key after which a page starts; `None` for the first page. Raises `BadRequest`."""
-    if cursor in ("", FIRST):
-        return None
-    try:
-        return Key(*msgspec.json.decode(bytes.fromhex(cursor), type=tuple[str, str, str, str, str]))
-    except (ValueError, msgspec.MsgspecError):
-        raise invalid_cursor(cursor) from None
+    members = place_of(cursor, _decode)
+    return Key(*members) if members else None
 
 
 def latest_change(expires_at: int, lifetime: int) -> int:

@@ -10,7 +10,6 @@ from msgspec import UNSET
 
 from emulator.clock import Clock
 from emulator.control.contents.rules import (
-    FIRST,
     MAX_COUNT,
     ComingExpiries,
     Content,
@@ -18,8 +17,8 @@ from emulator.control.contents.rules import (
     Filter,
     checked_rows,
     coming,
+    cursor_after,
     cursor_after_owner,
-    cursor_of,
     digest_of,
     key_after_cursor,
     latest_change,
@@ -28,6 +27,7 @@ from emulator.engines.base import NEVER, Key, ListedBallot, Thing
 from emulator.engines.engine import Engine
 from emulator.kinds import Kind, Shape
 from emulator.limits.id_quota import is_quota_record
+from emulator.wire.cursors import FIRST
 
 T = TypeVar("T")
 
@@ -75,7 +75,7 @@ class Contents:
         }[kind.shape]
         found, rest = await read(kind, only, limit + 1, start)
         if len(found) > limit:
-            rest = cursor_of(found[limit - 1][0])
+            rest = cursor_after(found[limit - 1][0])
         return ContentPage([content for _, content in found[:limit]], rest)
 
     async def upcoming(self, limit: int) -> ComingExpiries:

@@ -24,13 +24,14 @@ from emulator.control.sockets.rules import (
     topic_name,
 )
 from emulator.engines.base import Key
-from emulator.limits.pages import FIRST, Page
+from emulator.limits.pages import Page
 from emulator.observability.audit import audit
 from emulator.realtime.admission import AnyPeer
 from emulator.realtime.closes import closed_by_call
 from emulator.realtime.hub import SOCKET
 from emulator.realtime.page_connection import PusherConnection
 from emulator.realtime.session import Session
+from emulator.wire.cursors import FIRST
 from emulator.wire.refusals import invalid_cursor
 
 

@@ -8,9 +8,10 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from emulator.control.contents.rules import FIRST, Filter
+from emulator.control.contents.rules import Filter
 from emulator.dashboard.screen import Query, Screen, Service, suggested, viewer_of
 from emulator.journal import Entry
+from emulator.wire.cursors import FIRST
 
 ROWS: Final = 200
 _LATEST: Final = 50

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from emulator.control.contents.rules import FIRST, Filter
+from emulator.control.contents.rules import Filter
 from emulator.dashboard.screen import Query, Screen, Service, suggested
+from emulator.wire.cursors import FIRST
 
 ROWS: Final = 200
 

@@ -12,7 +12,7 @@ import msgspec
 from emulator.callers import Caller, Role
 from emulator.contract.limits import MAX_JSON_STORE_BYTES, MAX_STORE_BYTES
 from emulator.control.calls.rules import CallBody
-from emulator.control.contents.rules import FIRST, Filter
+from emulator.control.contents.rules import Filter
 from emulator.dashboard.json_text import Difference, differences, pretty
 from emulator.dashboard.screen import Query, Screen, Service, suggested, viewer_of
 from emulator.errors import BadRequest, Conflict
@@ -24,6 +24,7 @@ from emulator.features.stores.rules import (
     store_key,
 )
 from emulator.wire import json_codec
+from emulator.wire.cursors import FIRST
 from emulator.wire.refusals import invalid_parameter, missing_parameter
 from emulator.wire.url import SERVICE
 

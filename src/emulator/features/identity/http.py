@@ -10,7 +10,7 @@ from emulator.callers import ANYONE, EXTENSION_WRITERS
 from emulator.features.identity.rules import HELPER, AuthtokenBody
 from emulator.features.identity.service import Identities, UserIds, UserInfo
 from emulator.http.call import Call
-from emulator.http.endpoint import Audience, Parameter, endpoint
+from emulator.http.endpoint import CURSOR, Audience, Parameter, endpoint
 
 
 class Issued(Struct):
@@ -52,7 +52,7 @@ async def read_user_info(identities: Identities, call: Call) -> UserInfo:
     "/v1/e/user_ids",
     roles=EXTENSION_WRITERS,
     answer=UserIds,
-    query=(Parameter("cursor", "`0` for the first page, then `next` of the previous page."),),
+    query=(CURSOR,),
 )
 async def list_user_ids(identities: Identities, call: Call) -> UserIds:
     """List the ids of the users who shared them and sent at least one write, 1,000 at a time."""

@@ -17,9 +17,8 @@ from emulator.features.identity.rules import TOKEN_LIFETIME, AuthtokenBody, id_t
 from emulator.hints import Hints
 from emulator.ids import anonymous_id
 from emulator.limits.connection_limit import hidden_address
-from emulator.limits.pages import FIRST
 from emulator.parity.service import excuse
-from emulator.wire.refusals import invalid_cursor
+from emulator.wire.cursors import FIRST, cursor_of, place_of
 
 PAGE = 1_000
 """User ids in one page of `user_ids`."""
@@ -116,16 +115,8 @@ class Identities:
 
         Raises `BadRequest`.
         """
-        ids = await self._directory.page(caller.client_id, after=_user_after_cursor(cursor), limit=PAGE + 1)
+        after = place_of(cursor, bytes.decode) or ""
+        ids = await self._directory.page(caller.client_id, after=after, limit=PAGE + 1)
         page = ids[:PAGE]
-        next_cursor = page[-1].encode().hex() if len(ids) > PAGE else FIRST
+        next_cursor = cursor_of(page[-1].encode()) if len(ids) > PAGE else FIRST
         return UserIds(next_cursor, [SharedId(user_id) for user_id in page])
-
-
-def _user_after_cursor(cursor: str) -> str:
-    if cursor in ("", FIRST):
-        return ""
-    try:
-        return bytes.fromhex(cursor).decode()
-    except ValueError:
-        raise invalid_cursor(cursor) from None
