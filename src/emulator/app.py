@@ -82,8 +82,8 @@ from emulator.realtime.dispatch import MessageDispatcher
 from emulator.realtime.faulty_messages import FaultyBroadcasts
 from emulator.realtime.gateway import Gateway
 from emulator.realtime.hub import Hub
-from emulator.realtime.page_access import PageAccess
 from emulator.realtime.publisher import Publisher
+from emulator.realtime.pusher_access import PusherAccess
 from emulator.record_list import check_content
 from emulator.scheduling.scheduler import Scheduler
 from emulator.wire.url import normalize_path
@@ -299,7 +299,7 @@ class Service:
             rate_limits=self._rate_limits,
             recorder=self.metrics,
             faults=self.faults,
-            pages=PageAccess(
+            pages=PusherAccess(
                 access.bearer, not settings.environment.verifies_tokens, self.clock, self.scheduler, settings.leeway
             ),
         )

@@ -10,8 +10,8 @@ import pytest
 from emulator.callers import Caller
 from emulator.clock import Clock
 from emulator.realtime.hub import Hub
-from emulator.realtime.page_access import PageAccess
-from emulator.realtime.page_connection import PusherConnection
+from emulator.realtime.pusher import PusherConnection
+from emulator.realtime.pusher_access import PusherAccess
 from emulator.scheduling.scheduler import Scheduler
 
 MALFORMED = [
@@ -77,7 +77,7 @@ async def no_credential(credential: str, address: str) -> Caller:
 def test_a_malformed_message_gets_a_response_with_an_error_43xx(text: str | None):
     connection = Recorder()
     clock = Clock()
-    access = PageAccess(no_credential, True, clock, Scheduler(clock), 0)
+    access = PusherAccess(no_credential, True, clock, Scheduler(clock), 0)
     page = PusherConnection(connection, Hub(), access, 7, 1, lambda page: None, "")
 
     page.received(None if text is None else text.encode())

@@ -44,7 +44,7 @@ FEATURE_IMPORTS = _imports(
     """
 rules
 service  auth config engines.engine ids limits observability.audit observability.recorder parity realtime.admission
-         realtime.closes realtime.hub realtime.page_access realtime.page_connection realtime.publisher
+         realtime.closes realtime.hub realtime.publisher realtime.pusher realtime.pusher_access
          realtime.session scheduling
 http     http.call http.endpoint http.streaming_json ids parity.service
 actions  parity.service realtime.action realtime.session

@@ -18,8 +18,8 @@ from emulator.http import dispatch
 from emulator.observability.request_context import current
 from emulator.realtime import envelope
 from emulator.realtime.hub import Hub
-from emulator.realtime.page_access import PageAccess
 from emulator.realtime.publisher import Publisher
+from emulator.realtime.pusher_access import PusherAccess
 from emulator.wire import json_codec, url
 from support.planted_faults import Patch, planted, wrap
 
@@ -41,17 +41,17 @@ def user_info_shows_the_whole_address(patch: Patch) -> None:
 
 @planted("B7.credential-of-a-page", production=True)
 def a_page_needs_no_credential(patch: Patch) -> None:
-    def opened(init: Any, self: PageAccess, verify: Any, is_open: bool, *rest: Any) -> None:
+    def opened(init: Any, self: PusherAccess, verify: Any, is_open: bool, *rest: Any) -> None:
         init(self, verify, True, *rest)
 
-    wrap(patch, PageAccess, "__init__", opened)
+    wrap(patch, PusherAccess, "__init__", opened)
 
 
 @planted("B7.whispers-to-a-page")
 def a_page_hears_the_whispers_to_every_user(patch: Patch) -> None:
     wrap(
         patch,
-        PageAccess,
+        PusherAccess,
         "subscription",
         lambda subscription, self, topic, caller, credential: subscription(self, topic, None, credential),
     )

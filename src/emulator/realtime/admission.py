@@ -13,7 +13,7 @@ from emulator.limits.connection_limit import ConnectionLimit, FairShare, network
 from emulator.limits.rate_limit import RateLimit
 from emulator.observability.recorder import Recorder
 from emulator.realtime import closes
-from emulator.realtime.page_connection import PusherConnection
+from emulator.realtime.pusher import PusherConnection
 from emulator.realtime.session import Session
 
 AnyPeer = Session | PusherConnection

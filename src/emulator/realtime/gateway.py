@@ -25,8 +25,8 @@ from emulator.realtime.connection import Connection
 from emulator.realtime.dispatch import MessageDispatcher
 from emulator.realtime.faulty_messages import disturb_handshake
 from emulator.realtime.hub import SOCKET, Hub
-from emulator.realtime.page_access import PageAccess
-from emulator.realtime.page_connection import PusherConnection
+from emulator.realtime.pusher import PusherConnection
+from emulator.realtime.pusher_access import PusherAccess
 from emulator.realtime.refusals import client_id_too_long, no_socket_path
 from emulator.realtime.session import Session
 from emulator.wire.url import query_of
@@ -55,7 +55,7 @@ class Gateway:
         rate_limits: RateLimits,
         recorder: Recorder,
         faults: Faults,
-        pages: PageAccess,
+        pages: PusherAccess,
     ) -> None:
         self.answer = messages.answer
         """Answers a message of a session."""

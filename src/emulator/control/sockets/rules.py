@@ -10,14 +10,14 @@ from msgspec import Struct
 from emulator.engines.base import Key
 from emulator.wire.refusals import invalid_member, too_long, wrong_shape
 
-PAGE: Final = "page"
+WEB_PAGE: Final = "page"
 """The target that counts pages; the kind of a page's connection."""
 GAME: Final = "game"
 """The kind of a game's connection."""
 KINDS: Final[Mapping[str, str]] = {
     "poll": "poll",
     "event": "event",
-    PAGE: PAGE,
+    WEB_PAGE: WEB_PAGE,
     "state:channel": "channel_state",
     "state:extension": "extension_state",
     "config:channel": "channel_config",

@@ -15,7 +15,7 @@ from emulator.changes import Change, Changes
 from emulator.control.sockets.refusals import no_socket
 from emulator.control.sockets.rules import (
     GAME,
-    PAGE,
+    WEB_PAGE,
     Closing,
     Selection,
     Stalling,
@@ -29,7 +29,7 @@ from emulator.observability.audit import audit
 from emulator.realtime.admission import AnyPeer
 from emulator.realtime.closes import closed_by_call
 from emulator.realtime.hub import SOCKET
-from emulator.realtime.page_connection import PusherConnection
+from emulator.realtime.pusher import PusherConnection
 from emulator.realtime.session import Session
 from emulator.wire.cursors import FIRST
 from emulator.wire.refusals import invalid_cursor
@@ -187,7 +187,7 @@ def _game(game: Session) -> SocketRecord:
 
 
 def _page(page: PusherConnection) -> SocketRecord:
-    return _record(page, PAGE, _where_page(page), "", "", list(page.channels))
+    return _record(page, WEB_PAGE, _where_page(page), "", "", list(page.channels))
 
 
 def _record(

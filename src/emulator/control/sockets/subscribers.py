@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from emulator.control.sockets.rules import KINDS, PAGE
+from emulator.control.sockets.rules import KINDS, WEB_PAGE
 from emulator.engines.base import Key
 from emulator.realtime.hub import ANY_NAME, Hub
 from emulator.wire.refusals import invalid_parameter
 
 CONNECTED: Final = "connected"
 _NAMED: Final = ("poll", "event")
-_IN_CHANNEL: Final = ("event", PAGE)
+_IN_CHANNEL: Final = ("event", WEB_PAGE)
 """Kinds whose subscribers in a channel also follow the topic of all channels. That topic counts for no channel."""
 
 

@@ -12,7 +12,7 @@ from emulator.callers import EXTENSION_WRITERS
 from emulator.dashboard.json_text import compact, escaped
 from emulator.dashboard.screen import Query, Screen, Service, suggested
 from emulator.journal import DELIVERY, MAX_BODY, Entry
-from emulator.realtime.page_access import PAGE
+from emulator.realtime.pusher_access import WEB_PAGE
 
 ROWS: Final = 50
 _LOOKED_AT: Final = 5_000
@@ -112,7 +112,7 @@ def _entries(service: Service) -> Iterator[tuple[Entry, list[Entry]]]:
     for entry in islice(service.journal.newest(), _LOOKED_AT):
         if entry.kind != DELIVERY:
             continue
-        if entry.name == PAGE:
+        if entry.name == WEB_PAGE:
             pages.setdefault(entry.id, []).insert(0, entry)
         elif entry.name.startswith(_EVENT):
             yield entry, pages.pop(entry.id, [])

@@ -13,9 +13,9 @@ from emulator.engines.base import Key
 from emulator.errors import BadRequest
 from emulator.features.broadcast.rules import BROADCAST, FAST, encode_for_page, full_name, needs_compression
 from emulator.realtime.hub import Hub
-from emulator.realtime.page_access import PAGE, pusher_topic
-from emulator.realtime.page_connection import broadcast_frame
 from emulator.realtime.publisher import Publisher
+from emulator.realtime.pusher import broadcast_frame
+from emulator.realtime.pusher_access import WEB_PAGE, pusher_topic
 
 _MESSAGE: Final = "page_event"
 """The kind of the messages between nodes."""
@@ -51,7 +51,7 @@ class PageEvents:
 
     def are_listening(self, of: Key) -> bool:
         """Whether pages that receive these events are connected to this node."""
-        return self._enabled and self._hub.has_topics(PAGE, of.channel) and bool(self._topics(of))
+        return self._enabled and self._hub.has_topics(WEB_PAGE, of.channel) and bool(self._topics(of))
 
     async def publish(self, of: Key, event: str, text: bytes) -> None:
         """Send an event to the pages of all nodes. An `EngineError` is only logged, because the change is saved."""
@@ -82,7 +82,7 @@ class PageEvents:
             topic = pusher_topic(of.owner, of.channel or "")
             return [topic] if self._hub.has_subscribers(topic) else []
         # A page may subscribe under any client id, so only real ones count.
-        return [topic for topic in self._hub.topics(PAGE, of.channel) if self._admits(topic.owner)]
+        return [topic for topic in self._hub.topics(WEB_PAGE, of.channel) if self._admits(topic.owner)]
 
     def _warn(self, client_id: str, event: str, error: BadRequest) -> None:
         if (client_id, event) not in self._warned and len(self._warned) < _MAX_WARNINGS:

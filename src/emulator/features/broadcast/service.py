@@ -29,9 +29,9 @@ from emulator.features.broadcast.rules import (
 from emulator.hints import Hints
 from emulator.parity.rules import ROLE
 from emulator.parity.service import note
-from emulator.realtime.page_access import pusher_topic, whisper_topic
-from emulator.realtime.page_connection import broadcast_frame
 from emulator.realtime.publisher import Publisher
+from emulator.realtime.pusher import broadcast_frame
+from emulator.realtime.pusher_access import pusher_topic, whisper_topic
 from emulator.wire import json_codec
 
 T = TypeVar("T")

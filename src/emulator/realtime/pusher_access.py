@@ -12,7 +12,7 @@ from emulator.engines.base import Key
 from emulator.realtime.refusals import no_credential, other_topic
 from emulator.scheduling.scheduler import Callback, Scheduler
 
-PAGE: Final = "page"
+WEB_PAGE: Final = "page"
 """The kind of the topics of pages."""
 ANY_USER: Final = "\t"
 """The user of the topics with the whispers to every user. No user has this id: targets of whispers are printable."""
@@ -30,7 +30,7 @@ class Subscription(NamedTuple):
 
 def pusher_topic(client_id: str, channel_id: str) -> Key:
     """The topic of an extension's pages in one channel, or in all channels if `channel_id` is empty."""
-    return Key(PAGE, client_id, "", channel_id)
+    return Key(WEB_PAGE, client_id, "", channel_id)
 
 
 def whisper_topic(client_id: str, channel_id: str, *user_ids: str) -> Key:
@@ -42,7 +42,7 @@ def whisper_topic(client_id: str, channel_id: str, *user_ids: str) -> Key:
 
 
 @dataclass(eq=False, repr=False)
-class PageAccess:
+class PusherAccess:
     """The rights of all pages of a service."""
 
     verify: Callable[[str, str], Awaitable[Caller]]

@@ -18,7 +18,7 @@ from emulator.observability.request_context import RequestContext
 from emulator.realtime import closes, refusals
 from emulator.realtime.connection import Connection
 from emulator.realtime.hub import Hub
-from emulator.realtime.page_access import PageAccess, Subscription, pusher_topic
+from emulator.realtime.pusher_access import PusherAccess, Subscription, pusher_topic
 from emulator.refusals import storage_failed
 
 PREFIX: Final = "twitch.pubsub."
@@ -70,7 +70,7 @@ class PusherConnection:
 
     connection: Connection
     _hub: Hub
-    _access: PageAccess
+    _access: PusherAccess
     _protocol: int | None
     _max_channels: int
     _on_close: Callable[[PusherConnection], None]
@@ -276,7 +276,7 @@ class PusherConnection:
             self._hub.unsubscribe(topic, self)
 
 
-async def _identify_page(access: PageAccess, credential: str, address: str) -> Subscription | ServiceError:
+async def _identify_page(access: PusherAccess, credential: str, address: str) -> Subscription | ServiceError:
     """Return the caller that a page's credential identifies, or the error if the credential is invalid."""
     try:
         return Subscription((), await access.verify(credential, address), credential)
