@@ -95,11 +95,8 @@ def test_pages_follow_each_other(backend: Client, in_channel, name: str):
     ("query", "fault"),
     [
         ({"limit": "0"}, "limit: 0 is not within 1 to 1000"),
-        ({"limit": "1001"}, "limit: 1001 is not within 1 to 1000"),
         ({"limit": "x"}, "limit: 'x' is not an integer"),
         ({"cursor": "x"}, "cursor: use '0', or `next` of an earlier page"),
-        ({"cursor": "00"}, "cursor: use '0', or `next` of an earlier page"),
-        ({"cursor": "5b5d"}, "cursor: use '0', or `next` of an earlier page"),
     ],
 )
 def test_a_malformed_page_is_refused(broadcaster: Client, name: str, query: dict[str, str], fault: str):

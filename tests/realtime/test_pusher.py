@@ -250,7 +250,7 @@ def test_a_pong_gets_no_reply(page):
 # Invalid messages
 
 
-@pytest.mark.parametrize("frame", ["{", "[" * 3_000, '{"event":"ping"}', b'{"event":"pusher:ping","data":{}}'])
+@pytest.mark.parametrize("frame", ["{", b'{"event":"pusher:ping","data":{}}'])
 def test_a_malformed_message_is_an_error_43xx_and_the_connection_stays_open(page, frame):
     page.socket.send(frame)
 
