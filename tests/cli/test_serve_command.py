@@ -10,8 +10,6 @@ import pytest
     [
         ((), {"EXTCLI_SERVE_PORT": "abc"}, "EXTCLI_SERVE_PORT"),
         ((), {"EXTCLI_SERVE_WORKERS": "0"}, "EXTCLI_SERVE_WORKERS"),
-        (("--port", "abc"), {}, "--port"),
-        (("--port", "65536"), {}, "--port"),
         (("--port",), {}, "--port"),
         (("--leeway", "-1"), {}, "--leeway"),
         (("--leeway", "3601"), {}, "--leeway"),
@@ -44,7 +42,9 @@ def test_an_invalid_option_or_variable_is_reported_on_one_line(extcli, args, env
 def test_an_invalid_value_is_reported_with_its_limits(extcli, args, env, message):
     result = extcli("serve", *args, env=env, exits=2)
 
-    assert result.stderr.endswith(f": {message}\n")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("extcli serve: ")
+    assert line.endswith(f": {message}")
 
 
 @pytest.mark.parametrize("size", ["16", "63KiB", "16MB", "MiB", "-1", "1.5MiB", "16 MiB", ""])
@@ -67,10 +67,3 @@ def test_port_0_is_suggested_only_if_the_port_is_taken(extcli, live):
     assert (2, 2) == (taken.exit_code, elsewhere.exit_code)
     assert "--port 0 takes a free port" in taken.stderr
     assert "--port 0" not in elsewhere.stderr
-
-
-def test_serve_prints_its_help(extcli):
-    result = extcli("serve", "--help")
-
-    assert (0, "") == (result.exit_code, result.stderr)
-    assert "EXTCLI_SERVE_PORT" in result.stdout or "--port" in result.stdout

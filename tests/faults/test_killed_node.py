@@ -18,7 +18,7 @@ ENOUGH = 150
 """Acknowledged writes before each kill."""
 
 
-@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.long), 2])
+@pytest.mark.parametrize("workers", [1, 2])
 def test_killing_the_whole_service_loses_no_acknowledged_write(tmp_path: Path, workers: int):
     data = f"sqlite:///{tmp_path}/data.db"
     crowd = Crowd()

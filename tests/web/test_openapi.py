@@ -210,6 +210,26 @@ def test_json_under_schema_has_the_json_content_type(stranger: Client, path: str
     assert (status, "application/json") == (answer.status_code, answer.headers["content-type"].partition(";")[0])
 
 
+@pytest.mark.parametrize(
+    "path", ["", "/docs", "/openapi.json", "/viewer.js", "/swagger-ui-bundle.js", "/swagger-ui.css"]
+)
+def test_the_policy_forbids_framing_and_other_origins(stranger: Client, path: str):
+    headers = stranger.get(f"/schema{path}").raise_for_status().headers
+    policy = dict(part.strip().split(" ", 1) for part in headers["content-security-policy"].split(";"))
+
+    assert ("'none'", "'self'", "'none'") == (
+        policy["default-src"],
+        policy["script-src"],
+        policy["frame-ancestors"],
+    )
+    assert ("DENY", "nosniff", "no-referrer", "same-origin") == (
+        headers["x-frame-options"],
+        headers["x-content-type-options"],
+        headers["referrer-policy"],
+        headers["cross-origin-resource-policy"],
+    )
+
+
 def test_the_openapi_document_is_built_in_a_thread(live: LiveServer, stranger: Client, monkeypatch: pytest.MonkeyPatch):
     threads, read = [], Document.read
 
