@@ -182,12 +182,6 @@ def test_count_and_from_exclude_each_other(extcli):
     assert "--count and --from exclude each other" in result.stderr
 
 
-def test_user_field_requires_from(extcli):
-    result = extcli("accumulate", "add", '{"user":"U1"}', "--user-field", "user", fails=2)
-
-    assert "--user-field requires --from" in result.stderr
-
-
 def test_a_wrong_number_of_tokens_is_an_unexpected_response(extcli, answering):
     url = answering(http_response("200 OK", '{"tokens":["a.b.c"]}'))
 

@@ -39,7 +39,8 @@ DOCUMENT = "no document, or several"
 PURCHASE = "no purchase, or two"
 ONE_SOCKET = "give the number of one socket, or --all"
 FOR_A_POLL = "NAME and --present need the screen poll"
-ANSWER = "no answer, or several"
+ANSWER = "give either --key TEXT or --from FILE"
+VOTE = "give either --value N or --from FILE"
 WINNER = "the state results needs --winner OPTION, and no other state takes it"
 REFUSED = [
     ("accumulate add", DOCUMENT),
@@ -47,6 +48,7 @@ REFUSED = [
     ("accumulate add a b --from -", DOCUMENT),
     ("accumulate add a 1 x=1", DOCUMENT),
     ("accumulate add x=1 a", "the document is not JSON"),
+    *((f"accumulate add x=1 {each} 5", f"{each} requires --from") for each in ("--user-field", "--skip")),
     ("bits validate", PURCHASE),
     ("bits validate t1 --sku hat", PURCHASE),
     ("bits validate --sku hat", PURCHASE),
@@ -76,6 +78,7 @@ REFUSED = [
     ("policies Q9", "no ruling has the id 'Q9'"),
     ("rank submit", ANSWER),
     ("rank submit --key x --from -", ANSWER),
+    ("rank submit --key x --columns user,key", "--columns requires --from"),
     ("serve -p dev", "no such option: -p"),
     *((f"serve --port 0 --namespace-idle {each}", "--namespace-idle: ") for each in ("soon", "10ms", "-1h")),
     *((f"socket {verb} {which}", ONE_SOCKET) for verb in ("close", "stall") for which in ("", "1 --all")),
@@ -85,6 +88,9 @@ REFUSED = [
     ("trivia move q1 results", WINNER),
     ("trivia move q1 locked --winner red", WINNER),
     ("vote edit lunch", "nothing to change"),
+    ("vote cast", VOTE),
+    ("vote cast --value 3 --from -", VOTE),
+    ("vote cast --value 3 --skip 5", "--skip requires --from"),
     ("vote define p --starts-at 90s --starts-in 90s", "--starts-at and --starts-in exclude each other"),
     ("vote define p --ends-at 90s --ends-in 90s", "--ends-at and --ends-in exclude each other"),
     *((f"vote get --client-id {each!r}", "is not a valid client id") for each in ("two words", "umläut")),

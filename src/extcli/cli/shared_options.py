@@ -56,24 +56,6 @@ _SHARED = "shared"
 SERVE_PANEL = "serve"
 """Marks options that a command passes on to the service; help lists them last."""
 
-Concurrency = Annotated[
-    int, typer.Option(metavar="N", min=1, max=1024, help="With --from: the number of parallel requests.")
-]
-Columns = Annotated[
-    str | None,
-    typer.Option(
-        "--columns",
-        metavar="USER,VALUE",
-        help="With --from: the names of the file's two columns, separated by a comma.",
-    ),
-]
-Skip = Annotated[
-    int,
-    typer.Option(
-        metavar="N", min=0, help="With --from: skip this many lines, to resume an earlier run.", show_default=False
-    ),
-]
-
 
 def _option(*names: str, metavar: str | None = None, help: str) -> Any:
     return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=_SHARED, show_default=False)

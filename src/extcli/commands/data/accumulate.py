@@ -10,8 +10,9 @@ from typing import Annotated
 import typer
 
 from extcli.api.call import encoded
+from extcli.cli.bulk_options import Skip, refuse_without_file
 from extcli.cli.json_input import read_bytes, read_pairs
-from extcli.cli.shared_options import Skip, command, noun
+from extcli.cli.shared_options import command, noun
 from extcli.commands.data.listing import BUFFERS, add_list
 from extcli.errors import UsageError
 from extcli.output import times, views
@@ -70,8 +71,7 @@ def add(
     session.warn_without_channel(VIEWER, "the document" if source is None else "each document", "")
     given = list(words or [])
     if source is None:
-        if user_field is not None:
-            raise UsageError("--user-field requires --from", fix="use --as viewer:USER for a single document")
+        refuse_without_file({"--user-field": user_field, "--skip": skip, "--concurrency": concurrency})
         buffer, content = _document(given)
         session.output.show(session.service(VIEWER).add_to_buffer(content, buffer=buffer), views.NOTHING)
         session.output.note("added")

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from extcli.cli.bulk_options import Columns, Concurrency, Skip, one_or_file
 from extcli.cli.confirm import Yes
-from extcli.cli.shared_options import Columns, Concurrency, Skip, Watch, command, noun, repeat
+from extcli.cli.shared_options import Watch, command, noun, repeat
 from extcli.commands.data.listing import RANKINGS, AllChannels, add_list, delete
-from extcli.errors import UsageError
 from extcli.output import views
 from extcli.reading.shapes import document_of
 from extcli.session import BROADCASTER, VIEWER, Session
@@ -44,15 +44,14 @@ def submit(
       extcli rank submit colour --key blue
       extcli rank submit colour --from answers.csv
     """
+    given = one_or_file(key, source, "--key TEXT", columns=columns, skip=skip)
     session.warn_without_channel(VIEWER, "the answer" if source is None else "each answer", ranking)
-    if key is not None and source is None:
-        session.output.show(session.service(VIEWER).submit_answer(key, ranking=ranking), views.RECORD)
+    if isinstance(given, str):
+        session.output.show(session.service(VIEWER).submit_answer(given, ranking=ranking), views.RECORD)
         return
-    if source is None or key is not None:
-        raise UsageError("no answer, or several", fix="give either --key TEXT or --from FILE")
     from extcli.bulk import input_lines, operations, sender
 
-    answers = input_lines.records(source, "key", columns=columns, skip=skip)
+    answers = input_lines.records(given, "key", columns=columns, skip=skip)
     sender.send(session, answers, operations.answers(ranking), acts_as=VIEWER, concurrency=concurrency)
 
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from emulator.contract.limits import HIGHEST, LOWEST
+from extcli.cli.bulk_options import Columns, Concurrency, Skip, one_or_file
 from extcli.cli.confirm import Yes
-from extcli.cli.shared_options import Columns, Concurrency, Skip, Watch, command, noun, repeat
+from extcli.cli.shared_options import Watch, command, noun, repeat
 from extcli.commands.data import vote_definition
 from extcli.commands.data.listing import POLLS, AllChannels, add_list, delete
 from extcli.errors import CliError, Refused, UsageError, shortened
@@ -71,21 +72,20 @@ def cast(
       extcli vote cast lunch --value -5 --as viewer:U7
       extcli vote cast lunch --from ballots.csv
     """
+    given = one_or_file(value, source, "--value N", columns=columns, skip=skip)
     session.warn_without_channel(VIEWER, "the vote" if source is None else "each vote", poll)
-    if value is not None and source is None:
-        number = _number(value, poll)
+    if isinstance(given, str):
+        number = _number(given, poll)
         service = session.service(VIEWER)
         if count not in (None, 1):
             _check_votes_add_up(service, poll)
         _show(session, service, poll, service.cast_vote(number, poll=poll, count=count))
         return
-    if source is None or value is not None:
-        raise UsageError("give either --value N or --from FILE")
     if count is not None:
         raise UsageError("--count and --from exclude each other", why="each line is one vote")
     from extcli.bulk import input_lines, operations, sender
 
-    ballots = input_lines.records(source, "value", columns=columns, skip=skip)
+    ballots = input_lines.records(given, "value", columns=columns, skip=skip)
 
     def show_result() -> None:
         # As JSON, the counts of the lines and the refused lines are the output.
