@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 import pytest
 
-from emulator.auth import claims, hs256
+from emulator.auth import claims, hs256, tokens
 from emulator.auth.tokens import Tokens
 from emulator.http import streaming_json
 from emulator.observability import masking
@@ -44,6 +44,12 @@ DIFFERENCES: dict[str, tuple[object, str, object, Callable[[], object]]] = {
     "tokens stay cached when the secrets change": (
         Tokens, "forget", lambda tokens: None,
         test_fast_ways.test_a_cached_token_agrees_with_its_verification_or_abstains,
+    ),
+    "a sandbox takes every usual token for one that production accepts": (
+        tokens, "usual_caller", lambda client_id, payload, grant, production="": claims.usual_caller(
+            client_id, payload, grant
+        ),
+        test_fast_ways.test_a_token_with_usual_claims_agrees_with_the_same_token_and_an_unusual_claim,
     ),
     "strings that are read at once end at the first comma": (
         streaming_json, "_leading_strings", lambda data, at: (at, ["x"]),

@@ -1,4 +1,4 @@
-"""A fast way beside a slow one may only agree with it or abstain: queries, the search for secrets, cached tokens.
+"""A fast way beside a slow one may only agree with it or abstain: queries, the search for secrets, tokens.
 
 Others: `test_hs256.py`, `test_usual_claims.py`, `test_streaming_json.py`, `tests/engines/contract_notes.py`,
 `tests/engines/test_sqlite_marks.py` and `tests/web/test_hot_path.py`. `test_broken_fast_ways.py` breaks each.
@@ -6,6 +6,7 @@ Others: `test_hs256.py`, `test_usual_claims.py`, `test_streaming_json.py`, `test
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import unquote_plus
 
 from hypothesis import given, settings
@@ -15,14 +16,16 @@ from emulator.auth.signing_key import SigningKey
 from emulator.auth.tokens import Tokens
 from emulator.callers import Caller
 from emulator.clock import Clock
-from emulator.config.environment import PRODUCTION
+from emulator.config.environment import PRODUCTION, SANDBOX, Environment
 from emulator.config.extensions import Extension, Extensions
 from emulator.config.settings import Settings
 from emulator.errors import ServiceError
 from emulator.observability import masking
+from emulator.observability.request_context import RequestContext, bound_to
 from emulator.wire.url import query_of
+from rules.test_usual_claims import claim_sets
 from support.examples import examples
-from support.service import CLIENT_ID, SECRET
+from support.service import CLIENT_ID, OTHER_ID, SECRET
 from support.signing import NOW, signed
 
 OTHER_SECRET = b"another secret of thirty-two bytes"
@@ -51,6 +54,7 @@ TOKENS = [
     for key in (SECRET, OTHER_SECRET)
     for more in ({}, {"nbf": NOW + 300})
 ]
+SIGNERS = {"the extension": SECRET, "the service": None, "another extension": OTHER_SECRET}
 
 
 @settings(max_examples=examples(1_000), deadline=None)
@@ -92,6 +96,37 @@ def test_a_cached_token_agrees_with_its_verification_or_abstains(steps: list[tup
             except ServiceError as error:
                 cached = error.detail
             assert cached in (None, outcome(Tokens(Settings(PRODUCTION), extensions, clock, key), token))
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(
+    claim_sets,
+    st.sampled_from(list(SIGNERS)),
+    st.sampled_from([SANDBOX, PRODUCTION]),
+    st.sets(st.sampled_from([CLIENT_ID, OTHER_ID])),
+)
+def test_a_token_with_usual_claims_agrees_with_the_same_token_and_an_unusual_claim(
+    claims: dict[str, Any], signer: str, environment: Environment, registered: set[str]
+):
+    clock = Clock(lambda: NOW * 1000)
+    extensions = Extensions({each: Extension(each, (SECRET,)) for each in registered}, admits_any=True)
+    service_key = SigningKey(documents=None, clock=clock)
+    tokens = Tokens(Settings(environment), extensions, clock, service_key)
+    key = SIGNERS[signer] or service_key.value.encode()
+
+    usual, unusual = (
+        verdict_on(tokens, f"{CLIENT_ID} {signed({'alg': 'HS256'}, claims | more, key=key)}")
+        for more in ({}, {"unknown": 1})
+    )
+
+    assert unusual == usual
+
+
+def verdict_on(tokens: Tokens, token: str) -> tuple[Caller | str, str]:
+    """Return the caller of a token, or why it is refused, and what production would say."""
+    context = RequestContext("1")
+    with bound_to(context):
+        return outcome(tokens, token), context.production
 
 
 def outcome(tokens: Tokens, token: str) -> Caller | str:

@@ -51,8 +51,8 @@ class _UsualClaims(Struct, forbid_unknown_fields=True):
 _usual_claims_of = msgspec.json.Decoder(_UsualClaims).decode
 
 
-def usual_caller(client_id: str, payload: bytes, grant: Grant) -> Caller | None:
-    """Build the caller of a self-signed token from its payload, as `caller_of` does; `None` unless it is usual.
+def usual_caller(client_id: str, payload: bytes, grant: Grant, production: str = "") -> Caller | None:
+    """Build the caller of a token from its payload, as `caller_of` does; `None` unless all its claims are usual.
 
     Reading the claims into a struct takes a third of the time of checking them one by one.
     """
@@ -70,7 +70,9 @@ def usual_caller(client_id: str, payload: bytes, grant: Grant) -> Caller | None:
         channel_id = channel_id or user_id
     channel = _interned_text(channel_id) if channel_id else None
     is_derived = bool(user_id) and not claimed
-    return Caller(_interned_text(client_id), role, channel, user_id or None, opaque_id, exp * 1000, grant, is_derived)
+    return Caller(
+        _interned_text(client_id), role, channel, user_id or None, opaque_id, exp * 1000, grant, is_derived, production
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=1024)
