@@ -133,6 +133,26 @@ def test_an_invalid_poll_is_400_and_leaves_nothing_behind(game, body):
 
 
 @pytest.mark.ruling("P4", "X5")
+@pytest.mark.parametrize("options", [None, False, 0, "", {}, 1, "Blue", [1], [None]])
+def test_options_of_another_type_are_400_and_leave_those_of_the_poll(game, options):
+    create(game)
+
+    error = game.error("reconfigure", "poll", {"poll_id": "color", "config": {"options": options}})
+
+    assert (400, "Bad Request") == (error["status"], error["title"])
+    assert OPTIONS == poll(game)["poll"]["options"]
+
+
+@pytest.mark.ruling("P4", "X5")
+def test_an_empty_list_of_options_removes_those_of_the_poll(game):
+    create(game)
+
+    configure(game, options=[])
+
+    assert [] == poll(game)["poll"]["options"]
+
+
+@pytest.mark.ruling("P4", "X5")
 @pytest.mark.parametrize("poll_id", ["default", "cpp-drive-poll", "a_b", "$", "x" * 64, "0"])
 def test_the_ids_that_published_clients_use_are_accepted(game, poll_id):
     create(game, poll_id)

@@ -165,6 +165,14 @@ def a_poll_that_has_ended_takes_votes(patch: Patch) -> None:
     wrap(patch, votes, "terms_of", terms)
 
 
+@planted("P4.options-of-another-type")
+def empty_options_of_another_type_remove_those_of_a_poll(patch: Patch) -> None:
+    def without(reconfigured: Any, definition: Any, config: dict[str, Any], **now: int) -> Any:
+        return reconfigured(definition, {name: value or [] for name, value in config.items()}, **now)
+
+    wrap(patch, votes, "reconfigured", without)
+
+
 @planted("R1.order-of-ties", "ranking.unaltered-answers", "limits.top-100")
 def ties_of_a_ranking_are_in_alphabetical_order(patch: Patch) -> None:
     async def sorted_by_text(read: Any, *args: Any) -> Any:

@@ -131,7 +131,7 @@ def next_status_change(definition: Definition, *, now: int) -> int | None:
 def reconfigured(definition: Definition, config: dict[str, Any], *, now: int) -> Definition:
     """Return the definition with these members replaced. `endsAt: -1` ends the poll now, unless it has already ended.
 
-    Raises `BadRequest`.
+    An empty list of options removes them. Raises `BadRequest`.
     """
     members = msgspec.to_builtins(definition) | config
     if "endsIn" in config and "endsAt" not in config:
@@ -144,7 +144,7 @@ def reconfigured(definition: Definition, config: dict[str, Any], *, now: int) ->
         else:  # also ends a poll that has not started
             starts_at = members["startsAt"]
             members["startsAt"] = min(starts_at, now // SECOND) if type(starts_at) is int else 0
-    if not members["options"]:
+    if members["options"] == []:
         members.pop("options")
     return checked_definition(definition.id, json_codec.convert(members, PollConfig, inside="data.config"), now=now)
 

@@ -220,6 +220,19 @@ def absent_poll(at: Deployment) -> None:
     expect("the reply to delete poll", {"ok": True}, game.data("delete", "poll", {"poll_id": poll}))
 
 
+@rule("P4", "broadcaster", writes=True)
+def options_of_another_type(at: Deployment) -> None:
+    """`reconfigure` with options that are no list of texts gets 400, and leaves those of the poll."""
+    game, poll = at.game(), at.fresh("poll")
+    create(game, poll)
+    others: tuple[Any, ...] = (None, False, 0, "", {}, [1])
+    for options in others:
+        error = game.error("reconfigure", "poll", {"poll_id": poll, "config": {"options": options}})
+        expect(f"the status of options {shown(options)}", 400, error.get("status"))
+    found = game.data("get", "poll", {"poll_id": poll}).get("poll") or {}
+    expect("the options", OPTIONS, found.get("options"))
+
+
 @rule("X5", "broadcaster", "viewer", writes=True)
 def update_of_a_poll(at: Deployment) -> None:
     """A vote sends the subscribers of its poll what `get poll` returns."""
