@@ -133,6 +133,23 @@ def test_an_invalid_poll_is_400_and_leaves_nothing_behind(game, body):
 
 
 @pytest.mark.ruling("P4", "X5")
+@pytest.mark.parametrize(
+    ("beside", "expected"),
+    [
+        ({}, ("inside", ["a"], 1)),
+        ({"prompt": "", "options": OPTIONS, "user_data": None}, ("", OPTIONS, None)),
+    ],
+)
+def test_a_new_poll_has_the_members_of_its_config_unless_they_stand_beside_it(game, beside, expected):
+    config = {"prompt": "inside", "options": ["a"], "userData": 1}
+
+    game.data("create", "poll", {"poll_id": "color", "config": config, **beside})
+
+    found = poll(game)["poll"]
+    assert expected == (found["prompt"], found["options"], found["user_data"])
+
+
+@pytest.mark.ruling("P4", "X5")
 @pytest.mark.parametrize("options", [None, False, 0, "", {}, 1, "Blue", [1], [None]])
 def test_options_of_another_type_are_400_and_leave_those_of_the_poll(game, options):
     create(game)

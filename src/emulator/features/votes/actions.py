@@ -17,12 +17,12 @@ from emulator.wire.refusals import missing_member
 
 
 class CreateBody(Struct):
-    """A poll to create; `config` holds the other members of its definition."""
+    """A poll to create; `config` holds the other members of its definition. A member beside it replaces its own."""
 
     poll_id: str
-    prompt: str = ""
+    prompt: str | UnsetType = UNSET
     options: list[str] | UnsetType = UNSET
-    user_data: Any = None
+    user_data: Any | UnsetType = UNSET
     config: dict[str, Any] | None = None
 
 
@@ -50,9 +50,8 @@ class PollTopicBody(Struct):
 async def create_poll(polls: Polls, message: Message) -> Done:
     """Create a poll, or replace the definition of an existing one and keep its votes."""
     body = message.body(CreateBody)
-    members = {**(body.config or {}), "prompt": body.prompt, "userData": body.user_data}
-    if body.options is not UNSET:
-        members["options"] = body.options
+    beside = {"prompt": body.prompt, "options": body.options, "userData": body.user_data}
+    members = (body.config or {}) | {name: value for name, value in beside.items() if value is not UNSET}
     config = json_codec.convert(members, PollConfig, inside="data.config")
     await polls.create(message.caller, _channel(message, body.poll_id), body.poll_id, config)
     return Done()
