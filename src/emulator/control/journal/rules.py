@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from emulator.callers import Role
@@ -177,7 +178,7 @@ def _production(text: str) -> Matches:
 
 def _search(text: str) -> Matches:
     text = text.lower()
-    raw = text.encode()
+    is_in = partial(_is_in_ascii, text.encode()) if text.isascii() else partial(_is_in_text, text)
 
     def matches(entry: Entry) -> bool:
         caller = entry.caller
@@ -185,11 +186,19 @@ def _search(text: str) -> Matches:
         return (
             text in "\n".join(texts).lower()
             or (caller is not None and text in f"{caller.client_id}\n{caller.user_id}\n{caller.opaque_id}".lower())
-            or raw in entry.request.lower()
-            or raw in entry.response.lower()
+            or is_in(entry.request)
+            or is_in(entry.response)
         )
 
     return matches
+
+
+def _is_in_ascii(text: bytes, body: bytes) -> bool:
+    return text in body.lower()
+
+
+def _is_in_text(text: str, body: bytes) -> bool:
+    return text in body.decode(errors="replace").lower()
 
 
 _CHECKS: Final[Mapping[str, Callable[[str], Matches]]] = {
