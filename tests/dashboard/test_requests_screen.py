@@ -196,12 +196,24 @@ def test_a_long_body_is_folded_and_a_short_one_open(live: LiveServer):
 
 
 @pytest.mark.parametrize(
-    ("search", "found"), [("status:4xx", 2), ("status:4xx rps", 0), ("rps", 1), ("user:1 method:POST status:200", 1)]
-)
+    ("search", "found"),
+    [
+        ("status:4xx", 2), ("status:4xx rps", 0), ("rps", 1), ("user:1 method:POST status:200", 1),
+        ("status:200 status:4xx", 3), ("status:4xx status:5xx", 2), ("search:nothing rps", 0), ("search:rps", 1),
+        ("user:1 user:1 rps", 1),
+    ],
+)  # fmt: skip
 def test_words_of_the_search_are_filters(requests: str, search: str, found: int):
     main = main_of(f"{requests}?{urlencode({'search': search})}")
 
     assert found == main.count('<tr data-entry="')
+
+
+def test_a_search_for_two_users_at_once_is_refused(requests: str):
+    answer = fetched(f"{requests}?search=user:1+user:2")
+
+    assert 400 == answer.status_code
+    assert "user:2" in answer.text
 
 
 def test_each_filter_has_a_link_that_removes_it(requests: str):

@@ -22,6 +22,8 @@ FILTERS: Final = (
     "probes",
 )  # fmt: skip
 """The parameters that select entries."""
+ALTERNATIVES: Final = frozenset({"status", "method", "role", "kind", "production"})
+"""Those that take several values, joined with commas: an entry has one of them."""
 PAGING: Final = ("since", "before", "limit", "order")
 ANY: Final = "any"
 """As `production`: any difference."""

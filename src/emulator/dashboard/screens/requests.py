@@ -11,13 +11,14 @@ from typing import Any, Final
 from emulator.callers import Role
 from emulator.contract.parity import DIFFER, REFUSE, UNKNOWN
 from emulator.control.explanations.service import explained_verdict
-from emulator.control.journal.rules import ANY, FILTERS, KINDS, ORDERS
+from emulator.control.journal.rules import ALTERNATIVES, ANY, FILTERS, KINDS, ORDERS
 from emulator.control.journal.snippets import FORMS, snippet_of
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.screens.faults import effect_of
 from emulator.dashboard.strip import strip_of
 from emulator.errors import BadRequest
 from emulator.journal import DELIVERY, HIDDEN, REQUEST, Entry
+from emulator.wire.refusals import invalid_parameter
 from emulator.wire.url import SERVICE
 
 _ROWS: Final = "100"
@@ -89,17 +90,26 @@ def _part_of(query: Query) -> dict[str, str]:
 
 
 def filters_of(query: Query) -> dict[str, str]:
-    """Return the filters of a query. Words such as `status:4xx` in the search are also filters."""
-    found = {name: query[name] for name in FILTERS if query.get(name)}
-    words = []
-    for word in found.pop("search", "").split():
+    """Return the filters of a query. Words such as `status:4xx` in the search are also filters.
+
+    Raises `BadRequest` for a filter that takes one value and has two of them in the search.
+    """
+    given = {name: query[name] for name in FILTERS if query.get(name)}
+    words, found = [], dict[str, str]()
+    for word in given.pop("search", "").split():
         name, _, value = word.partition(":")
         name = _SHORT.get(name, name)
-        if value and name in FILTERS:
-            found[name] = value
-        else:
+        if not value or name not in FILTERS:
             words.append(word)
-    return found | ({"search": " ".join(words)} if words else {})
+        elif name == "search":
+            words.append(value)
+        elif name not in found:
+            found[name] = value
+        elif name in ALTERNATIVES:
+            found[name] += f",{value}"
+        elif value != found[name]:
+            raise invalid_parameter("search", word, f"a search with one {name}")
+    return given | found | ({"search": " ".join(words)} if words else {})
 
 
 def _values_of(service: Service, found: Entry) -> dict[str, Any]:
