@@ -177,7 +177,9 @@ def test_from_other_roles_a_map_is_a_merge_patch_of_their_own_record(live: LiveS
     assert {} == live.client("viewer", user="12", channel=CHANNEL).get(store).json()
 
 
-@pytest.mark.parametrize("body", [{}, {"a": {"b": 1}}, {"12": {"a": 1}, "b": {"a": 1}}, {"12": 5}, {"12": None}])
+@pytest.mark.parametrize(
+    "body", [{}, {"a": {"b": 1}}, {"12": {"a": 1}, "b": {"a": 1}}, {"12": 5}, {"12": None}, {"٣": {"a": 1}}]
+)
 @USER_STORES
 def test_an_object_that_is_not_a_map_of_users_patches_the_admins_own_record(
     admin: Client, store: str, body: dict[str, Any]
@@ -202,6 +204,13 @@ def test_an_admin_patches_the_config_of_many_channels(live: LiveServer, admin: C
     }
 
     assert {"777": {"theme": "dark"}, "888": {"a": 1}} == configs
+
+
+@pytest.mark.parametrize("name", ["level1", "٣", "²", "7 "])
+def test_a_member_that_is_no_channel_id_is_one_of_the_own_config(admin: Client, name: str):
+    admin.patch("channel_config", json={name: {"a": 1}}).raise_for_status()
+
+    assert {name: {"a": 1}} == admin.get("channel_config").json()
 
 
 def test_a_broadcaster_cannot_patch_the_config_of_other_channels(live: LiveServer, broadcaster: Client):

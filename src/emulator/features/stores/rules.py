@@ -28,8 +28,8 @@ JSON_STORE_LIFETIME = 14 * DAY
 GLOBAL = "global"
 """The prefix of JSON stores that all channels of an extension share."""
 
-_CHANNEL_ID = re.compile(r"\d+")
-_USER_ID = re.compile(r"[0-9A-Za-z_-]*\d|[UA][0-9A-Za-z_-]*\d[0-9A-Za-z_-]*")
+_CHANNEL_ID = re.compile("[0-9]+")
+_USER_ID = re.compile("[0-9A-Za-z_-]*[0-9]|[UA][0-9A-Za-z_-]*[0-9][0-9A-Za-z_-]*")
 
 
 @dataclass(frozen=True)
