@@ -167,6 +167,23 @@ def test_each_own_script_has_at_most_200_lines():
     assert not [path.name for path in FOLDER.glob("[!h]*.js") if len(path.read_text().splitlines()) > 200]
 
 
+@pytest.mark.parametrize("path", ["", "ui/static/dashboard.css"])
+@pytest.mark.parametrize(
+    ("accepted", "encoding"),
+    [
+        ("gzip;q=0, identity", None),
+        ("identity, GZIP; q=0.000", None),
+        ("x-gzip-2", None),
+        ("br, gzip;q=0.1", "gzip"),
+        ("GZip", "gzip"),
+    ],
+)
+def test_a_browser_that_refuses_compression_gets_none(live: LiveServer, path: str, accepted: str, encoding: str | None):
+    answer = fetched(f"{live.url}/_emulator/{path}", **{"Accept-Encoding": accepted})
+
+    assert encoding == answer.headers.get("content-encoding")
+
+
 def test_pages_are_compressed_for_browsers_that_accept_it(live: LiveServer):
     plain, compressed = (
         fetched(f"{live.url}/_emulator/", **{"Accept-Encoding": accepted}) for accepted in ("identity", "gzip")

@@ -137,9 +137,10 @@ async def _pages(service: Any, call: Call, name: str) -> Pages:
     if name not in _prepared:
         await asyncio.to_thread(_prepare, name)
     from emulator.dashboard.pages import Pages
+    from emulator.dashboard.static_files import accepts_gzip
 
-    host, accepted = (call.headers.get(name, b"").decode("latin-1") for name in (b"host", b"accept-encoding"))
-    return Pages(service, _prefix_of(service), host, compresses="gzip" in accepted)
+    host = call.headers.get(b"host", b"").decode("latin-1")
+    return Pages(service, _prefix_of(service), host, compresses=accepts_gzip(call.headers))
 
 
 def _prepare(name: str) -> None:

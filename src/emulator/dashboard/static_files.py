@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
@@ -15,6 +16,7 @@ from emulator.http.response import PAGE_HEADERS
 
 FOLDER: Final = Path(__file__).parent / "static"
 _TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+_NO_WEIGHT: Final = re.compile(rb"q=0(\.0*)?")
 _HEADERS: Final = (
     *(each for each in PAGE_HEADERS if each[0] != b"cache-control"),
     (b"cache-control", b"public, max-age=31536000, immutable"),
@@ -44,11 +46,20 @@ def version_of(name: str) -> str:
     return _file(name).version
 
 
+def accepts_gzip(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether a browser names gzip among the encodings that it accepts, and not with the weight 0."""
+    weights = {}
+    for each in headers.get(b"accept-encoding", b"").lower().split(b","):
+        coding, _, weight = each.partition(b";")
+        weights[coding.strip()] = weight.replace(b" ", b"")
+    return b"gzip" in weights and not _NO_WEIGHT.fullmatch(weights[b"gzip"])
+
+
 def static_page(name: str, headers: Mapping[bytes, bytes]) -> Page:
     """Return a file, compressed if the browser accepts that. Raises `NotFound`."""
     if name not in _names():
         raise no_file(name=name[:60])
     kind = _TYPES[name[name.rindex(".") :]]
-    if b"gzip" in headers.get(b"accept-encoding", b""):
+    if accepts_gzip(headers):
         return Page(_file(name).compressed, kind, (*_HEADERS, (b"content-encoding", b"gzip")))
     return Page(_file(name).content, kind, _HEADERS)
