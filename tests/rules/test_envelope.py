@@ -116,3 +116,13 @@ def test_unknown_members_are_ignored_and_the_last_duplicate_wins():
     text = b'{"x":1,"action":"nope","action":"get","params":{"y":[],"request_id":3,"target":"state"},"data":{"z":{}}}'
 
     assert Request("get", "state", 3, {"z": {}}) == read_request(text, max_data=65_536)
+
+
+@pytest.mark.ruling("X2")
+@pytest.mark.parametrize("size", [0, 128 * 1024], ids=["small", "large"])
+@pytest.mark.parametrize("text", ["[1]", '"x"', "7", "null", "true"])
+def test_a_text_that_is_no_object_is_refused_as_such_whatever_its_size(text: str, size: int):
+    with pytest.raises(Unreadable) as error:
+        read_request(f"{text}{' ' * size}".encode(), max_data=65_536)
+
+    assert error.value.error.detail.startswith("a request must be an object")

@@ -101,7 +101,10 @@ def read_request(text: bytes, *, max_data: int) -> Request:
 
 
 def _outline_of(text: bytes) -> dict[str, Any]:
-    outline = msgspec.json.decode(text, type=_Outline)
+    try:
+        outline = msgspec.json.decode(text, type=_Outline)
+    except msgspec.ValidationError:  # its members may have any type
+        raise Unreadable(refusals.no_object()) from None
     members = {"action": bytes(outline.action), "params": bytes(outline.params)}
     for name, member in members.items():
         if len(member) > SMALL:
