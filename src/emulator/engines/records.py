@@ -14,6 +14,7 @@ Times are Unix ms. Only live data is dumped. `RecordChecks` checks the order.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, get_args
 
@@ -158,6 +159,7 @@ _CONTENT_OF: Final[dict[type, tuple[type, str]]] = {
     MemberRecord: (RosterRecord, "roster"),
 }
 _DIGEST_SIZE: Final = 32
+_DIGEST: Final = re.compile(f"[0-9a-f]{{{_DIGEST_SIZE}}}")
 _COUNT_END: Final = 1 << 53
 
 
@@ -255,9 +257,8 @@ def _check_values(record: Record) -> None:
         if isinstance(value, str | int | tuple):
             _check_value(name, value)
     if isinstance(record, SpentRecord):
-        if len(record.digest) != _DIGEST_SIZE or record.digest != record.digest.lower() or record.family.name:
+        if not _DIGEST.fullmatch(record.digest) or record.family.name:
             raise ValueError(f"SpentRecord: the digest must be {_DIGEST_SIZE} lower-case hex digits, the name empty")
-        bytes.fromhex(record.digest)
     elif isinstance(record, ListItemsRecord):
         if not record.items or any("\0" in item for item in record.items):
             raise ValueError("ListItemsRecord: items: must not be empty, and no item may contain NUL")
