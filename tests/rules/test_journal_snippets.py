@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 import shlex
+import subprocess
+
+import pytest
 
 from emulator.callers import Caller, Role
 from emulator.control.journal.snippets import snippet_of
@@ -44,3 +47,19 @@ def test_a_comment_says_that_a_test_cannot_send_a_body_that_is_not_json():
     made = snippet_of(entry("POST /v1/e/vote", "/v1/e/vote", b"{"), "pytest", URL)
 
     assert made.startswith("# the body is left out: a test can send JSON only, and not null\n")
+
+
+@pytest.mark.parametrize("body", [b"a\0b", b"-\0001%d%%\\n\\x41'\"\x01\n", b"\0", "ä\0\u200bz".encode()])
+@pytest.mark.parametrize(("form", "reads"), [("curl", "--data-binary @-"), ("extcli", "--input -")])
+def test_a_line_sends_all_bytes_of_a_body_with_nul(form: str, reads: str, body: bytes):
+    printing, sending = snippet_of(entry("POST /v1/e/accumulate", "/v1/e/accumulate", body), form, URL).split(" | ")
+
+    assert reads in sending
+    assert body == subprocess.run(["bash", "-c", printing], capture_output=True, check=True).stdout
+
+
+def test_a_value_with_nul_is_sent_as_json():
+    made = snippet_of(entry("POST /v1/e/rank", "/v1/e/rank?id=log", b'{"key":"a\\u0000b"}'), "extcli", URL)
+
+    assert made.startswith('printf %s \'{"key":"a\\u0000b"}\' | ')
+    assert "api POST 'rank?id=log' --input -" in made

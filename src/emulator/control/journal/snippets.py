@@ -52,11 +52,14 @@ def _notes(entry: Entry, form: str) -> list[str]:
 
 
 def _curl(entry: Entry, url: str) -> str:
-    words = ["curl --silent --show-error --fail-with-body --request", _method(entry)]
+    text = _text(entry.request)
+    before = f"{_printed(text)} | " if "\0" in text else ""
+    words = [f"{before}curl --silent --show-error --fail-with-body --request", _method(entry)]
     if entry.caller is not None:
         words += ["--header", f'"$({_token_command(entry.caller, url)} --header)"']
     if entry.request:
-        words += ["--header 'content-type: application/json' --data-raw", quote(_text(entry.request))]
+        words += ["--header 'content-type: application/json'"]
+        words += ["--data-binary @-"] if before else ["--data-raw", quote(text)]
     return " ".join([*words, "--globoff", quote(url + _path(entry))])
 
 
@@ -66,14 +69,14 @@ def _extcli(entry: Entry, url: str) -> str:
     body = _json(entry.request)
     words = words_of(entry.name, _query(entry), body) if entry.caller is not None and _is_plain(entry) else None
     before = ""
-    if words is not None:
+    if words is not None and not any("\0" in each for each in words):  # which no argument can have
         command = " ".join(map(quote, words))
     else:
         path = _path(entry).removeprefix(SERVICE)
         path = f"{SERVICE}{path}" if path.startswith("-") else path
         command = " ".join(["api", _method(entry), quote(path), *([] if entry.caller else ["--no-auth"])])
         if entry.request:
-            before, command = f"printf %s {quote(_text(entry.request))} | ", f"{command} --input -"
+            before, command = f"{_printed(_text(entry.request))} | ", f"{command} --input -"
     if entry.caller is not None and _needs_token(entry.caller):
         before += f'EXTCLI_TOKEN="$({_token_command(entry.caller, url)})" '
         identity = ["--url", quote(url), "--client-id", quote(entry.caller.client_id)]
@@ -110,6 +113,14 @@ def _pytest(entry: Entry, url: str) -> str:
 
 
 FORMS: Final[Mapping[str, Callable[[Entry, str], str]]] = {"curl": _curl, "extcli": _extcli, "pytest": _pytest}
+
+
+def _printed(text: str) -> str:
+    """Return the command that prints a text. NUL is an escape of the format, as no argument can have it."""
+    if "\0" not in text:
+        return f"printf %s {quote(text)}"
+    escaped = text.replace("\\", "\\\\").replace("%", "%%").replace("\0", "\\000")
+    return f"printf -- {quote(escaped)}"
 
 
 def quote(text: str) -> str:
