@@ -362,6 +362,9 @@ def test_pages_lead_to_newer_and_earlier_entries(live: LiveServer):
     assert [["149", "50"], ["49", "0"], ["149", "50"], ["249", "150"]] == [seconds, thirds, backs, firsts]
     assert ">Newer</a>" not in first
     assert ">Earlier</a>" not in third
+    shown = re.findall('<tr data-entry="([0-9]+)"', main_of(f"{address}&sort=slowest&after=1"))
+    assert 100 == len(shown)
+    assert max(map(int, shown)) > 101  # not only the first page, sorted
 
 
 def test_the_search_suggests_words(requests: str):

@@ -71,11 +71,12 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
 async def _page_of(service: Service, query: Query, filters: Mapping[str, str]) -> dict[str, Any]:
     """Return rows, newest or slowest first, and whether there are newer and earlier ones."""
     is_slowest = query.get("sort") == SLOWEST
+    limit = _SORTED if is_slowest else _ROWS
     if query.get("after"):
-        page = await service.journals.page({**filters, "since": query["after"], "order": ORDERS[1], "limit": _ROWS})
+        page = await service.journals.page({**filters, "since": query["after"], "order": ORDERS[1], "limit": limit})
         rows, has_newer, has_earlier = page.entries[::-1], page.next is not None, True
     else:
-        part, limit = _part_of(query), _SORTED if is_slowest else _ROWS
+        part = _part_of(query)
         page = await service.journals.page({**filters, **part, "order": ORDERS[0], "limit": limit})
         rows, has_newer, has_earlier = page.entries, "before" in part, page.next is not None
     if is_slowest:
