@@ -300,7 +300,12 @@ class Service:
             recorder=self.metrics,
             faults=self.faults,
             pages=PusherAccess(
-                access.bearer, not settings.environment.verifies_tokens, self.clock, self.scheduler, settings.leeway
+                access.bearer,
+                not settings.environment.verifies_tokens,
+                self.clock,
+                self.scheduler,
+                settings.leeway,
+                self.metrics,
             ),
         )
 

@@ -12,14 +12,14 @@ from msgspec import Struct
 
 from emulator.callers import Caller
 from emulator.engines.base import Key
-from emulator.errors import BadRequest, EngineError, ServiceError
+from emulator.errors import BadRequest, ServiceError
 from emulator.observability.entries import close_entry, frame_entry
+from emulator.observability.recorder import answerable
 from emulator.observability.request_context import RequestContext
 from emulator.realtime import closes, refusals
 from emulator.realtime.connection import Connection
 from emulator.realtime.hub import Hub
 from emulator.realtime.pusher_access import PusherAccess, Subscription, pusher_topic
-from emulator.refusals import storage_failed
 
 PREFIX: Final = "twitch.pubsub."
 EVERYWHERE: Final = "all"
@@ -280,10 +280,10 @@ async def _identify_page(access: PusherAccess, credential: str, address: str) ->
     """Return the caller that a page's credential identifies, or the error if the credential is invalid."""
     try:
         return Subscription((), await access.verify(credential, address), credential)
-    except EngineError:
-        return storage_failed()
     except ServiceError as error:
         return error
+    except Exception as failure:  # else the page would wait for the end of this check, and read nothing more
+        return answerable(failure, _SUBSCRIBE, access.recorder)
 
 
 def _read(text: bytes | None) -> tuple[str, dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from emulator.callers import Caller
 from emulator.clock import Clock
 from emulator.engines.base import Key
+from emulator.observability.recorder import Recorder
 from emulator.realtime.refusals import no_credential, other_topic
 from emulator.scheduling.scheduler import Callback, Scheduler
 
@@ -53,6 +54,8 @@ class PusherAccess:
     _scheduler: Scheduler
     _leeway: int
     """Ms for which an expired token is still accepted."""
+    recorder: Recorder
+    """Counts failures of storage."""
 
     def subscription(self, topic: Key | None, caller: Caller | None, credential: str) -> Subscription:
         """Return the access of a page to a topic. Raises `Unauthorized` and `Forbidden`.
