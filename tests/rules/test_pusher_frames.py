@@ -98,13 +98,7 @@ def page_of(connection: Recorder, verify: Callable[[str, str], Awaitable[Caller]
 @pytest.mark.parametrize("text", MALFORMED)
 def test_a_malformed_message_gets_a_response_with_an_error_43xx(text: str | None):
     connection = Recorder()
-<<<<<<< HEAD
-    clock = Clock()
-    access = PusherAccess(no_credential, True, clock, Scheduler(clock), 0)
-    page = PusherConnection(connection, Hub(), access, 7, 1, lambda page: None, "")
-=======
     page = page_of(connection, no_credential)
->>>>>>> 348f3498 (Answer a page whose credential cannot be checked because of a failure)
 
     page.received(None if text is None else text.encode())
     page.received(b'{"event":"pusher:subscribe","data":{"channel":"news"}}')
