@@ -75,7 +75,8 @@ def test_a_usage_error_exits_2(extcli, args):
     ("args", "message"),
     [
         (("vote", "cast", "--value", "1.5"), "--value: '1.5' is not a whole number"),
-        (("vote", "cast", "--value", "9" * 5000), f"--value: '{'9' * 39}…' is not a whole number"),
+        (("vote", "cast", "--value", "9" * 5000), f"--value: '{'9' * 39}…' has too many digits"),
+        (("vote", "cast", "--value", "-" + "9" * 20), f"--value: '-{'9' * 20}' has too many digits"),
         (("vote", "logs", "--limit", "-3"), "--limit: '-3' is not a whole number of at least 0"),
         (("vote", "cast", "--concurrency", "0"), "--concurrency: '0' is not a whole number from 1 to 1024"),
         (("codes", "upload", "--set", "A=a", "--index", "3", "--index", "x"), "--index: 'x' is not a whole number"),

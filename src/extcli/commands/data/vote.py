@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 app = noun("Polls: each user's latest vote counts.")
 
-_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_MOST_CHARACTERS = 19
+"""Of a value that is sent, so that the service says what is wrong with it."""
 _MAX_LOG = 10_000
 """Votes that `get` reads one by one."""
 
@@ -101,12 +103,15 @@ def cast(
 
 def _number(value: str, poll: str) -> int:
     """Return the value of a vote. Raises `UsageError` if it is not a number, such as the text of an option."""
+    allowed = f"a vote is a number from {LOWEST} to {HIGHEST}"
     if not _INTEGER.fullmatch(value):
         raise UsageError(
             f"--value: {shortened(value, 40)!r} is not a whole number",
-            why=f"a vote is a number from {LOWEST} to {HIGHEST}; the options of a poll have the numbers from 0",
+            why=f"{allowed}; the options of a poll have the numbers from 0",
             fix=f"`extcli vote config {visible(poll)}` lists its options",
         )
+    if len(value) > _MOST_CHARACTERS:
+        raise UsageError(f"--value: {shortened(value, 40)!r} has too many digits", why=allowed)
     return int(value)
 
 
