@@ -329,8 +329,7 @@ class Service:
             self.hints.forget,
         ):
             control.on_reset(clear)
-        for reloaded in (updates.reloaded, self.changes.forget, self.hints.forget):
-            control.on_load(reloaded)
+        control.on_load(updates.reloaded)
         control.on_wipe(self.faults.clear)
         control.on_expiry(self._lapses.expired)
         for clock_moved in (

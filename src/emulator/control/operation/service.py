@@ -72,9 +72,7 @@ class Control:
         self._on_wipe.append(clear)
 
     def on_load(self, loaded: Callable[[], None]) -> None:
-        """Register `loaded`, which is called after data was loaded and the clock set, after the callbacks of
-        `on_reset`.
-        """
+        """Register `loaded`, which is called after data was loaded and the clock set, after all other callbacks."""
         self._on_load.append(loaded)
 
     def on_expiry(self, note: Callable[[Sequence[Expired]], None]) -> None:
@@ -141,9 +139,7 @@ class Control:
             await empty()
             self._clock.reset()
             await self._key.restore()
-            self._unreported.clear()
-            for forget in (*self._on_reset, *self._on_wipe):
-                forget()
+            self._forget(is_wiped=True)
         await self._notify_peers()
         return state
 
@@ -171,11 +167,7 @@ class Control:
             if is_moved:
                 self._clock.restore(offset or 0, frozen_at)
             await self._key.restore()
-            if replace:
-                self._unreported.clear()
-                for clear in self._on_wipe:
-                    clear()
-            self._forget()
+            self._forget(is_wiped=replace, is_loaded=True)
             if is_moved:
                 for moved in self._on_move:
                     await moved()
@@ -197,18 +189,19 @@ class Control:
             await replace()
             self._clock.restore(clock.offset, clock.now if clock.frozen else None)
             await self._key.restore()
-            self._unreported.clear()
-            for clear in self._on_wipe:
-                clear()
-            self._forget()
+            self._forget(is_wiped=True, is_loaded=True)
         await self._notify_peers()
 
-    def _forget(self) -> None:
-        """Drop state kept outside storage, because other data was loaded."""
-        for forget in self._on_reset:
-            forget()
-        for loaded in self._on_load:
-            loaded()
+    def _forget(self, *, is_wiped: bool, is_loaded: bool = False) -> None:
+        """Drop state kept outside storage, because data was deleted or replaced, or other data was loaded."""
+        callbacks = list(self._on_reset)
+        if is_wiped:
+            self._unreported.clear()
+            callbacks += self._on_wipe
+        if is_loaded:
+            callbacks += self._on_load
+        for callback in callbacks:
+            callback()
 
     async def _notify_peers(self) -> None:
         with suppress(EngineError):
