@@ -104,6 +104,13 @@ def test_reset_deletes_all_data(extcli, live):
     assert abs(extcli("clock", "now", "-o", "json").json["offset"]) < 1000
 
 
+@pytest.mark.parametrize("keep", ["0s", "999ms", "1900ms", "601s"])
+def test_old_data_is_kept_for_whole_seconds(extcli, keep):
+    result = extcli("reset", "--keep", keep, fails=2)
+
+    assert f"extcli: --keep: {keep} is not a time of whole seconds from 1s to 10m\n" == result.stderr
+
+
 def test_wait_returns_at_once_if_the_service_is_ready(extcli):
     assert (0, "") == (extcli("wait").exit_code, extcli("wait").stdout)
     assert (0, "") == (extcli("wait", "--ready").exit_code, extcli("wait", "--ready").stdout)

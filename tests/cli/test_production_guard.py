@@ -30,6 +30,7 @@ DESTRUCTIVE = {
     "clock advance": ("clock", "advance", "1s"),
     "clock set": ("clock", "set", "2026-12-24T18:00:00Z"),
     "clock freeze": ("clock", "freeze"),
+    "clock freeze --off": ("clock", "freeze", "--off"),
     "reset": ("reset",),
     "api DELETE": ("api", "delete", "vote?id=lunch"),
     "api PUT": ("api", "PUT", "codes", "--as", "backend", "-f", "codes=[]"),
@@ -75,6 +76,24 @@ def test_without_a_terminal_nothing_is_destroyed_in_production(extcli, live, com
     assert "pass --yes to confirm" in result.stderr
     assert not re.search("^> (?!GET)[A-Z]+ ", result.stderr, re.MULTILINE)
     assert "1" == extcli("vote", "get", "lunch").rows[0][1]
+
+
+@pytest.mark.parametrize(
+    ("command", "loss"),
+    [
+        (("clock", "freeze"), "the clock leaves real time"),
+        (("clock", "freeze", "--off"), "the clock runs again, and data may expire"),
+        (("reset",), "all data is deleted"),
+        (("reset", "--keep", "1m"), "all data is deleted"),
+        (("reset", "--undo"), "all data is replaced, and the clock may move"),
+    ],
+)
+def test_the_question_says_what_the_option_changes(extcli, live, command, loss):
+    write_profiles(live={"url": live.url, "production": True})
+
+    result = extcli(*command, "-p", "live", fails=2)
+
+    assert f"profile live is production: {live.url}; {loss}\n" in result.stderr
 
 
 @pytest.mark.usefixtures("content")

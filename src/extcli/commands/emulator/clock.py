@@ -87,14 +87,18 @@ def set_clock(
     _move(session, set=to if to == "system" else times.instant(to, session.now))
 
 
-@command(app, loses="the clock leaves real time", is_control=True)
+@command(app)
 def freeze(
-    session: Session, off: Annotated[bool, typer.Option("--off", help="Let a stopped clock run again.")] = False
+    session: Session,
+    off: Annotated[bool, typer.Option("--off", help="Let a stopped clock run again.")] = False,
+    yes: Yes = False,
 ) -> None:
     """Stop the clock.
 
     Example: extcli clock freeze && extcli clock freeze --off
     """
+    loss = "the clock runs again, and data may expire" if off else "the clock leaves real time"
+    confirm.guard(session, loss, yes=yes, is_control=True)
     _move(session, freeze=not off)
 
 

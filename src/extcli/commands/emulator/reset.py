@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from emulator.contract.limits import MAX_UNDO_SECONDS
-from extcli.cli.confirm import guarded
+from extcli.cli.confirm import Yes, guard
 from extcli.cli.shared_options import shared
 from extcli.errors import UsageError
 from extcli.output import times, views
@@ -15,7 +15,6 @@ from extcli.session import Session
 
 
 @shared
-@guarded("all data is deleted", is_control=True)
 def reset(
     session: Session,
     undo: Annotated[
@@ -25,6 +24,7 @@ def reset(
         str | None,
         typer.Option("--keep", metavar="DURATION", help="Keep the old data for --undo for this long, at most 10m."),
     ] = None,
+    yes: Yes = False,
 ) -> None:
     """Delete all data of the emulator, and reset its clock to real time.
 
@@ -42,11 +42,14 @@ def reset(
 
     if undo and keep is not None:
         raise UsageError("--undo and --keep exclude each other")
+    seconds = _seconds(keep)
+    loss = "all data is replaced, and the clock may move" if undo else "all data is deleted"
+    guard(session, loss, yes=yes, is_control=True)
     if undo:
         session.output.show(session.control().undo_reset(), views.NOTHING)
         session.output.note("the data and the clock are back")
         return
-    session.output.show(session.control().reset(_seconds(keep)), views.NOTHING)
+    session.output.show(session.control().reset(seconds), views.NOTHING)
     session.output.note("deleted all data; the clock shows real time")
     if keep is None:  # else `--undo` brings the links back
         login.delete_links(session)
@@ -56,7 +59,7 @@ def _seconds(keep: str | None) -> int:
     """Return whole seconds; 0 if the data is not kept. Raises `UsageError`."""
     if keep is None:
         return 0
-    seconds = times.duration(keep) // 1_000
-    if not 1 <= seconds <= MAX_UNDO_SECONDS:
-        raise UsageError(f"--keep: {keep} is not within 1s to 10m")
+    seconds, rest = divmod(times.duration(keep), 1_000)
+    if rest or not 1 <= seconds <= MAX_UNDO_SECONDS:
+        raise UsageError(f"--keep: {keep} is not a time of whole seconds from 1s to 10m")
     return seconds
