@@ -6,8 +6,8 @@ import pytest
 
 from extcli.config.urls import reachable
 from extcli.errors import UsageError
+from extcli.running.exec_run import Template
 from extcli.running.registry import NAME
-from extcli.running.run import Template
 
 VALUES = {
     "url": "http://h:1",

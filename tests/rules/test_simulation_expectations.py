@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from extcli.errors import UsageError
+from extcli.simulate.expectations import parse
 from extcli.simulate.outcome import Tally, latencies, percentile, series
-from extcli.simulate.report import parse
 
 TALLY = Tally(
     planned=1000, sent=1003, answered=999, refused=3, late=0, failed=1, unsent=0, repeated=3, reopened=0,

@@ -9,8 +9,8 @@ import pytest
 
 from extcli.api import local_http
 from extcli.errors import UsageError
+from extcli.running.exec_run import RunDirectory
 from extcli.running.failure_report import FailureReport
-from extcli.running.run import Place
 from support.service import LiveServer
 
 
@@ -33,8 +33,8 @@ def test_a_failed_write_of_a_response_is_not_a_failed_connection(live: LiveServe
 
 def test_a_secret_that_cannot_be_written_is_a_usage_error(tmp_path: Path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    place = Place()
-    place.remove()
+    directory = RunDirectory()
+    directory.remove()
 
     with pytest.raises(UsageError, match="cannot write to"):
-        place.write_secret(None)
+        directory.write_secret(None)

@@ -16,7 +16,7 @@ from extcli.simulate.crowds import Options, loop_factory
 from extcli.simulate.crowds import reopenings as reopenings_of
 from extcli.simulate.listeners import Listeners, closings
 from extcli.simulate.outcome import Comparison, Count, Tally, latencies, series
-from extcli.simulate.report import About, conclude, document
+from extcli.simulate.result import About, conclude, document
 
 PAGE, GAME = "page", "game"
 

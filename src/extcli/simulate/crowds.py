@@ -23,10 +23,11 @@ from extcli.output.progress import followed
 from extcli.output.sanitize import visible
 from extcli.session import VIEWER, Session
 from extcli.simulate.connection import NO_ANSWER, NOT_SENT, Measured, Target, Work
+from extcli.simulate.expectations import Expectation
 from extcli.simulate.outcome import Comparison, Outcome, Point, outcome_of, series
 from extcli.simulate.plan import Pace, Plan
 from extcli.simulate.pool import Pool
-from extcli.simulate.report import About, Expectation, conclude, document
+from extcli.simulate.result import About, conclude, document
 from extcli.simulate.subjects import Buffer, Poll, Subject
 
 _PER_VIEWER = 50

@@ -65,9 +65,9 @@ def listen(
 
 def _report_missed(session: Session, events: list[str], began: int, received: int) -> str:
     """Report which other events were sent, if none of the named ones was."""
-    from extcli.realtime.missed_events import missed_events
+    from extcli.realtime.other_events import other_events
 
-    missed = "" if received else missed_events(session, events, began)
+    missed = "" if received else other_events(session, events, began)
     if missed:
         session.output.report(f"hint: {missed}")
     return missed

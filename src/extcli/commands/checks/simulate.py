@@ -103,8 +103,8 @@ def sending(
     from extcli.output import times
     from extcli.simulate import plan as planning
     from extcli.simulate.crowds import Manner, Options
+    from extcli.simulate.expectations import parse_all
     from extcli.simulate.plan import Pace
-    from extcli.simulate.report import parse_all
 
     if rate and burst:
         raise UsageError("--rate and --burst exclude each other")

@@ -78,7 +78,7 @@ def exec_(
       extcli exec --quiet --on-failure logs --env API='{url}/v1' -- pytest -q
     """
     try:
-        from extcli.running.run import Plan, run
+        from extcli.running.exec_run import Plan, run
 
         failing = _parse_fail_on(fail_on, options) if fail_on is not None else None
         plan = Plan.of(command, env or (), client_id, on_failure, quiet, options["extensions"], failing)

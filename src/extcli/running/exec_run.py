@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from extcli.running.failure_report import FailOn
 
 
-class Place:
+class RunDirectory:
     """A new directory with mode 0700 among the system's temporary files, or in `TMPDIR`."""
 
     def __init__(self) -> None:
         """Raises `UsageError`."""
         parent = os.environ.get("TMPDIR") or ("/tmp" if os.name == "posix" else gettempdir())
-        self.directory = os.path.join(parent, f"extcli-{os.urandom(8).hex()}")
+        self.path = os.path.join(parent, f"extcli-{os.urandom(8).hex()}")
         try:
-            os.mkdir(self.directory, 0o700)
+            os.mkdir(self.path, 0o700)
         except OSError as error:
             raise UsageError(f"cannot create a directory in {parent}: {error.strerror}", fix="set TMPDIR") from None
 
@@ -46,9 +46,9 @@ class Place:
     def variables(self) -> dict[str, str]:
         """Variables that keep commands from reading and writing the user's own files."""
         return {
-            "EXTCLI_SECRET_FILE": os.path.join(self.directory, "secret"),
-            "EXTCLI_CONFIG": os.path.join(self.directory, "config.toml"),
-            "EXTCLI_STATE_DIR": os.path.join(self.directory, "state"),
+            "EXTCLI_SECRET_FILE": os.path.join(self.path, "secret"),
+            "EXTCLI_CONFIG": os.path.join(self.path, "config.toml"),
+            "EXTCLI_STATE_DIR": os.path.join(self.path, "state"),
         }
 
     def write_secret(self, secret: str | None) -> None:
@@ -62,14 +62,14 @@ class Place:
             with open(descriptor, "w") as file:
                 file.write(f"{text.strip()}\n")
         except OSError as error:
-            raise UsageError(f"cannot write to {self.directory}: {error.strerror}", fix="set TMPDIR") from None
+            raise UsageError(f"cannot write to {self.path}: {error.strerror}", fix="set TMPDIR") from None
 
     def remove(self) -> None:
         """Remove the directory with everything in it."""
-        shutil.rmtree(self.directory, ignore_errors=True)
+        shutil.rmtree(self.path, ignore_errors=True)
 
 
-def registered(file: Path | None, client_id: str | None) -> tuple[str | None, str | None]:
+def client_of_file(file: Path | None, client_id: str | None) -> tuple[str | None, str | None]:
     """Return a client id and its first secret from the extensions file. By default it is the file's first client id.
 
     A client id that the file lacks is returned without a secret. Raises `UsageError` for an invalid file.
@@ -130,7 +130,7 @@ class Template:
 
 
 def environment_of(
-    caller: Mapping[str, str], url: str, place: Place, client_id: str | None, templates: Iterable[Template]
+    caller: Mapping[str, str], url: str, directory: RunDirectory, client_id: str | None, templates: Iterable[Template]
 ) -> dict[str, str]:
     """Return the command's environment: the caller's without `REMOVED`, the service's address, and the templates."""
     parts = urlsplit(url)
@@ -147,7 +147,7 @@ def environment_of(
         "EXTCLI_URL": url,
         "EXTCLI_WS_URL": values["ws_url"],
         "EXTCLI_CLIENT_ID": values["client_id"],
-        **place.variables,
+        **directory.variables,
         **{each.name: each.filled(values) for each in templates},
     }
 
@@ -189,15 +189,15 @@ def run(plan: Plan, serve: Callable[[int], int]) -> int:
     is the code of the `--fail-on` check, then the service's.
     `serve` runs the service in the process that calls it, with the descriptor of a lifeline. It can be pickled.
     """
-    place = Place()
-    log = Log(os.path.dirname(place.directory), shown=not plan.quiet)
+    directory = RunDirectory()
+    log = Log(os.path.dirname(directory.path), shown=not plan.quiet)
     supervisor = Supervisor(log, _note)
-    supervisor.start_service(serve, place.remove)
+    supervisor.start_service(serve, directory.remove)
     try:
         if not (url := supervisor.wait_until_ready()):
             return _end_without_command(plan, supervisor, log)
         url = reachable(url)
-        code = _run_command(plan, supervisor, place, url)
+        code = _run_command(plan, supervisor, directory, url)
         if supervisor.has_lost_service and not supervisor.signaled:
             code = ExitCode.SERVICE_FAILED
         if not code and plan.fail_on:
@@ -212,14 +212,14 @@ def run(plan: Plan, serve: Callable[[int], int]) -> int:
             _note(f"the report of this run is in {plan.report.directory}")
         return code
     finally:
-        place.remove()
+        directory.remove()
 
 
-def _run_command(plan: Plan, supervisor: Supervisor, place: Place, url: str) -> int:
+def _run_command(plan: Plan, supervisor: Supervisor, directory: RunDirectory, url: str) -> int:
     try:
-        client_id, secret = registered(plan.extensions, plan.client_id)
-        place.write_secret(secret)
-        environment = environment_of(os.environ, url, place, client_id, plan.templates)
+        client_id, secret = client_of_file(plan.extensions, plan.client_id)
+        directory.write_secret(secret)
+        environment = environment_of(os.environ, url, directory, client_id, plan.templates)
         return supervisor.run_command(plan.command, environment)
     except CliError as error:
         _note(error.what)

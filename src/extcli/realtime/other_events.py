@@ -17,7 +17,7 @@ _MOST = 1_000
 _NAMED = 5
 
 
-def missed_events(session: Session, wanted: Sequence[str], since: int) -> str:
+def other_events(session: Session, wanted: Sequence[str], since: int) -> str:
     """Return which other events were sent since `since`, in Unix ms; empty if none were, or if it is not known.
 
     Only a service on this machine is asked, because no deployment has a journal.
