@@ -162,24 +162,7 @@ class Plan:
     report: FailureReport | None
     quiet: bool
     extensions: Path | None
-    fail_on: FailOn | None = None
-
-    @classmethod
-    def of(
-        cls,
-        command: Sequence[str],
-        env: Sequence[str],
-        client_id: str | None,
-        on_failure: Path | None,
-        quiet: bool,
-        extensions: Path | None,
-        fail_on: FailOn | None = None,
-    ) -> Plan:
-        """Check the arguments. Raises `UsageError`."""
-        if on_failure is not None and on_failure.exists() and not on_failure.is_dir():
-            raise UsageError(f"--on-failure {on_failure} is not a directory")
-        report = FailureReport(on_failure) if on_failure else None
-        return cls(command, [Template.parse(each) for each in env], client_id, report, quiet, extensions, fail_on)
+    fail_on: FailOn | None
 
 
 def run(plan: Plan, serve: Callable[[int], int]) -> int:

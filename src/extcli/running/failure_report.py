@@ -76,6 +76,9 @@ class FailureReport:
     """A directory that only its owner can read. It is created when the first file is written."""
 
     def __init__(self, directory: Path) -> None:
+        """Raises `UsageError` if a file has this name."""
+        if directory.exists() and not directory.is_dir():
+            raise UsageError(f"--on-failure {directory} is not a directory")
         self.directory = directory
 
     def fetch(self, url: str) -> None:

@@ -6,7 +6,7 @@ import copy
 import inspect
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -15,9 +15,6 @@ from extcli.cli.shared_options import SERVE_PANEL
 from extcli.commands.emulator.serve import ServeCommand, serve
 from extcli.errors import CliError, ExitCode
 from extcli.output.printer import write_stderr
-
-if TYPE_CHECKING:
-    from extcli.running.failure_report import FailOn
 
 _HIDDEN = {"lifeline"}
 _OWN_DEFAULTS: dict[str, Any] = {"port": 0, "data": "sqlite://", "name": None}
@@ -78,21 +75,24 @@ def exec_(
       extcli exec --quiet --on-failure logs --env API='{url}/v1' -- pytest -q
     """
     try:
-        from extcli.running.exec_run import Plan, run
+        from extcli.running.exec_run import Plan, Template, run
+        from extcli.running.failure_report import FailOn, FailureReport
 
-        failing = _parse_fail_on(fail_on, options) if fail_on is not None else None
-        plan = Plan.of(command, env or (), client_id, on_failure, quiet, options["extensions"], failing)
+        production, workers = options["production"], options["workers"]
+        plan = Plan(
+            command=command,
+            templates=[Template.parse(each) for each in env or ()],
+            client_id=client_id,
+            report=FailureReport(on_failure) if on_failure else None,
+            quiet=quiet,
+            extensions=options["extensions"],
+            fail_on=None if fail_on is None else FailOn.parse(fail_on, production=production, workers=workers),
+        )
         code = run(plan, partial(_serve, options))
     except CliError as error:
         write_stderr([f"extcli exec: {'; '.join(filter(None, (error.what, error.why, error.fix)))}"])
         code = error.exit_code
     raise typer.Exit(code)
-
-
-def _parse_fail_on(text: str, options: dict[str, Any]) -> FailOn:
-    from extcli.running.failure_report import FailOn
-
-    return FailOn.parse(text, production=options["production"], workers=options["workers"])
 
 
 def _serve(options: dict[str, Any], lifeline: int) -> int:
