@@ -300,7 +300,7 @@ class Service:
             recorder=self.metrics,
             faults=self.faults,
             pages=PusherAccess(
-                access.bearer,
+                access.verified_caller,
                 not settings.environment.verifies_tokens,
                 self.clock,
                 self.scheduler,

@@ -40,11 +40,11 @@ class Access:
     rate_limits: RateLimits
     parity: Parity
 
-    async def caller_of(self, header: str | None) -> Caller:
+    async def caller_without_counting(self, header: str | None) -> Caller:
         """Return the caller of an Authorization header. Failures are not counted."""
         return self.cached_caller(header) or await self.authenticate(header)
 
-    async def verified(self, header: str | None, peer: str) -> Caller:
+    async def verify_uncached(self, header: str | None, peer: str) -> Caller:
         """Verify an Authorization header that is not cached, and count a 401 or 403.
 
         Raises `TooManyRequests` if the address has failed too often.
@@ -56,9 +56,9 @@ class Access:
             self.rate_limits.check_failures(peer, one_more=True)
             raise
 
-    async def bearer(self, header: str, peer: str) -> Caller:
-        """Return the caller of a credential that a page sends over its connection. Count a 401 or 403."""
-        return self.cached_caller(header) or await self.verified(header, peer)
+    async def verified_caller(self, header: str, peer: str) -> Caller:
+        """Return the caller of an Authorization header. Count a 401 or 403. The dispatcher does the same inline."""
+        return self.cached_caller(header) or await self.verify_uncached(header, peer)
 
     def check_caller(self, caller: Caller, endpoint: Endpoint[Any], peer: str) -> None:
         """Count a request of a caller, and check the role."""
@@ -80,7 +80,7 @@ class Access:
                 self.rate_limits.check_failures(peer, one_more=True)
                 raise
         elif header:
-            request.context.caller = caller = self.cached_caller(header) or await self.verified(header, peer)
+            request.context.caller = caller = await self.verified_caller(header, peer)
             self.rate_limits.check(caller, peer, now=self.clock.now())
             return caller, caller.client_id
         self.rate_limits.check_address(peer)

@@ -191,7 +191,7 @@ class Dispatcher:
         caller, client_id = None, ""
         if endpoint.audience is Audience.CLIENTS:
             header = authorization_of(headers)
-            context.caller = caller = access.cached_caller(header) or await access.verified(header, peer)
+            context.caller = caller = access.cached_caller(header) or await access.verify_uncached(header, peer)
             if caller.hint:
                 context.hint = caller.hint
             access.check_caller(caller, endpoint, peer)

@@ -74,7 +74,7 @@ class FaultyRequests:
         if client_id := bare_client_id(header):
             return subject._replace(client_id=client_id)
         try:
-            caller = await self._access.caller_of(header)
+            caller = await self._access.caller_without_counting(header)
             channel = caller.channel(query_of(request.query).get("channel_id", ""))
         except (ServiceError, EngineError):
             return subject
