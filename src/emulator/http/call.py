@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from emulator.callers import Caller
+from emulator.contract.limits import MAX_ID_LENGTH
 from emulator.limits.pages import DEFAULT_PAGE, Page, checked_page
 from emulator.wire import json_codec
 from emulator.wire.refusals import invalid_parameter
@@ -15,7 +16,6 @@ from emulator.wire.text import checked_text
 
 T = TypeVar("T")
 
-MAX_ID_LENGTH = 64
 """Characters in the id of a poll, buffer or JSON store (ruling W8)."""
 _INTEGER = re.compile(r"-?[0-9]{1,1000}")
 

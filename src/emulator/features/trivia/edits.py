@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 from msgspec import UNSET
 
+from emulator.contract.limits import MAX_ID_LENGTH
 from emulator.features.trivia.refusals import (
     no_state,
     no_winner,
@@ -16,7 +17,6 @@ from emulator.features.trivia.refusals import (
     too_many_questions,
 )
 from emulator.features.trivia.rules import (
-    MAX_ID_LENGTH,
     Contest,
     Option,
     Question,

@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from emulator.contract.limits import MAX_ID_LENGTH
 from emulator.engines.base import Key
 from emulator.engines.records import DocumentRecord
 from emulator.features.trivia.refusals import contest_too_large, no_option, no_question, question_not_open
@@ -18,7 +19,6 @@ CONTEST: Final = "trivia"
 """The kind of the record with an extension's questions."""
 MAX_BYTES: Final = 512 * 1024
 """The limit of an extension's questions as compact JSON. It is small because every vote reads them all."""
-MAX_ID_LENGTH: Final = 64
 
 
 class State(StrEnum):
