@@ -26,7 +26,7 @@ UNUSED = "http://127.0.0.1:9"
 
 
 def service(stack: ExitStack, polls: int) -> str:
-    """Run a service with so many polls, of which one has a name that starts like no other; return its URL."""
+    """Run a service with this many polls and return its URL. One poll has a name that starts like no other."""
     url = start_extcli(stack).url
     with httpx.Client(base_url=url) as client:
         caller = {"app_id": "my-extension", "role": "viewer", "user_id": "U1", "channel_id": "1001"}
@@ -39,7 +39,7 @@ def service(stack: ExitStack, polls: int) -> str:
 
 
 def times(shell: Shell, rounds: int, *, names: bool) -> list[float]:
-    """Complete the name of a poll so many times, after one time that is not counted."""
+    """Complete the name of a poll this many times, after one time that is not counted."""
     if names:
         return [shell.shown_after_tab("extcli vote get uni", "que") for _ in range(rounds + 1)][1:]
     return [shell.nothing_after_tab("extcli vote get uni") for _ in range(rounds + 1)][1:]

@@ -1,6 +1,6 @@
 """Other calls of large audiences, with data in a file: `python benchmarks/endpoints.py [ROUNDS] [SECONDS]`.
 
-Goal 13 compares their rates with that of POST vote on the plain route.
+Goal 13 compares their rates with the rate of POST vote on the plain route.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ CASES = (
     *("sandbox: vote with a known token", "sandbox: rank", "sandbox: socket request"),
     "sandbox without extensions: vote with a new token",
 )
-"""What is counted, after the mode if that is not production. The last case is that of most developers."""
+"""What is counted, after the mode if that is not production. The last case is what most developers run."""
 
 
 # In valgrind
@@ -125,7 +125,7 @@ UPDATE = "make bench-guard ARGS=--update"
 
 
 class Found(NamedTuple):
-    """The instructions per call of one case, those expected, and those of the reference commit, if they are known."""
+    """The instructions per call of one case: measured, expected, and at the reference commit, if known."""
 
     case: str
     instructions: int

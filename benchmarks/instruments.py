@@ -1,6 +1,6 @@
 """What watching and limiting requests costs: `python benchmarks/instruments.py [ROUNDS] [SECONDS]`.
 
-Goal 14 compares votes per second with those of the same service without metrics, request ids, rate limits and request
+Goal 14 compares votes per second with the same service without metrics, request ids, rate limits and request
 timeouts. The service has no switch for the first two; the server `uninstrumented` replaces them with constants.
 """
 

@@ -1,10 +1,10 @@
 """What namespaces cost: `python benchmarks/namespaces.py [--votes N] [--forks N] [--data URL] [--writers N…]`.
 
-With so many votes in the namespace `base`: reset, first use, drop and fork, each over HTTP on loopback. Then forks of
+With this many votes in the namespace `base`: reset, first use, drop and fork, each over HTTP on loopback. Then forks of
 an empty namespace, with the memory of each and the processor time of all.
 
-With `--writers`, only: votes of so many connections in as many namespaces and in one, in turn; creating 100 namespaces
-beside eight writers that do not pause; and open files with up to 2,000 namespaces.
+With `--writers`, only: votes of N connections in N namespaces and in one, in turn; creating 100 namespaces
+during writes of eight writers that do not pause; and open files with up to 2,000 namespaces.
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ async def _create_beside_writers(server: Started) -> None:
     control, began = Control(server), time.perf_counter()
     times = [await asyncio.to_thread(control, "POST", f"/_ns/beside{number}") for number in range(100)]
     elapsed = time.perf_counter() - began
-    show("create a namespace beside 8 writers", times)
-    print(f"100 namespaces beside 8 writers: {elapsed:.2f} s; {(await writing).per_second:,.0f} votes/s meanwhile")
+    show("create a namespace during 8 writers", times)
+    print(f"100 namespaces during 8 writers: {elapsed:.2f} s; {(await writing).per_second:,.0f} votes/s meanwhile")
 
 
 def main() -> None:

@@ -5,11 +5,11 @@ file before it answers; no peer does either. All run on core 0 and the load on c
 A peer runs as its users run it, in production mode and without a log where it has a switch for that:
 
 fastify      `peers/fastify.js`: the same poll with the same arithmetic in memory, and schemas for body and response
-json-server  `POST /votes` adds a record and writes its whole file anew, so each round starts with an empty file
+json-server  `POST /votes` adds a record and writes its whole file again, so each round starts with an empty file
 prism        mocks `peers/openapi.yaml`: it validates the request and answers with the example
 mockoon      serves `peers/mockoon.json`, a template that repeats the value of the vote. It logs each request to stdout
 
-Before the measurement, each server must give the right answers; those of the service and of fastify must be equal.
+Before the measurement, each server must return the right responses; the service and fastify must return equal ones.
 `known` are 1,000 voters with tokens that the service has seen; `new` gives each request a token and voter of its own,
 and fastify new voters.
 """

@@ -114,7 +114,7 @@ def ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
 
 
 def bound(echo: Sequence[float], *servers: Sequence[float]) -> str:
-    """Return the warning of a row: empty if the echo's median rate is 3 times that of the row's fastest server."""
+    """Return the warning of a row: empty if the echo's median rate is 3 times the rate of the row's fastest server."""
     headroom = statistics.median(echo) / max(map(statistics.median, servers))
     return "" if headroom >= HEADROOM else f"generator bound: {headroom:.1f} times the fastest server"
 
@@ -164,7 +164,7 @@ def load_measurements() -> list[Result]:
 
 
 def in_order(rows: Iterable[Row]) -> list[Row]:
-    """Sort rows by the number of their goal; those of other measurements are last."""
+    """Sort rows by the number of their goal; rows of other measurements are last."""
 
     def key(row: Row) -> tuple[int, str]:
         digits = row.goal.rstrip("b")

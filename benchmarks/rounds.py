@@ -39,7 +39,7 @@ class Results:
         self._costs: dict[str, list[float]] = {name: [] for name in names}
 
     def add(self, name: str, measured: Measured, used: float) -> None:
-        """Add a round in which the servers used so many seconds of processor time."""
+        """Add a round in which the servers used this many seconds of processor time."""
         self._measured[name].append(measured)
         self._costs[name].append(used / measured.answered * 1e6)
 

@@ -1,6 +1,6 @@
 """Start-up time and idle memory: `python benchmarks/startup.py [--rounds N] [--cpu] [--commands]`.
 
-Three ratios: `extcli --help` to an import of typer, and the first answer and the memory of `extcli serve` to those of
+Three ratios: `extcli --help` to an import of typer, and the first response and the memory of `extcli serve` to those of
 an empty Litestar application. `--commands` also times other commands, and the
 start of a command of `extcli exec`. `--cpu` compares processor time, not elapsed
 time: on a busy machine it varies less. All runs of a round are interleaved, and each reference runs twice: its ratio to
@@ -56,7 +56,7 @@ class Goal:
 
 GOALS = (
     Goal("extcli --help / import typer", "help", "typer", 1.4, 1.15),
-    Goal("first answer: serve / empty Litestar", "serve", "empty", 1.4, 1.15),
+    Goal("first response: serve / empty Litestar", "serve", "empty", 1.4, 1.15),
     Goal("idle memory: serve / empty Litestar", "serve memory", "empty memory", 1.3, 1.15, "KiB"),
 )
 
@@ -104,7 +104,7 @@ def run(command: list[str], environment: dict[str, str]) -> Cost:
 
 
 def serve(command: list[str], environment: dict[str, str]) -> Cost:
-    """Start a server on a free port, measure until its first answer, and end it."""
+    """Start a server on a free port, measure until its first response, and end it."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     started = time.perf_counter()
@@ -127,7 +127,7 @@ def first_answer(port: int, process: subprocess.Popen[bytes]) -> bytes:
             connection.sendall(b"GET /absent HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
             return connection.recv(65536)
         time.sleep(0.001)
-    raise AssertionError("the server ended before its first answer")
+    raise AssertionError("the server ended before its first response")
 
 
 def execute(environment: dict[str, str]) -> Cost:
@@ -226,7 +226,7 @@ def main() -> None:
     show(goal_rows(found))
     if args.commands:
         share = spread(ratios(found["exec"], found["serve"]))
-        print(f"{'extcli exec -- COMMAND':38} {share} of the first answer of serve")
+        print(f"{'extcli exec -- COMMAND':38} {share} of the first response of serve")
     for name in COMMANDS if args.commands else ():
         print(f"{name:38} {spread(ratios(found[name], found['libraries']))} of {LIBRARIES!r}")
 
