@@ -22,7 +22,7 @@ EXTENSION_WRITERS = frozenset({Role.ADMIN, Role.BACKEND})
 
 
 def opaque_id_of(user_id: str) -> str:
-    """Return the opaque id of a user for whom none is recorded: `U` and the shared id.
+    """Return the opaque id of a user who has no recorded one: `U` and the shared id.
 
     An id that begins with `U` is unchanged.
     """

@@ -34,7 +34,7 @@ DOUBLE: Final = "double"
 REORDER: Final = "reorder"
 
 REASON: Final = "Fault"
-"""The reason of every answer that a fault makes."""
+"""The reason of every response that a fault makes."""
 
 
 class Subject(NamedTuple):
@@ -77,7 +77,7 @@ class Held:
     """The requests and deliveries that one fault holds back, by weak references."""
 
     is_void: bool = False
-    """Whether a reset or a stop ended the fault: what it held back does not happen any more."""
+    """Whether a reset or a stop ended the fault. Delayed responses and broadcasts are then discarded."""
     _is_released: bool = False
     _things: WeakSet[Waiting] = field(default_factory=WeakSet)
 
@@ -137,7 +137,7 @@ class Hit:
 
 
 _DEEDS: Final = {
-    DROP: "gave no answer",
+    DROP: "gave no response",
     RESET: "reset the connection",
     STALL: "keeps the connection open and silent",
     CLOSE: "closed the connection",

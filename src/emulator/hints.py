@@ -34,7 +34,7 @@ _GROUPS: Final = 500
 _CLIENTS: Final = 200
 
 _WHAT: Final = {"poll": "poll", "rank": "ranking", "accumulate": "buffer", "json_store": "JSON store"}
-"""What the kinds of keys are called, as long as they have hints."""
+"""The words for the kinds of keys that have hints."""
 
 _TRACKED: Final = ("poll",)
 """The kinds whose services report each new name, so that kept names are all there are."""

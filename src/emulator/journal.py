@@ -28,7 +28,7 @@ _OVERHEAD: Final = 900
 """Bytes that an entry takes besides its texts, with a caller of its own: measured."""
 
 REQUEST: Final = "request"
-"""The kind of an answer to an HTTP request."""
+"""The kind of a response to an HTTP request."""
 FRAME: Final = "frame"
 """The kind of a reply to a message that came over a socket."""
 CLOSE: Final = "close"
@@ -66,14 +66,14 @@ class Entry(Struct, gc=False):  # without references to other containers, the ga
     """The path and query as sent, without secrets; of a delivery, the client id and channel of the topic, joined by a
     slash."""
     status: int = 0
-    """The status of the answer; of a close, its code."""
+    """The status of the response; of a close, its code."""
     seconds: float = 0.0
     request: bytes = b""
     """The first `MAX_BODY` bytes of what was sent."""
     request_size: int = 0
     """Bytes of the whole."""
     response: bytes = b""
-    """The first `MAX_BODY` bytes of the answer, or of what was delivered."""
+    """The first `MAX_BODY` bytes of the response, or of what was delivered."""
     response_size: int = 0
     """Bytes of the whole; 0 if it was streamed."""
     reason: str = ""
@@ -81,7 +81,7 @@ class Entry(Struct, gc=False):  # without references to other containers, the ga
     detail: str = ""
     """Its explanation, as `ServiceError.detail`."""
     production: str = ""
-    """The verdict of production: the header `X-Emulator-Production`; empty if its answer is the same."""
+    """The verdict of production: the header `X-Emulator-Production`; empty if its response is the same."""
     recipients: str = ""
     """The first recipients of a delivery, one per line."""
     delivered: int = 0

@@ -51,7 +51,7 @@ class Subject(NamedTuple):
     is_named: bool = True
     """Whether its changes have the id as their name."""
     events: tuple[str, ...] = ()
-    """The ids, if they name what happened: changes of the others do not count."""
+    """The ids, if they name events, as of broadcasts; changes of other ids do not count."""
     is_stored: bool = True
     """Whether it can be counted in storage; else only the record of changes has it."""
 
@@ -62,7 +62,7 @@ class Kind(NamedTuple):
     name: str
     """Of its list: `GET /_emulator/contents/<name>`."""
     about: str
-    """What the list has: `the polls, with their votes`."""
+    """The contents of the list, in words: `the polls, with their votes`."""
     stored_as: tuple[str, ...]
     """The kinds of the keys."""
     shape: Shape

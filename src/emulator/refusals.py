@@ -53,7 +53,7 @@ class Declared(NamedTuple):
 
 
 REFUSALS: Final[dict[str, Declared]] = {}
-"""All declared refusals by code, as far as their modules are imported."""
+"""All declared refusals by code. A module declares its own when it is imported."""
 
 
 def refusal(

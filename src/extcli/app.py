@@ -17,7 +17,7 @@ ROOMS = {
         "The emulator",
         {
             "serve": "Start the service on this machine.",
-            "exec": "Run a command beside a service of its own.",
+            "exec": "Run a command with a service of its own.",
             "status": "List the services of this machine.",
             "stop": "Stop a service of this machine.",
             "open": "Open the dashboard of the emulator in the browser.",
@@ -69,7 +69,7 @@ ROOMS = {
             "wait": "Wait until the service is ready, or a condition is met.",
             "expect": "Check a condition: votes, stores, sockets and more.",
             "explain": "Explain why a request was refused, or a rule.",
-            "logs": "The journal: what was answered and why; follow, export, repeat.",
+            "logs": "The journal: requests, responses and reasons; follow, export, repeat.",
             "simulate": "Crowds of viewers, with results that are exact.",
             "doctor": "Find what is wrong, and what to do.",
             "conform": "Check that a service keeps the rules.",

@@ -10,7 +10,7 @@ LARGEST_UNCOUNTED = 1 << 20
 MOST_VALUES = 4_000_000
 """Values of one document. Each takes 30 to 100 bytes of memory, far more than in the text."""
 DEEPEST = 200
-"""Levels of arrays and objects. What prints a document recurses, two or three calls a level."""
+"""Levels of arrays and objects. Printing a document recurses, two or three calls a level."""
 
 
 def decoded(text: bytes | str, *, strict: bool = False) -> Any:

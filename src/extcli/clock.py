@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 
 LONGEST_WAIT = 0.2 if sys.platform == "win32" else None
-"""Seconds that one wait may take; `None` is no limit. Windows notices Ctrl-C only between two waits."""
+"""Seconds that one wait may take; `None` means no limit. Windows notices Ctrl-C only between two waits."""
 
 
 def now() -> int:

@@ -98,7 +98,7 @@ class ErrorAnswer(CliError):
     hint = ""
     """What the service says that the caller probably meant."""
     code = ""
-    """The name of the refusal, if the service is an emulator in sandbox, and this is no reply on a socket."""
+    """The name of the refusal, if the service is an emulator in sandbox, and this is not a reply on a socket."""
     retry_after: str | None = None
     """The header `Retry-After` of the response."""
     place: Sequence[str] = ()
@@ -158,7 +158,7 @@ class UnexpectedAnswer(ServerError):
             self,
             f"{request} returned an unexpected response",
             why=f"status {answer.status_code}, {content_type}" + (f": {problem}" if problem else ""),
-            fix="check that --url (EXTCLI_URL) is an extension service; `extcli api` prints any answer unchanged",
+            fix="check that --url (EXTCLI_URL) is an extension service; `extcli api` prints any response unchanged",
         )
         self.status = answer.status_code
         self.request_id = answer.headers.get("x-request-id", "")

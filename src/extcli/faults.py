@@ -192,13 +192,13 @@ FAULT = Table(
         "user": Field(_TEXT, "only this user"),
         "client_id": Field(_TEXT, "only this client id"),
         "channel": Field(_TEXT, "only this channel"),
-        "status": Field(Whole(*RANGES["status"]), "effect: answer with this status"),
+        "status": Field(Whole(*RANGES["status"]), "effect: respond with this status"),
         "retry_after": Field(Whole(*RANGES["retry_after"]), "with status: seconds for the header Retry-After"),
-        "delay": Field(Duration(is_range=True), "effect: answer later"),
+        "delay": Field(Duration(is_range=True), "effect: respond later"),
         "drop": Field(_EFFECT, "effect: close the connection without an answer"),
         "reset": Field(_EFFECT, "effect: reset the connection"),
         "truncate": Field(Whole(*RANGES["bytes"]), "effect: cut the answer's body after this many bytes"),
-        "stall": Field(_EFFECT, "effect: never answer"),
+        "stall": Field(_EFFECT, "effect: never respond"),
         "close": Field(Whole(1000, 4999), "effect: close the socket with this code"),
         "lose": Field(_EFFECT, "effect: do not deliver the broadcast"),
         "double": Field(_EFFECT, "effect: deliver the broadcast twice"),
@@ -222,11 +222,11 @@ class Target(Protocol):
     """A service or one of its namespaces, to which faults are sent."""
 
     def replace_faults(self, faults: Sequence[Mapping[str, Any]]) -> Any:
-        """Send the faults and return the answer. Raises `Refused`."""
+        """Send the faults and return the response. Raises `Refused`."""
 
 
 def load_faults(path: str, environ: Mapping[str, str], service: Target) -> Any:
-    """Send the faults of a TOML or JSON file and return the answer. Raises `UsageError` and `InvalidFile`.
+    """Send the faults of a TOML or JSON file and return the response. Raises `UsageError` and `InvalidFile`.
 
     If the file or the service finds an error, nothing was changed.
     """
@@ -241,7 +241,7 @@ def load_faults(path: str, environ: Mapping[str, str], service: Target) -> Any:
 
 
 def _problems(body: bytes) -> list[str]:
-    """Return the details of an error answer that name a fault; none if it is about something else."""
+    """Return the details of an error response that name a fault; none if it is about something else."""
     try:
         details = [error["detail"] for error in bounded_json.decoded(body)["errors"]]
     except SHAPE_ERRORS:

@@ -24,7 +24,7 @@ SHAPE: Final = {
         {"rule": str, "verdict": str, "count": int, "examples": [{"request_id": str, "endpoint": str, "at": int}]}
     ]
 }
-"""The shape of the answer of `GET /_emulator/parity`."""
+"""The shape of the response of `GET /_emulator/parity`."""
 
 
 class Selection:

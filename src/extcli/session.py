@@ -42,7 +42,7 @@ class Session:
         self.resolver = Resolver(flags, os.environ)
         self._socket: WebSocketClient | None = None
         self._environments: dict[str, str] = {}
-        """What each service that was asked says that it is, by its address."""
+        """The environment of each service that was asked, by its address."""
 
     @cached_property
     def output(self) -> Output:
@@ -121,7 +121,7 @@ class Session:
     def is_production(self, environment: str | None = None, *, over_socket: bool = False) -> bool:
         """Return whether the command goes to production: by a profile, or by what the service says that it is.
 
-        `environment` is what is known of that; by default the service is asked. A service that does not say it counts
+        `environment` is the known environment; by default, this asks the service. A service that does not say it counts
         as production, unless it is on this machine.
         """
         from extcli.api.http import is_loopback

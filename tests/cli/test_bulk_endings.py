@@ -1,4 +1,4 @@
-"""Commands with many lines that end early: a closed pipe, a dead service, answers of another program."""
+"""Commands with many lines that end early: a closed pipe, a dead service, responses of another program."""
 
 from __future__ import annotations
 

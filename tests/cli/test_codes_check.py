@@ -158,7 +158,7 @@ def test_csv_whose_first_line_may_be_a_heading_needs_a_column(check, file, conte
 
     result = check("--set", f"A={source}", "-v", fails=2)
 
-    assert "c.csv needs --column: its first line is no known heading" in result.stderr
+    assert "c.csv needs --column: its first line is not a known heading" in result.stderr
     assert "SECRET" not in result.stderr
     assert 0 == check("--set", f"A={source}", "--column", "1").exit_code
 

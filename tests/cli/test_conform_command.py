@@ -22,7 +22,7 @@ REMOVED = ("polls", "rankings", "codes")
 
 
 class Changed(Middleware):
-    """Changes the answers to a path: the status, unless it is 0, and the content type."""
+    """Changes the responses to a path: the status, unless it is 0, and the content type."""
 
     def __init__(self, app: Application, path: str, *, status: int = 0, content_type: bytes = b"") -> None:
         super().__init__(app)
@@ -86,7 +86,7 @@ def test_a_failure_has_rule_sentence_expected_seen_and_request(extcli):
     assert "W3.empty-list" in result.stderr
 
 
-def test_a_deployment_that_differs_from_a_ruling_is_unknown(extcli):
+def test_a_rule_from_a_ruling_that_is_not_kept_is_unknown(extcli):
     def changed(app: Application) -> Application:
         return Deployed(Changed(app, "/v1/e/vote_logs", content_type=b"text/json"))
 
@@ -99,14 +99,14 @@ def test_a_deployment_that_differs_from_a_ruling_is_unknown(extcli):
     assert 7 == strict.exit_code
 
 
-def test_a_deployment_that_differs_from_the_specification_fails(extcli):
+def test_a_rule_from_the_specification_that_is_not_kept_fails(extcli):
     with live_server(wrap=lambda app: Deployed(Changed(app, "/v1/e/all_state", status=200))) as live:
         result = extcli("conform", "--only", "authentication", "--url", live.url, "-o", "json")
 
     assert (7, "fail") == (result.exit_code, by_name(result)["authentication.no-credential"]["status"])
 
 
-def test_a_deployment_that_refuses_with_another_status_is_unknown(extcli):
+def test_a_refusal_with_another_status_is_unknown(extcli):
     with live_server(wrap=lambda app: Deployed(Changed(app, "/v1/e/all_state", status=402))) as live:
         result = extcli("conform", "--only", "authentication", "--url", live.url, "-o", "json")
 
@@ -219,7 +219,7 @@ def test_dry_run_writes_nothing(extcli, live):
 
 
 class Huge(Middleware):
-    """Answers to a path have 32 MiB."""
+    """Responses to a path have 32 MiB."""
 
     def __init__(self, app: Application, path: str) -> None:
         super().__init__(app)

@@ -24,7 +24,7 @@ def emptied(value: Any) -> Any:
 
 
 class Answering(Middleware):
-    """Changes the answers of the API: the status, unless it is 0, else the values in the body."""
+    """Changes the responses of the API: the status, or the values in the body if `status` is 0."""
 
     def __init__(self, app: Application, status: int) -> None:
         super().__init__(app)

@@ -182,7 +182,7 @@ def test_a_kept_rule_that_differs_from_the_recording_exits_7(extcli, recording):
     result = extcli("conform", "--only", "W3.empty-list", "--against", recording)
 
     assert (7, "pass") == (result.exit_code, result.rows[0][0])
-    assert "extcli: 1 rule is kept with other answers than in the recording: W3.empty-list" in result.stderr
+    assert "extcli: 1 rule is kept with other responses than in the recording: W3.empty-list" in result.stderr
 
 
 def test_the_sandbox_equals_a_recording_of_production_with_data(extcli, tmp_path):
@@ -207,7 +207,7 @@ def test_the_sandbox_equals_a_recording_of_production_with_data(extcli, tmp_path
     assert (0, False) == (result.exit_code, "private" in file.read_text())
 
 
-def test_a_rule_that_is_not_in_the_recording_is_no_failure(extcli, recording):
+def test_a_rule_that_is_missing_in_the_recording_does_not_fail(extcli, recording):
     result = extcli("conform", "--only", "W7.*", "--writes", "--against", recording, "-o", "json")
 
     assert (0, {"not recorded"}) == (result.exit_code, {each["recorded"] for each in result.json["rules"]})

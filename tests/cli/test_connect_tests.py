@@ -42,7 +42,7 @@ test('time moves', async () => {
   assert.equal((await extcli.viewer().poll('boss')).count, 0);
 });
 
-test('a text that is no duration is refused', async () => {
+test('a text that is not a duration is refused', async () => {
   await assert.rejects(extcli.advance('8 days'), /8 days is not a duration/);
   await assert.rejects(extcli.advance(8), /8 is not a duration/);
   await assert.rejects(extcli.advance(''), /is not a duration/);
@@ -64,7 +64,7 @@ test('the clock is set to a point in time or a duration from now', async () => {
   assert.equal(await extcli.clock.now(), new Date(2026, 11, 25).getTime());
 });
 
-test('a text that is no point in time is refused', async () => {
+test('a text that is not a point in time is refused', async () => {
   for (const at of ['garbage', 'round 1', '', null, NaN, {}, '2026-13-40', new Date(NaN)]) {
     await assert.rejects(extcli.clock.set(at), /is not a point in time/);
     await assert.rejects(extcli.clock.freeze(at), /is not a point in time/);
@@ -81,7 +81,7 @@ test('a condition that is not met says what was wanted and found', async () => {
   await assert.rejects(extcli.wait('poll', 'boss', { count: 1, timeout: 0 }), /not met[^]*at least 1[^]*"found"/);
 });
 
-test('answers that faults gave are found', async () => {
+test('responses that faults gave are found', async () => {
   await extcli.faults.add('POST /v1/e/vote', { status: 503, times: 2 });
   for (const status of [503, 503]) await assert.rejects(extcli.viewer().vote('boss', 1), { status });
   await extcli.viewer().vote('boss', 1);

@@ -57,7 +57,7 @@ def filled(extcli) -> None:
 
 
 @pytest.mark.usefixtures("filled")
-def test_each_list_as_csv_names_its_columns(extcli):
+def test_csv_output_of_each_list_begins_with_column_names(extcli):
     found = {}
     for line in LISTS:
         [names, *rows] = csv.reader(extcli(*line.split(), "-o", "csv").stdout.splitlines(), strict=True)

@@ -186,7 +186,7 @@ def test_a_restore_keeps_the_former_data_and_can_be_undone(extcli, served, data:
     copy = tmp_path / "copy.db"
     extcli("data", "backup", str(copy), "--data", f"sqlite://{data}")
     served.client("viewer", user="7", channel="1001").post("vote?id=lunch", json={"value": 1}).raise_for_status()
-    os.kill(served.process.pid, signal.SIGKILL)  # the log of the file stays beside it
+    os.kill(served.process.pid, signal.SIGKILL)  # the log of the file stays next to it
     served.process.wait()
 
     result = extcli("data", "restore", str(copy), "--data", f"sqlite://{data}", exits=0)

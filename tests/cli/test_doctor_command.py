@@ -37,7 +37,7 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def doctor(extcli) -> Callable[..., dict[str, tuple[str, str]]]:
-    """Run `extcli doctor`; return the status and text of each check. The exit code is 7 if one failed, else 0."""
+    """Run `extcli doctor`; return the status and text of each check. The exit code is 7 if one failed, otherwise 0."""
 
     def run(*args: str, **variables: str) -> dict[str, tuple[str, str]]:
         result = extcli("doctor", *args, "-o", "json", env=variables)

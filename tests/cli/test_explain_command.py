@@ -66,7 +66,7 @@ def test_without_an_argument_the_latest_refusal_is_explained(extcli, refused: st
 def test_explain_reports_that_there_is_no_refusal(extcli):
     result = extcli("explain", "-o", "table")
 
-    assert (0, "nothing was refused, as far as the journal goes back\n") == (result.exit_code, result.stdout)
+    assert (0, "the journal has no refused request\n") == (result.exit_code, result.stdout)
 
 
 def test_a_refusal_is_explained_in_three_paragraphs(extcli, refused: str):

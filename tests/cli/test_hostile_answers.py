@@ -1,4 +1,4 @@
-"""Answers that no extension service gives: too large, endless, compressed, or of another shape. Each is one error."""
+"""Responses that no extension service sends: too large, endless, compressed, or of another shape. Each is one error."""
 
 from __future__ import annotations
 

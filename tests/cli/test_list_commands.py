@@ -161,7 +161,7 @@ def test_a_jump_advances_the_clock_to_the_next_expiry(extcli, live):
     assert now + 7 * DAY == live.now()
 
 
-def test_a_jump_without_a_coming_expiry_exits_7(extcli, live):
+def test_a_jump_exits_7_if_nothing_will_expire(extcli, live):
     now = live.freeze()
 
     result = extcli("clock", "next", "--jump", exits=7)

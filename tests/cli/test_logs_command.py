@@ -261,7 +261,7 @@ PATH = "/v1/e/vote?id=rps"
 
 @pytest.fixture
 def faulty(live: LiveServer, viewer) -> None:
-    """A journal with a vote that a fault refused, a late one, and one without an answer."""
+    """A journal with a vote that a fault refused, a late one, and one without a response."""
     for effect, members in (("status", {"status": 500}), ("delay", {"delay": 1}), ("drop", {})):
         add_fault(live, "POST /v1/e/vote", effect, id="first", **members)
         try:
@@ -289,13 +289,13 @@ def test_logs_say_which_fault_acted(extcli, faulty):
 
     assert "docs: Faults: fault first answered 500" in shown[0]
     assert shown[1].endswith("fault first")
-    assert "docs: Faults: fault first gave no answer" in shown[2]
+    assert "docs: Faults: fault first gave no response" in shown[2]
 
 
 def test_logs_select_requests_without_a_response(extcli, faulty):
     (line,) = extcli("logs", "--status", "none", "-o", "plain").stdout.splitlines()
 
-    assert "fault first gave no answer" in line
+    assert "fault first gave no response" in line
 
 
 def test_one_entry_names_its_fault(extcli, live: LiveServer, faulty):

@@ -92,7 +92,7 @@ def project(tmp_path: Path, extcli) -> Path:
 
 
 def run(project: Path, name: str, **variables: str) -> tuple[int, str]:
-    """Run one part of the project beside a service; return the exit code, and all that was printed."""
+    """Run one part of the project with a service; return the exit code, and all that was printed."""
     command = list(RUNS[name])
     if name == "page":
         browser = next(filter(None, map(shutil.which, BROWSERS)), None)

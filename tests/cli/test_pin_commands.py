@@ -243,7 +243,7 @@ def test_an_invalid_pin_is_neither_sent_nor_quoted(extcli, verb, text):
         ("ABO234", "is the third character the letter O, or a zero? most PINs have neither"),
         ("1BC234", "is the first character a one, or the letter I? most PINs have neither"),
         ("ABC23l", "is the sixth character the letter L, or a one? most PINs have neither"),
-        ("abc234", "PINs are case-sensitive, and those of an emulator are upper case; this one is sent as typed"),
+        ("abc234", "PINs are case-sensitive, and an emulator's PINs are upper case; this one is sent as typed"),
     ],
 )
 def test_a_likely_typing_error_is_pointed_out_and_sent(extcli, pin, warning):

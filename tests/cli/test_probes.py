@@ -135,12 +135,12 @@ def _url(extcli) -> str:
     return extcli("config", "get", "url", "-o", "plain").stdout.strip()
 
 
-# Answers of other programs
+# Responses of other programs
 
 
 @pytest.fixture
 def huge(answering, monkeypatch) -> str:
-    """The URL of a program whose answers are larger than a probe reads."""
+    """The URL of a program whose responses are larger than a probe reads."""
     monkeypatch.setattr("extcli.api.bodies.PROBE", 1_000)
     return answering(*[http_response("200 OK", "x" * 2_000)] * 50)
 

@@ -14,7 +14,7 @@ GET = ("socket", "send", "get", "state", "--data", '{"state_id": "channel"}')
 
 @pytest.fixture
 def live_profile(environment, production, tmp_path, monkeypatch):
-    """Write a profile with the secret of a production service, in a file beside the profiles file."""
+    """Write a profile with the secret of a production service, in a file next to the profiles file."""
     monkeypatch.delenv("EXTCLI_URL")
     (tmp_path / "live.secret").write_text(f"{SECRET_BASE64}\n")
     write_profiles(live={"url": production.url, "client_id": CLIENT_ID, "secret_file": "live.secret"})
@@ -31,7 +31,7 @@ def test_a_secret_file_is_relative_to_the_profiles_file(extcli, tmp_path, monkey
 
 @pytest.mark.usefixtures("live_profile")
 @pytest.mark.parametrize("by", ["--url", "EXTCLI_URL"])
-def test_a_profile_s_secret_signs_nothing_for_another_url(extcli, live, by):
+def test_the_secret_of_a_profile_signs_nothing_for_another_url(extcli, live, by):
     """With `-p live --url http://other`, a token that is valid for live must not be sent to the other service."""
     arguments, variables = (("--url", live.url), {}) if by == "--url" else ((), {"EXTCLI_URL": live.url})
 
@@ -114,7 +114,7 @@ def test_an_equal_address_in_another_spelling_is_the_profile_s(extcli, productio
 
 
 @pytest.mark.usefixtures("live_profile")
-def test_a_profile_s_secret_signs_nothing_for_another_socket(extcli, live):
+def test_the_secret_of_a_profile_signs_nothing_for_another_socket(extcli, live):
     """The variable precedes the profile, and names another service."""
     variables = {"EXTCLI_PROFILE": "live", "EXTCLI_WS_URL": f"{live.url.replace('http', 'ws')}/ws"}
 
@@ -124,7 +124,7 @@ def test_a_profile_s_secret_signs_nothing_for_another_socket(extcli, live):
 
 
 @pytest.mark.usefixtures("live_profile")
-def test_a_profile_s_token_is_sent_to_its_own_url_only(extcli, live, production, tmp_path):
+def test_the_token_of_a_profile_is_sent_only_to_its_url(extcli, live, production, tmp_path):
     (tmp_path / "token").write_text(extcli("token", "mint", "--user", "U7", "--role", "viewer", "-p", "live").stdout)
     write_profiles(live={"url": production.url, "token_file": "token"})
 

@@ -173,7 +173,7 @@ def test_a_token_file_that_cannot_be_written_is_reported(extcli, folder):
     )
 
 
-# The limits that `seed check` knows are those of the service: what one accepts, the other does
+# `seed check` and the service have the same limits: both accept the same seeds
 
 
 PLACE = {"extcli": 1, "client_id": "my-extension", "channel": "777"}

@@ -44,7 +44,7 @@ def faulty(monkeypatch, environment) -> Iterator[Callable[[Handler], LiveServer]
 
 
 def every(number: int, fault: Handler) -> Handler:
-    """Return a handler with a fault at every so many requests."""
+    """Return a handler with a fault at every n-th request."""
     count = iter(range(1, 1_000_000))
 
     async def handle(app: Any, scope: Any, receive: Any, send: Any) -> None:

@@ -155,7 +155,7 @@ def test_a_broadcast_without_a_response_leaves_the_result_undecided(extcli, audi
     assert 3 == failed.exit_code
     assert "not decided" == failed.json["verdict"]
     assert "is not decided: 10 deliveries are undecided" in failed.stderr
-    assert "without an answer, or with 5xx, may or may not have been applied" in failed.stderr
+    assert "without a response, or with 5xx, may or may not have been applied" in failed.stderr
 
 
 def test_an_interrupted_audience_reports_how_far_it_came(shell, live):

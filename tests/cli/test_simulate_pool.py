@@ -20,7 +20,7 @@ CLOSING = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
 LATER = b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n"
 MUCH_LATER = b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 60\r\nContent-Length: 0\r\n\r\n"
 ENDS = None
-"""Stands for closing the connection without an answer."""
+"""Stands for closing the connection without a response."""
 
 Answer = Callable[[int, asyncio.StreamWriter], Awaitable[None]]
 
@@ -63,7 +63,7 @@ async def sent(
     tls: tuple[ssl.SSLContext, ssl.SSLContext] | None = None,
     **settings: Any,
 ) -> tuple[Measured, list[bytes]]:
-    """Send so many requests, one line each, and return what became of them and what the server received."""
+    """Send this many requests, one line each. Return their outcomes and what the server received."""
     server_tls, client_tls = tls or (None, None)
     requests = [b"%d\n" % index for index in range(count)]
     viewer = [index % (viewers or count) for index in range(count)]

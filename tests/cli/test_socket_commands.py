@@ -99,7 +99,7 @@ def test_wait_prints_that_many_updates(extcli, shell):
     assert 0 == process.wait(timeout=20)
 
 
-def test_too_few_updates_before_the_timeout_exit_7(send):
+def test_subscribe_exits_7_if_too_few_updates_arrive_in_time(send):
     result = send(*SUBSCRIBE, "--wait", "2", "--timeout", "200ms")
 
     assert (7, {"ok": True}) == (result.exit_code, result.json)

@@ -1,6 +1,6 @@
 """Ten mistakes of a first hour, and what each surface says of them, word for word.
 
-The words of a hint stand here once, and those of a refusal in `rules/refusal_texts.txt`.
+The words of a hint stand here once; `rules/refusal_texts.txt` has the words of refusals.
 `printed_by` is how each surface frames them, so no surface has words of its own.
 Calls of a page that does not load `sdk.js` never reach the service: only the rig can tell.
 """
@@ -37,7 +37,7 @@ EIGHT_DAYS = 8 * 86_400_000
 
 
 class Hint(NamedTuple):
-    """What is said of an answer that is probably not what the caller meant."""
+    """What is said of a response that is probably not what the caller meant."""
 
     hint: str
     production: str = ""
@@ -201,7 +201,7 @@ def printed_by(words: Hint | ServiceError) -> dict[str, str]:
 
 
 def words_of(mistake: Mistake, told: str) -> Hint | ServiceError:
-    """Return the words with the time of the refusal, which only the answer has."""
+    """Return the words with the time of the refusal, which only the response has."""
     if isinstance(mistake.words, Hint):
         return mistake.words
     now = re.search(r"is not after (\d+)", told)
@@ -227,7 +227,7 @@ def test_every_surface_has_the_words_of_a_mistake(known: LiveServer, extcli, nam
     assert mistake.status == answer.status_code
     if mistake.status != 200:
         assert expected["error"] == f"{body['reason']}: {body['info']}"
-    elif isinstance(words, Hint):  # a page cannot read the answer to a preflight
+    elif isinstance(words, Hint):  # a page cannot read the response to a preflight
         assert expected["error"] == answer.headers["x-emulator-hint"]
     assert expected["logs"] == extcli("logs", "-o", "plain").rows[-1][-1]
     assert expected["dashboard, list"] == in_one_line(read_page(page).tables[0][0][-1])
@@ -258,7 +258,7 @@ def test_the_rig_alone_knows_a_page_without_sdk_js(known: LiveServer):
     assert [] == entries_of(known)
 
 
-# What commands say of mistakes that the service answers with 200
+# What commands print for mistakes that get 200
 
 
 def test_a_refusal_has_the_hint(extcli):

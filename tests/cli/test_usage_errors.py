@@ -41,7 +41,7 @@ ONE_SOCKET = "give the number of one socket, or --all"
 FOR_A_POLL = "NAME and --present need the screen poll"
 ANSWER = "give either --key TEXT or --from FILE"
 VOTE = "give either --value N or --from FILE"
-WINNER = "the state results needs --winner OPTION, and no other state takes it"
+WINNER = "the state `results` needs --winner OPTION; other states do not take it"
 REFUSED = [
     ("accumulate add", DOCUMENT),
     ("accumulate add a b c", DOCUMENT),

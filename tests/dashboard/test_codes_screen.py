@@ -22,7 +22,7 @@ def screen(live: LiveServer, admin: Client) -> str:
 
 
 def call(url: str, form: str, **changes: str) -> httpx.Response:
-    """Send a form, and return the answer of the call."""
+    """Send a form, and return the response of the call."""
     return forms_of(url)[form].send(**changes).raise_for_status()
 
 

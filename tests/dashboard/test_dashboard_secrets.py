@@ -28,7 +28,7 @@ def planted() -> list[str]:
 
 
 def plant(live: LiveServer) -> list[str]:
-    """Make requests with secrets in credentials, bodies, answers and queries; return the secrets."""
+    """Make requests with secrets in credentials, bodies, responses and queries; return the secrets."""
     viewer = live.client("viewer", user="1", channel="777")
     token = viewer.headers["Authorization"].split()[1]
     viewer.post("vote", params={"id": "a", "token": token}, json={"value": 1}).raise_for_status()

@@ -47,7 +47,7 @@ WITHOUT_COMMANDS = """(main, found) => {
 """In one step, so that an update of the page cannot come between."""
 NARROW, WIDE = {"width": 360, "height": 740}, {"width": 1280, "height": 900}
 SAMPLES = 3
-"""Pages of one kind, such as those of single polls, that are opened to find names that run."""
+"""Pages of one kind, such as pages of single polls, that are opened to find names that run."""
 SLOW_EFFECTS = 100
 """Milliseconds after the load for what a hostile name would start: images, timers, triggers of htmx."""
 VARYING = re.compile(r"\d\d:\d\d:\d\d\.\d{3}|(\d+ \w+ )+(ago|behind)|\d+ ms|(?<=\t)(\d+ (min|s) ?)+(?=\t)")

@@ -1,4 +1,4 @@
-"""The command beside a form does what the form does, with the values that are typed into it."""
+"""The command next to a form does what the form does, with the values that are typed into it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def define_question(live: LiveServer) -> None:
 
 
 def shown(page: Page, form: str) -> str:
-    """Return the command beside a form, as its button copies it."""
+    """Return the command next to a form, as its button copies it."""
     text = page.inner_text(f"#{form} code")
     assert text == page.get_attribute(f"#{form} [data-copy]", "data-copy")
     return text

@@ -83,7 +83,7 @@ def test_the_header_says_what_makes_the_service_unusual(live: LiveServer):
     assert re.search(r"\d\d:\d\d 1 h ahead 0 sockets 1 fault: status 503 400 POST /v1/e/vote", words)
 
 
-def test_a_fault_that_is_over_does_not_alarm(live: LiveServer):
+def test_the_header_does_not_count_a_fault_that_is_over(live: LiveServer):
     httpx.post(f"{live.url}/_emulator/faults", json=FAULT | {"times": 1}).raise_for_status()
     live.client("viewer", user="1", channel="777").post("rank", json={"key": "a"})
 

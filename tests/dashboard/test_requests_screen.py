@@ -386,4 +386,4 @@ def test_a_full_page_of_rows_takes_less_than_20_kb_a_second(live: LiveServer):
             chunk = next(chunks)
             text = unpacking.decompress(chunk).decode()
 
-    assert len(chunk) < 20_000 * INTERVAL, "the stream waits so many seconds between two updates"
+    assert len(chunk) < 20_000 * INTERVAL, "the stream waits this many seconds between two updates"

@@ -20,7 +20,7 @@ PAGE = b"HTTP/1.1 200 OK\r\n\r\n<script src='/_emulator/platform-helper.js'></sc
 
 
 class Server:
-    """Accepts connections, keeps the first line of each request, and sends one answer."""
+    """Accepts connections, keeps the first line of each request, and sends one response."""
 
     def __init__(self, listener: socket.socket, answers: dict[str, bytes]) -> None:
         self.port = listener.getsockname()[1]
@@ -144,7 +144,7 @@ def test_a_response_that_is_not_http_is_named(answer: bytes):
     with serving({"/": answer}) as server:
         finding = check(f"http://127.0.0.1:{server.port}/")
 
-    assert ("failed", True) == (finding.kind, "no valid answer" in finding.text)
+    assert ("failed", True) == (finding.kind, "no valid response" in finding.text)
 
 
 def test_a_server_that_does_not_run_is_named():
@@ -165,7 +165,7 @@ def test_a_server_that_does_not_respond_is_named(monkeypatch: pytest.MonkeyPatch
 
 def test_a_status_that_is_an_error_is_named():
     with serving({"/": b"HTTP/1.1 404 Not Found\r\n\r\n"}) as server:
-        assert "The server answers 404 for this page." == check(f"http://127.0.0.1:{server.port}/").text
+        assert "The server returns 404 for this page." == check(f"http://127.0.0.1:{server.port}/").text
 
 
 @pytest.mark.parametrize(

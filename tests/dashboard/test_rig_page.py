@@ -24,7 +24,7 @@ def rig(service: LiveServer, **query: str) -> str:
 def serving(
     headers: dict[str, str], status: int = 200, body: bytes = b"/_emulator/platform-helper.js /_emulator/sdk.js"
 ) -> Iterator[str]:
-    """Serve one answer to every request."""
+    """Serve one response to every request."""
     with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_OneAnswer, headers, status, body)) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()

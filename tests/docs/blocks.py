@@ -12,7 +12,7 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 @dataclass(frozen=True)
 class Block:
-    """One fenced block; `line` is that of its first line of text."""
+    """One fenced block; `line` is the number of its first line of text."""
 
     document: Path
     line: int

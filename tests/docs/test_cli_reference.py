@@ -37,7 +37,7 @@ def test_every_command_has_an_example() -> None:
 
 
 def test_the_help_of_a_command_shows_the_command_itself() -> None:
-    """Not that of another one which shares its function; a group that is a command shows its verbs, too."""
+    """Another command that shares its function has its own help. A group that is a command also shows its verbs."""
     lines = {name: examples(each) for name, each in KNOWN.items()}
 
     assert [] == [

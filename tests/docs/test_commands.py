@@ -45,7 +45,7 @@ FORMATS = {
     "ini": "a systemd unit, which needs root",
     "nginx": "a proxy's configuration, which needs nginx and certificates",
     "shell": "examples of the help, which test_cli_reference.py parses",
-    "js": "part of a page, a test like those of test_connect_tests.py, or a client that test_interface_pages.py runs",
+    "js": "part of a page, a test in test_connect_tests.py, or a client that test_interface_pages.py runs",
     "python": "test_pytest_guide.py, test_connect_command.py and test_interface_pages.py run it",
     "csharp": "needs .NET; test_connect_command.py compares it with the command",
     "html": "part of a page; tests/browser opens the example's pages",
@@ -324,7 +324,7 @@ def test_each_example_job_installs_its_packages_before_its_tests() -> None:
 
     for job in jobs.values():
         steps = [step.get("run", "") for step in job["steps"]]
-        assert steps.index("npm ci") < next(at for at, each in enumerate(steps) if re.search("npm test|npx", each))
+        assert steps.index("npm install") < next(at for at, each in enumerate(steps) if re.search("npm test|npx", each))
 
 
 def test_no_example_job_starts_a_service_that_it_does_not_stop() -> None:

@@ -1,4 +1,4 @@
-"""The example project: its tests pass beside a service, and a planted bug makes them fail with a readable message."""
+"""The example project: its tests pass with a service, and a planted bug makes them fail with a readable message."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RUNNERS = {
 
 
 def make(folder: Path, runner: str, *args: str) -> subprocess.CompletedProcess[str]:
-    """Run the tests of one runner in a copy of the project, beside a service."""
+    """Run the tests of one runner in a copy of the project, with a running service."""
     if not shutil.which("node") or not shutil.which("make"):
         pytest.skip("needs Node.js and make")
     if runner in ("vitest", "playwright") and not (MODULES / ".bin" / runner).exists():

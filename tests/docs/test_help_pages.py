@@ -36,7 +36,7 @@ def help_of(name: str) -> str:
 
 
 def options_of(command: Any, *, without: Container[str] = ()) -> set[str]:
-    """The names of its visible options, with the negative ones of switches, but for those of some panels."""
+    """The names of its visible options, with the negative ones of switches, except the options in some panels."""
     visible = [each for each in command.params if each.param_type_name == "option" and not each.hidden]
     chosen = [each for each in visible if each.rich_help_panel not in without]
     return {name for each in chosen for name in (*each.opts, *each.secondary_opts)}

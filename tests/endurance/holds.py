@@ -2,7 +2,7 @@
 
 Prints for each kind of request how long the loop did nothing else, at most: the first page of the dashboard, the
 OpenAPI document, the opening of namespaces (2,000 by default), a list of them all, a page with a stream, and the drops
-of all at once. The columns are those of `pauses.py`. The target is 50 ms.
+of all at once. The columns are as in `pauses.py`. The target is 50 ms.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Requests and messages that are as expensive as their size allows, by kind, and ordinary ones beside them."""
+"""Requests and messages that are as expensive as their size allows, by kind, and ordinary ones at the same time."""
 
 from __future__ import annotations
 

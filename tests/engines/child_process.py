@@ -61,7 +61,7 @@ async def publish(engine: Engine, name: str, times: int) -> None:
 
 
 async def listen(engine: Engine, name: str, times: int) -> None:
-    """Print `listening`, then so many messages of other processes."""
+    """Print `listening`, then this many messages of other processes."""
     received: asyncio.Queue[bytes] = asyncio.Queue()
     engine.relay.listen(lambda topic, message: received.put_nowait(message))
     print("listening", flush=True)

@@ -1,4 +1,4 @@
-"""The contract of a draw of a reward code: how many operations it takes, and draws beside marks and deletes."""
+"""The contract of a draw of a reward code: how many operations it takes, and draws during marks and deletes."""
 
 from __future__ import annotations
 

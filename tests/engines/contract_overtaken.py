@@ -42,7 +42,7 @@ def stores(engine: Engine, documents: Any) -> Stores:
 
 
 def polls(engine: Engine, documents: Any, ballots: Any = None) -> Polls:
-    """Return the polls of another node. `documents` are those of its channel state."""
+    """Return the polls of another node. `documents` are its channel states."""
     clock = Clock()
     return Polls(
         ballots or engine.ballots,

@@ -49,7 +49,7 @@ async def draw(
 
 
 async def draws(engine: Engine, count: int, pool: Key | None = None, *, now: int = NOW, name: str = "") -> list[str]:
-    """Draw concurrently with so many users, and return the items."""
+    """Draw concurrently with this many users, and return the items."""
     drawn = await asyncio.gather(*(draw(engine, f"{name}{number}", pool, now=now) for number in range(count)))
     return [item for item in drawn if item is not None]
 

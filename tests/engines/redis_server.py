@@ -103,7 +103,7 @@ def free_port() -> int:
 
 
 FAILED_AFTER = 1_000
-"""Milliseconds without an answer after which the other nodes replace one."""
+"""Milliseconds without a response after which the other nodes replace one."""
 _SECONDS = 20.0
 _BATCH = 5
 """Keys to move with one command."""

@@ -1,4 +1,4 @@
-"""Generated schedules: writers of every shape beside housekeeping, resets, loads and copies, with each write checked.
+"""Generated schedules: writers of every shape during housekeeping, resets, loads and copies, with each write checked.
 
 A schedule is made from its seed: which writes follow each other in each task, how many passes of the event loop lie
 between them, and what disturbs them.
@@ -322,7 +322,7 @@ class AcknowledgedContract:
 
     @pytest.fixture
     def disturbances(self, engine: Engine) -> Mapping[str, Disturbance]:
-        """What may run beside writes on this engine alone."""
+        """What may run during writes only on this engine."""
         return {}
 
     async def test_documents_kept_during_a_purge_stay(self, engine: Engine) -> None:

@@ -305,7 +305,7 @@ async def test_a_node_whose_clock_differs_from_redis_logs_a_warning(redis_url: s
         await service.control.compare_clocks(lambda: system_now() + apart)
 
     [line] = [each for each in caplog.messages if each.startswith("the clock of this machine is")]
-    assert re.match(rf"the clock of this machine is [45]\.\d s {words} that of Redis at ", line)
+    assert re.match(rf"the clock of this machine is [45]\.\d s {words} the clock of Redis at ", line)
 
 
 async def test_the_namespaces_with_data_are_listed(redis_url: str) -> None:

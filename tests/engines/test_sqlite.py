@@ -35,7 +35,7 @@ class TestMemory(EngineContract):
 class TestFile(EngineContract):
     @pytest.fixture
     def open(self, tmp_path: Path) -> Open:
-        """All namespaces share a connection. A second engine of one is that of another process."""
+        """All namespaces share a connection. A second engine of a namespace acts as another process."""
         url = f"sqlite://{tmp_path}/data.db"
         medium = open_medium(url)
         first: dict[str, SqliteEngine] = {}

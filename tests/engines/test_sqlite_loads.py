@@ -1,4 +1,4 @@
-"""A half copy that a killed fork or load has left is no damage: the file verifies, and so do its backups."""
+"""A half copy left by a killed fork or load is not damage: the file verifies, and so do its backups."""
 
 from __future__ import annotations
 

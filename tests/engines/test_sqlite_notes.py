@@ -1,4 +1,4 @@
-"""Notes that SQLite joins are those of the entries, which it reads row by row."""
+"""SQLite joins notes to the entries, which it reads row by row."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 `FOLDER/start` has the files with which each attempt begins. The attempt that dies at step 7 works in `FOLDER/7`. The
 last one reaches its end, and its number is printed. A step is a line of the modules that change files or copy data.
 
-With `MOST`, it dies at so many steps only, from the first to the last and as far from each other as possible.
+With `MOST`, it dies at this many steps only, from the first to the last and as far from each other as possible.
 """
 
 # ruff: noqa: T201 - it talks to the test by printing
@@ -24,13 +24,13 @@ from typing import Any
 from emulator.config.settings import Settings
 from emulator.engines.engine import Upgrades
 from emulator.engines.opening import open_engine
-from emulator.engines.sqlite import dump, namespace, schema
+from emulator.engines.sqlite import dump, namespace_ids, schema
 from emulator.engines.sqlite import load as load_module
 from emulator.engines.sqlite.files import backup, copying
 from emulator.opening import open_app
 
 _MODULES = {backup.__file__, copying.__file__}
-_COPYING = {namespace.__file__, load_module.__file__, dump.__file__}
+_COPYING = {namespace_ids.__file__, load_module.__file__, dump.__file__}
 _UPGRADE = {schema.create_or_upgrade.__code__, schema._backed_up.__code__, schema.create_or_raise.__code__}
 FORKED = "forked"
 
@@ -83,7 +83,7 @@ TASKS: dict[str, Callable[[Path], None]] = {
 
 
 def die_at(step: int, task: str) -> Iterator[int]:
-    """Kill this process at this step. Returns what counts the steps: its next number is that of the next step."""
+    """Kill this process at this step. Returns the counter of the steps; its next number is the next step."""
     steps = count(1)
     modules = _MODULES | (_COPYING if task in ("fork", "load") else set())
 

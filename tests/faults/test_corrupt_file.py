@@ -68,7 +68,7 @@ def failed_start(file: Path, workers: int = 1) -> str:
 
 
 def reading_fails(served: ServerProcess) -> bool:
-    """Read all viewer stores. Return whether that is 503, or the response breaks off at the corrupt page."""
+    """Read all viewer stores. Return whether that returns 503, or the response breaks off at the corrupt page."""
     users = {"user_ids": ",".join(str(user) for user in range(ENOUGH))}
     admin = served.client("admin", user="9001", channel=CHANNEL)
     try:

@@ -57,7 +57,7 @@ def test_an_upgrade_that_is_killed_leaves_the_old_format_or_the_new(tmp_path: Pa
 
 
 def make_file_with_a_log(folder: Path) -> None:
-    """Write in a process that is killed, so that some of the data is only in the log beside the file."""
+    """Write in a process that is killed, so that some of the data is only in the log next to the file."""
     child = os.fork()
     if not child:
         asyncio.run(_write_and_die(folder / "data.db"))
@@ -142,7 +142,7 @@ def corrupt_schema(file: Path) -> None:
 
 
 def contents(file: Path, *ends: str) -> tuple[bytes | None, ...]:
-    """The bytes of the files beside this one with these ends, `None` for one that does not exist."""
+    """The bytes of the files next to this one with these endings, `None` for one that does not exist."""
     files = [file.with_name(f"{file.name}{end}") for end in ends]
     return tuple(each.read_bytes() if each.exists() else None for each in files)
 

@@ -41,6 +41,6 @@ def test_a_node_cut_off_from_redis_refuses_and_the_other_continues(tmp_path: Pat
             received = max(wait_for_broadcast(other, game), wait_for_broadcast(one, there))
             crowd.wait_for(ACKNOWLEDGED, 300)
 
-        alive = f"alive within {ms(watch.slowest_live)}", f"no answer later than {ms(watch.slowest_ready)}"
+        alive = f"alive within {ms(watch.slowest_live)}", f"no response later than {ms(watch.slowest_ready)}"
         check_account(crowd, other, f"back after {ms(back)}", f"broadcasts after {ms(received)}", *alive)
         watch.check()

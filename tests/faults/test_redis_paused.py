@@ -35,6 +35,6 @@ def test_with_a_paused_redis_no_call_hangs_and_no_write_repeats(tmp_path: Path) 
             received = wait_for_broadcast(one, game)
             crowd.wait_for(ACKNOWLEDGED, 300)
 
-        alive = f"alive within {ms(watch.slowest_live)}", f"no answer later than {ms(watch.slowest_ready)}"
+        alive = f"alive within {ms(watch.slowest_live)}", f"no response later than {ms(watch.slowest_ready)}"
         check_account(crowd, other, f"back after {ms(back)}", f"broadcasts after {ms(received)}", *alive)
         watch.check()

@@ -220,7 +220,7 @@ def test_a_duplicate_among_a_million_codes_is_found(backend: Client):
 
 
 def test_a_code_is_refused_as_soon_as_it_is_too_long(live: LiveServer, backend: Client):
-    """The answer comes although most of the body is missing."""
+    """The response comes although most of the body is missing."""
     with live.connect() as connection:
         head = f"PUT /v1/e/codes HTTP/1.1\r\nHost: x\r\nAuthorization: {backend.headers['Authorization']}\r\n"
         part = b'{"codes":[["A1"],["B1","' + b"x" * 200_000

@@ -1,4 +1,4 @@
-"""`GET /_emulator/explain`: its answers, what it is asked by, and what it leaves out."""
+"""`GET /_emulator/explain`: its responses, its parameters, and what it leaves out."""
 
 from __future__ import annotations
 

@@ -176,7 +176,7 @@ KINDS: dict[str, tuple[Call, int, str, str, str]] = {
         409, "docs: Namespaces", "with data", "an empty or new namespace",
     ),
 }  # fmt: skip
-"""A call, the status of its answer, the rule, and a part of what was held and of what was needed."""
+"""A call, the status of its response, the rule, and parts of the held and the needed value."""
 
 
 @pytest.mark.parametrize(("send", "status", "rule", "held", "needed"), KINDS.values(), ids=KINDS)

@@ -18,7 +18,7 @@ Json = dict[str, Any]
 
 @pytest.fixture
 def api(stranger: Client):
-    """Call the endpoint of faults with a method, and return the answer."""
+    """Call the endpoint of faults with a method, and return the response."""
     return lambda method, body=None, **query: stranger.request(method, "/_emulator/faults", json=body, params=query)
 
 

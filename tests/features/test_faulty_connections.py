@@ -1,4 +1,4 @@
-"""Faults of the connection, seen by a raw TCP client: late, cut and absent answers."""
+"""Faults of the connection, seen by a raw TCP client: late, cut and absent responses."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def votes(live: LiveServer) -> int:
     return int(reader.get("vote", params={"id": "rps"}).raise_for_status().json()["count"])
 
 
-# No answer
+# No response
 
 
 @pytest.mark.parametrize("path", FAULTY)
@@ -192,7 +192,7 @@ def test_a_request_delayed_over_a_reset_is_refused(live: LiveServer, raw: RawCli
     assert 0 == votes(live)
 
 
-# Cut answers
+# Cut responses
 
 
 @pytest.mark.parametrize("path", FAULTY)

@@ -1,4 +1,4 @@
-"""What enters the journal: every answer, every reply to a frame, every delivery (operations, Controlling)."""
+"""What enters the journal: every response, every reply to a frame, every delivery (operations, Controlling)."""
 
 from __future__ import annotations
 

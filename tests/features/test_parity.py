@@ -1,4 +1,4 @@
-"""Each answer of the sandbox says what production would have done differently."""
+"""Each response of the sandbox says what production would have done differently."""
 
 from __future__ import annotations
 

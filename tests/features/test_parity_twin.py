@@ -112,7 +112,7 @@ def check_frame(both: Twins, sockets: tuple[SocketClient, SocketClient], action:
 
 
 def converse(both: Twins, count: int) -> Counter[str]:
-    """Open so many sockets of games, send random messages and move the clock; return how often each verdict came."""
+    """Open this many sockets of games, send random messages and move the clock. Return how often each verdict came."""
     seen: Counter[str] = Counter()
     for _ in range(count):
         sockets = both.sockets()

@@ -54,7 +54,7 @@ def test_the_table_lists_every_endpoint(stranger: Client):
     assert listed == declared
 
 
-def test_the_table_lists_every_operation_with_an_id_in_both_scopes(stranger: Client):
+def test_the_role_table_has_every_endpoint_with_an_id_in_both_scopes(stranger: Client):
     paths = stranger.get("/schema/openapi.json").json()["paths"]
 
     with_id = {

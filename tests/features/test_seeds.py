@@ -290,7 +290,7 @@ REFUSED = {
         {"stores": [{"store": "state", "data": {}}]},
         ["stores[0].store: invalid enum value 'state'"],
     ),
-    "a store that is no object": (
+    "a store that is not an object": (
         {"stores": [{"store": "extension_state", "data": [1]}]},
         ["stores[0].data: extension_state must be a JSON object"],
     ),

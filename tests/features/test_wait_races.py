@@ -1,7 +1,7 @@
-"""A wait and the writes that meet it race: the answer is never too early, never missing, and soon.
+"""A wait and the writes that meet it race: the response is never too early, never missing, and soon.
 
 `WAIT_RACES=500 pytest -s tests/features/test_wait_races.py` runs 500 races of each kind, and prints and checks how long
-after the answer to the last write a wait is answered. It wants a quiet machine.
+after the response to the last write a wait is answered. It wants a quiet machine.
 """
 
 from __future__ import annotations
@@ -150,12 +150,12 @@ class Times(NamedTuple):
 
     @property
     def late(self) -> float:
-        """Ms from when the condition was true and asked for to the answer."""
+        """Ms from when the condition was true and asked for to the response."""
         return (self.met - max(self.asked, self.last_answered)) * 1000
 
 
 def run(live: LiveServer, race: Race, extension: str, threads: ThreadPoolExecutor) -> tuple[Any, Times]:
-    """Run one race; return the answer to the wait, and the times."""
+    """Run one race; return the response to the wait, and the times."""
     query = {"client_id": extension, "channel_id": CHANNEL, "timeout": TIMEOUT * 1000} | race.query
 
     def delay(client: Client) -> None:

@@ -1,4 +1,4 @@
-"""Conditions of `GET /_emulator/wait`: what they compare, and what an answer says (operations, Controlling)."""
+"""Conditions of `GET /_emulator/wait`: what they compare, and what a response says (operations, Controlling)."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def _is_typing(node: ast.AST) -> bool:
 
 
 def _statements(node: ast.AST) -> Iterator[tuple[ast.stmt, list[ast.expr]]]:
-    """Yield the statements of a function, but not those of functions inside it, each with its own expressions."""
+    """Yield the statements of a function, each with its own expressions; not the statements of functions inside it."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue

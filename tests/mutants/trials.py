@@ -26,7 +26,7 @@ from mutants.operators import mutated
 from mutants.parts import PARTS, ROOT, SOURCES, files_of
 
 _PATIENCE: Final = 40.0
-"""Seconds for one test with its fixtures. A test that takes longer has met an endless loop or a lost answer."""
+"""Seconds for one test with its fixtures. A test that takes longer has met an endless loop or a lost response."""
 
 NOT_RUN: Final = "not run"
 

@@ -23,7 +23,7 @@ TIMEOUT = 60
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install the wheel with pip in a new environment; return its folder of programs.
 
-    The dependencies are those of the environment that runs the tests, named by a path file: that takes no network.
+    Its dependencies come from the environment that runs the tests, through a path file, without the network.
     """
     place = tmp_path_factory.mktemp("environment")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True, timeout=TIMEOUT)

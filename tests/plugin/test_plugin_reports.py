@@ -46,4 +46,4 @@ def test_a_failed_test_shows_the_fault_that_prevented_a_response(tmp_path: Path)
     run = run_pytest(tmp_path, files={"test": test})
     shown = run.output.partition("- extcli refused requests of test_fails-")[2]
 
-    assert "fault f1 gave no answer; remove it with `extcli fault rm f1`" in shown
+    assert "fault f1 gave no response; remove it with `extcli fault rm f1`" in shown

@@ -31,7 +31,7 @@ PASSWORD = "the-password-of-the-tests"
 
 
 class LoggedService:
-    """A service whose whole output goes to files, that of its workers included."""
+    """A service whose whole output, including its workers' output, goes to files."""
 
     def __init__(self, folder: Path, *args: str, **environment: str) -> None:
         self._out, self._err = folder / "out.txt", folder / "err.txt"

@@ -1,4 +1,4 @@
-"""Pages in production: they subscribe with a credential, and hear only whispers to their own user (ruling B7)."""
+"""Pages in production: they subscribe with a credential, and receive only whispers to their own user (ruling B7)."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_a_prefix_of_the_channel_opens_nothing(strict, prefix: str):
         assert [] == page.broadcasts()
 
 
-def test_frames_before_the_greeting_open_nothing(strict):
+def test_a_subscription_sent_before_the_greeting_is_refused(strict):
     url = f"{strict.url.replace('http', 'ws', 1)}/app/{KEY}{QUERY}"
     with connect(url, compression=None, open_timeout=TIMEOUT) as socket:
         socket.send('{"event":"pusher:subscribe","data":{"channel":"' + HERE + '"}}')  # the greeting is unread

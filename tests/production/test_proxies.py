@@ -1,4 +1,4 @@
-"""The client address: that of the connection, or the one that a trusted proxy forwards."""
+"""The client address: the address of the connection, or the one that a trusted proxy forwards."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ def test_a_bound_sandbox_pin_links_the_broadcasters_channel(live, unlinked, broa
 
 
 @pytest.mark.ruling("T3")
-def test_an_unbound_production_pin_is_wrong(frozen_production):
+def test_production_refuses_a_pin_that_no_broadcaster_has_accepted(frozen_production):
     pin = unbound_pin(frozen_production)
     broadcaster = frozen_production.client("broadcaster", user=CHANNEL, channel=CHANNEL, exp=FAR_AWAY)
     before = status_of_pin(frozen_production, pin)

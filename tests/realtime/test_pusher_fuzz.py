@@ -1,4 +1,4 @@
-"""Fuzzing of the Pusher protocol: each message has at most one answer, and nothing fails or leaks (ruling B4)."""
+"""Fuzzing of the Pusher protocol: each message has at most one response, and nothing fails or leaks (ruling B4)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def fuzzed() -> Iterator[LiveServer]:
 
 
 def in_protocol(frame: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer, after checking that it belongs to the protocol."""
+    """Return a response, after checking that it belongs to the protocol."""
     assert frame["event"] in ANSWERS
     if frame["event"] == "pusher:error":
         assert {"code", "message"} == frame["data"].keys()

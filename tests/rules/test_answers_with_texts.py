@@ -1,4 +1,4 @@
-"""Which answers the journal searches for secrets: all that may have texts."""
+"""Which responses the journal searches for secrets: all that may have texts."""
 
 from __future__ import annotations
 

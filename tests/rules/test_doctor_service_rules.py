@@ -1,4 +1,4 @@
-"""`extcli doctor`: what the answers of a service mean."""
+"""`extcli doctor`: what the responses of a service mean."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_sandbox_that_refuses_its_control_api_names_the_option():
         (NOW + 3_000, NOW, NOW, FAIL),
         (NOW - 3_000, NOW, NOW, OK),  # the end of that second is 2 s ago
         (NOW - 4_000, NOW, NOW, FAIL),
-        (NOW + 9_000, NOW, NOW + 9_000, OK),  # an answer that took nine seconds
+        (NOW + 9_000, NOW, NOW + 9_000, OK),  # a response that took nine seconds
         (None, NOW, NOW, SKIPPED),
     ],
 )

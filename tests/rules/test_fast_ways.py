@@ -1,4 +1,4 @@
-"""A fast way beside a slow one may only agree with it or abstain: queries, the search for secrets, tokens.
+"""A fast way may only agree with the slow one or abstain: queries, the search for secrets, tokens.
 
 Others: `test_hs256.py`, `test_usual_claims.py`, `test_streaming_json.py`, `tests/engines/contract_notes.py`,
 `tests/engines/test_sqlite_marks.py` and `tests/web/test_hot_path.py`. `test_broken_fast_ways.py` breaks each.

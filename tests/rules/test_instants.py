@@ -55,7 +55,7 @@ def test_a_time_of_day_is_shown_to_the_millisecond(ms, text):
     assert text == times.time_of_day(ms)
 
 
-def test_only_a_duration_reads_the_clock():
+def test_an_absolute_time_does_not_read_the_clock():
     def now() -> int:
         raise AssertionError("read")
 

@@ -62,7 +62,7 @@ LINES: list[tuple[Record, str, str]] = [
     (RosterRecord(Key("marked", "e", "r"), 5), '["marked","e","r"]', ',"expires_at":5'),
     (MemberRecord(Key("marked", "e", "r"), "U1"), '["marked","e","r"]', ',"member":"U1"'),
 ]
-"""Records, their keys (by default that of a poll) and the rest of their lines."""
+"""Records, their keys (by default a poll's key) and the rest of their lines."""
 
 
 @pytest.mark.parametrize(("record", "key", "rest"), LINES)

@@ -1,4 +1,4 @@
-"""The service's WebSocket frames are those of the `websockets` library."""
+"""The service's WebSocket frames equal the frames of the `websockets` library."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ function browse(scenario) {
   run(async () => {
     const browser = await chromium.launch({ executablePath, headless: true, args: ARGS });
     const log = new PageLog();
-    // A page has a browser profile of its own, unless it is opened beside another page.
+    // A page has a browser profile of its own, unless it shares the profile of another page.
     const open = async (path, { width = 800, height = 600, before, beside } = {}) => {
       const context = beside ? beside.context() : await browser.newContext({ viewport: { width, height } });
       const page = await context.newPage();

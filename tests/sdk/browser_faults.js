@@ -96,7 +96,7 @@ async function votes(page) {
   return outcomes;
 }
 
-// Sends events from one page, and returns what the other hears, and the names in the frames that it receives.
+// Sends events from one page. Returns the events and the names of the frames that the other receives.
 // Each event has a number of its own, because the SDK ignores a message that it had before.
 async function heard(sender, listener, effect, members, events) {
   await addFault('BROADCAST one', effect, members);
@@ -117,7 +117,7 @@ async function heard(sender, listener, effect, members, events) {
   return { events: await listener.evaluate(() => window.events), frames: frames.filter(Boolean), hits };
 }
 
-// Opens a page whose first handshake is refused, and returns what it hears after its second, 15 seconds later.
+// Opens a page whose first handshake is refused, and returns the events that it receives after its second, 15 seconds later.
 async function afterRefusal(open, sender) {
   await addFault('SOCKET connect', 'status', { status: 503, times: 1 });
   let refused;

@@ -49,7 +49,7 @@ def answers(served: ServerProcess) -> dict[str, object]:
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """The answers from the file of the current format."""
+    """The responses from the file of the current format."""
     file = unpack(VERSION, tmp_path_factory.mktemp("current") / "data.db")
     with server_process("--data", f"sqlite://{file}") as served:
         return answers(served)

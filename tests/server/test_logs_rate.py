@@ -1,4 +1,4 @@
-"""`extcli logs -f` beside a crowd: each entry is printed once, or counted as lost.
+"""`extcli logs -f` during a crowd: each entry is printed once, or counted as lost.
 
 `LOGS_RATE=2000 LOGS_SECONDS=10 pytest -s tests/server/test_logs_rate.py` also prints the rate that was reached.
 """

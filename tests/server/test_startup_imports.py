@@ -1,4 +1,4 @@
-"""What the program imports before its first output or answer: start-up time and idle memory depend on it."""
+"""What the program imports before its first output or response: start-up time and idle memory depend on it."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from support.socket_client import SocketClient
 
 
 def authenticate(game: SocketClient, client_id: str = CLIENT_ID, **credential: object) -> dict[str, Any]:
-    """Authenticate a connection; returns the answer, and fails on an error."""
+    """Authenticate a connection; returns the response, and fails on an error."""
     return game.data("authenticate", data={"client_id": client_id, **credential})
 
 

@@ -1,4 +1,4 @@
-"""How many examples a test tries: random ones of a property, and those of a table."""
+"""How many examples a test tries: random ones of a property, and the rows of a table."""
 
 from __future__ import annotations
 

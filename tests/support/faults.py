@@ -79,7 +79,7 @@ class RawClient:
         return b"".join(parts)
 
     def answer(self) -> tuple[int, bytes]:
-        """Read one answer, and return its status and body."""
+        """Read one response, and return its status and body."""
         with self.socket.makefile("rb") as file:
             status = int(file.readline().split()[1])
             length = 0
@@ -111,5 +111,5 @@ def _head(client: Client, method: str, path: str, size: int) -> bytes:
 
 
 def status_of_vote(client: Client, value: int = 1) -> int:
-    """Vote in the poll `rps`, and return the status of the answer."""
+    """Vote in the poll `rps`, and return the status of the response."""
     return client.post("vote", params={"id": "rps"}, json={"value": value}).status_code

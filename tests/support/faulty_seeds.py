@@ -248,4 +248,4 @@ REFUSED = [
 """The same for errors that only the service finds."""
 
 FILES = {"codes.csv": "code,size\nA,1\n", "empty.txt": "\n", "codes.txt": "A\nB\n\nA\n" + "C" * 64 + "\n"}
-"""The files beside them."""
+"""The files next to them."""

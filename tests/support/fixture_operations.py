@@ -1,6 +1,6 @@
 """The operations of the fixtures for tests of an extension: one table for pytest's fixture and the module for Node.
 
-Names are those of Python; the module has them in camel case. `timeout` is in seconds here, and in ms there.
+Names are as in Python; the module has them in camel case. `timeout` is in seconds here, and in ms there.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ def entries_of(service: RunningService, **query: object) -> list[Entry]:
 
 
 def entry_of(service: RunningService, answer: httpx.Response) -> Entry:
-    """Return the entry of an answer."""
+    """Return the entry of a response."""
     with Client(base_url=service.url) as client:
         found = client.get("/_emulator/journal/entry", params={"id": answer.headers["x-request-id"]})
         return dict(found.raise_for_status().json())

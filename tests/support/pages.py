@@ -15,7 +15,7 @@ CHROMIUM = "/usr/bin/chromium"
 
 
 def fetched(url: str, **headers: str) -> httpx.Response:
-    """Return the answer to a browser that follows no link."""
+    """Return the response to a browser that follows no link."""
     return httpx.get(url, headers={"Accept": "text/html", **headers}, timeout=10)
 
 

@@ -40,7 +40,7 @@ ROWS = [(found[1], found[2], found[3]) for found in _ROW.finditer(TABLE)]
 BODIES = ('{"a": 1}', '{"b": {"c": 2}, "a": null}', '[{"op": "add", "path": "/a", "value": 3}]', "{", '{"x": "y"}')
 """Bodies for stores; the fourth is no JSON."""
 VARYING = {"pin", "token", "jwt", "muxy_id", "code"}
-"""Members of answers that are random."""
+"""Members of responses that are random."""
 
 
 class Sent(NamedTuple):

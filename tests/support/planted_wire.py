@@ -1,4 +1,4 @@
-"""Planted faults in answers, tokens, PINs, broadcasts and the socket."""
+"""Planted faults in responses, tokens, PINs, broadcasts and the socket."""
 
 from __future__ import annotations
 

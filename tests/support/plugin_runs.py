@@ -34,7 +34,7 @@ class PytestRun:
 
 
 def declare_plugin(folder: Path) -> Path:
-    """Write the entry points of pyproject.toml as those of an installed package, and return their folder.
+    """Write the entry points of pyproject.toml as an installed package has them, and return their folder.
 
     An environment that was made before the plugin does not know it.
     """

@@ -57,7 +57,7 @@ class PusherClient:
         return dict(json.loads(self.socket.recv(timeout=TIMEOUT)))
 
     def reply(self) -> Json:
-        """Return the next frame that is no broadcast, decoded."""
+        """Return the next frame that is not a broadcast, decoded."""
         while "message" in (frame := decode_frame(self.frame()))["data"] and frame["event"] != "pusher:error":
             self._broadcasts.append(parse_broadcast(frame))
         return frame

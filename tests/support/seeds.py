@@ -12,7 +12,7 @@ CHRISTMAS_MS = 1_798_135_200_000
 
 
 def apply(live: LiveServer, **parts: Any) -> dict[str, Any]:
-    """Apply a seed and return the answer."""
+    """Apply a seed and return the response."""
     with Client(base_url=live.url) as client:
         return dict(client.put("/_emulator/seed", json=PLACE | parts).raise_for_status().json())
 

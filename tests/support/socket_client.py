@@ -45,7 +45,7 @@ class SocketClient:
         return self._last
 
     def reply(self) -> Json:
-        """Return the next message that is no update."""
+        """Return the next message that is not an update."""
         while (message := self.message())["meta"]["action"] == "update":
             self._updates.append(message)
         return message

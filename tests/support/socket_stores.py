@@ -13,7 +13,7 @@ def state(game: SocketClient, state_id: str = "channel") -> dict[str, Any]:
 
 
 def set_state(game: SocketClient, document: object, state_id: str = "channel") -> dict[str, Any]:
-    """Replace a state; returns the answer."""
+    """Replace a state; returns the response."""
     return game.data("set", "state", {"state_id": state_id, "state": document})
 
 

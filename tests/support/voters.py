@@ -25,7 +25,7 @@ class Voters:
             thread.start()
 
     def wait_for(self, votes: int, seconds: float = 10) -> None:
-        """Wait until so many more votes are acknowledged, each within these seconds."""
+        """Wait until this many more votes are acknowledged, each within these seconds."""
         for _ in range(votes):
             assert self._counted.acquire(timeout=seconds), "the service does not answer"
 

@@ -18,7 +18,7 @@ LONG = 60_000
 def ask(
     service: RunningService, subject: str, id: str = "", *, timeout: int = 0, **parameters: object
 ) -> httpx.Response:
-    """Ask the service to wait for a condition of channel 777, by default not at all; return the answer."""
+    """Ask the service to wait for a condition of channel 777, by default not at all; return the response."""
     query = {"for": subject, "id": id, "timeout": timeout, "client_id": CLIENT_ID, "channel_id": CHANNEL}
     with Client(base_url=service.url) as client:
         client.timeout = httpx.Timeout(2 * LONG / 1000)
@@ -39,7 +39,7 @@ class Waiting:
         self._threads = threads
 
     def begin(self, service: RunningService, *args: str, **parameters: object) -> Future[httpx.Response]:
-        """Begin a long wait, and return its answer to come once the service holds it."""
+        """Begin a long wait, and return its response to come once the service holds it."""
         before = held(service)
         future = self._threads.submit(ask, service, *args, **{"timeout": LONG} | parameters)  # type: ignore[arg-type]
         wait_until(lambda: held(service) > before)

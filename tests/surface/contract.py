@@ -20,7 +20,7 @@ STEPS = int(os.environ.get("SURFACE_STEPS", "40"))
 
 
 def run_surface(machine: Callable[[], SurfaceMachine], count: int) -> None:
-    """Run so many random series of calls; a quarter of them in `make test`."""
+    """Run this many random series of calls; a quarter of them in `make test`."""
     chosen = settings(
         max_examples=EXAMPLES or examples(count),
         stateful_step_count=STEPS,

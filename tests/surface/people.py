@@ -1,4 +1,4 @@
-"""The model of who is asking: the opaque ids of users, in whichever spelling (ruling A3)."""
+"""The model of who is asking: the opaque ids of users, in any spelling (ruling A3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Snapshots of services with generated data of all features: equal bytes after loading, and equal answers."""
+"""Snapshots of services with generated data of all features: equal bytes after loading, and equal responses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PATH = "/_emulator/snapshot"
 
 
 class SnapshotMachine(SurfaceMachine):
-    """Loads a snapshot with keys now and then. Every later response equals that of the model, which never does."""
+    """Loads a snapshot with keys now and then. Every later response equals that of a model that never loads one."""
 
     @rule(resets=st.booleans())
     def save_and_load(self, resets: bool) -> None:

@@ -1,4 +1,4 @@
-"""The calls of the surface test in a strict sandbox: production would answer none of them otherwise."""
+"""The calls of the surface test in a strict sandbox: production would respond to each in the same way."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNLIMITED = replace(STRICT, caller_rate=0, anonymous=AnonymousLimits())
 
 
 class StrictMachine(SurfaceMachine):
-    """Makes the calls. The model has the lifetimes of the sandbox, so the answers are not compared with it."""
+    """Makes the calls. The model has the lifetimes of the sandbox, so the responses are not compared with it."""
 
     def __init__(self, strict: LiveServer, seen: Counter[int]) -> None:
         super().__init__([strict])

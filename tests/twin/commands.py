@@ -43,7 +43,7 @@ class Choice(NamedTuple):
 
 
 class Commands:
-    """Runs lines with both versions, each in a folder that begins alike, beside a service of its own version."""
+    """Runs lines with both versions, each in a folder with the same files and with a service of its own version."""
 
     def __init__(
         self, programs: tuple[Program, Program], pair: Pair, clock: Clock, folder: Path, report: Report
@@ -198,7 +198,7 @@ def _listed(folder: Path) -> Iterator[tuple[str, tuple[str, bytes]]]:
 
 
 def run(versions: tuple[Version, Version], folder: Path, choice: Choice, report: Report) -> None:
-    """Compare command lines beside a sandbox in memory."""
+    """Compare command lines with a sandbox in memory."""
     clock = Clock(folder)
     setup = Setup("memory", False)
     programs = [

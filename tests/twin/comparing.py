@@ -28,7 +28,7 @@ VOLATILE = [
     (
         re.compile(r'"at":[0-9]+,"system_at":[0-9]+'),
         '"at":0',
-    ),  # of the journal, which may be written after the answer
+    ),  # of the journal, which may be written after the response
     (
         re.compile(r'("endpoint":"[^"]*","at":)[0-9]+'),
         r"\g<1>0",
@@ -57,7 +57,7 @@ _SUBSCRIPTIONS = re.compile(r'(?<="subscriptions":\[)[^\]]+')
 UNCOMPARED = {"date", "x-emulator-mark"}
 """Headers that are not compared. A mark counts changes, of which there are more kinds than before."""
 LEARNED = 4_096
-"""Bytes of equal bodies whose ids are remembered. In a longer one there are many ids, of which other answers tell."""
+"""Bytes of equal bodies whose ids are remembered. A longer one has many ids, which other responses also show."""
 SHOWN = 160
 """Characters that are shown of a value."""
 
@@ -94,7 +94,7 @@ class Side:
     def comparable(self, text: str, named: Callable[[str], str] | None = None) -> str:
         """Return a text without what differs between two runs of one version; `named` replaces ids."""
         for found, name in self._places:
-            within = "[0-9A-Za-z]" if found.isdecimal() else "[0-9]"  # digits of an id are no port
+            within = "[0-9A-Za-z]" if found.isdecimal() else "[0-9]"  # digits of an id are not a port
             alone = rf'(?<!{within})(?<!"request_id":){re.escape(found)}(?!{within})'
             text = re.sub(alone, name, text) if found in text else text
         text = _SUBSCRIPTIONS.sub(lambda found: ",".join(sorted(found[0].split(","))), _steady(text))
@@ -102,7 +102,7 @@ class Side:
 
 
 class Comparison:
-    """Compares the answers of one episode: the numbers of ids go on from one answer to the next."""
+    """Compares the responses of one episode: the numbers of ids go on from one response to the next."""
 
     def __init__(self, old: Host | None = None, new: Host | None = None, *places: tuple[tuple[str, str], ...]) -> None:
         """`places` has texts of each version, such as folders, and what stands in their place."""

@@ -216,7 +216,7 @@ class Control:
         if kind == 0:
             return self._get("/_ns")
         if kind == 1:
-            # A source in the body would make a copy in the newer version only, without another answer.
+            # A source in the body would make a copy in the newer version only, without another response.
             query, body = self._one(("?from=default", None), ("", {}), ("", {"from": "nothing"}))
             return self._calls.plain("POST", f"/_ns/{name}{query}", body)
         if kind == 2:

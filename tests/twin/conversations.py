@@ -234,7 +234,7 @@ class Conversation:
         for wire in self.wires:
             self._read_while(partial(_is_silent, wire), TIMEOUT, wire)
         old, new = (wire.receive(has_body=call.has_body) for wire in self.wires)
-        self.report.counts["REST calls beside sockets"] += 1
+        self.report.counts["REST calls during sockets"] += 1
         return self._compared(call.place, self.comparison.responses(old, new))
 
     def _arrived(self, place: str = "frame") -> bool:

@@ -14,7 +14,7 @@ USERS = ("5", "6", "777", "U9", None)
 ADDRESSES = ("192.0.2.1", "192.0.2.2", "198.51.100.7")
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 EXTENSIONS = 40
-"""Registered extensions: one after the other is that of an episode."""
+"""Registered extensions: each episode uses the next one."""
 _HASHES = {"HS256": hashlib.sha256, "HS384": hashlib.sha384, "HS512": hashlib.sha512}
 _KINDS = [
     *(["valid"] * 90), "previous secret", "wrong secret", "no exp", "past", "exp in ms", "exp null", "exp text",

@@ -29,7 +29,7 @@ class Version:
     name: str
     python: Path
     source: Path | None = None
-    """A folder with the packages, imported before those of the environment."""
+    """A folder with the packages, imported before the packages of the environment."""
 
     def variables(self) -> dict[str, str]:
         """Return the environment of its processes: little, so that both versions run alike."""

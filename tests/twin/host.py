@@ -1,4 +1,4 @@
-"""Runs `extcli serve` of both versions beside each other, on one clock."""
+"""Runs `extcli serve` of both versions at the same time, on one clock."""
 
 from __future__ import annotations
 

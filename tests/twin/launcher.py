@@ -110,7 +110,7 @@ def _forked(wire: socket.socket, main: Main, seed: str) -> int:
     os.environ.update(variables)
     seed_random(f"{seed}/{number}")
     code = run(main, args) & 0xFF
-    # The streams end before the answer, so that a reader has everything when it learns the exit code.
+    # The streams end before the response, so that a reader has everything when it learns the exit code.
     null = os.open(os.devnull, os.O_RDWR)
     for place in range(3):
         os.dup2(null, place)

@@ -43,7 +43,7 @@ class Names:
         return self._pins.sub(self._name_pin, text) if self._pins else text
 
     def pin(self, text: str) -> None:
-        """Know a PIN, wherever it appears from now on: nothing else tells it from a word."""
+        """Know a PIN, wherever it appears from now on: only this distinguishes it from a word."""
         if f"pin {text}" not in self._numbers:
             self._number(f"pin {text}")
             known = [each[4:] for each in self._numbers if each.startswith("pin ")]

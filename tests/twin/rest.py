@@ -31,9 +31,9 @@ READS = ["vote_logs?id=rps", "vote?id=rps", "polls", "rankings", "rank?id=q1", "
 UNSORTED = ("/contents/pins", "/ui/pins", "/ui/namespaces")
 """Lists that are sorted by random digests, or by real time."""
 QUOTING = ("/_emulator/journal", "/_emulator/journal/entry", "/_emulator/journal/stream")
-"""What quotes earlier answers, and differs where they differ."""
+"""Texts that quote earlier responses, and differ where they differ."""
 REPEATING = "/_emulator/ui/requests"
-"""A page that quotes earlier answers. After a listed difference it is not compared."""
+"""A page that quotes earlier responses. After a listed difference it is not compared."""
 _DELIVERY = b'"kind":"delivery"'
 _ARRIVAL = re.compile(rb'(?<="number":)[0-9]+|(?<=\\"timestamp\\":)[0-9]+')
 """The number of an entry, and the time in a delivery."""
@@ -140,7 +140,7 @@ class Episode:
         found = self.comparison.responses(old, new, is_sorted=not call.place.endswith(UNSORTED), is_page=is_page)
         self._capture(call, old, new)
         if call.place.endswith(QUOTING):
-            self.report.counts["answers that quote earlier ones"] += 1
+            self.report.counts["responses that quote earlier ones"] += 1
             found = list(self._own(found))
         if not found or (self._listed and call.place.endswith(REPEATING)):
             return True
@@ -150,7 +150,7 @@ class Episode:
         return is_listed and old.status == new.status
 
     def _own(self, found: list[str]) -> Iterator[str]:
-        """Yield what quotes neither an earlier difference nor a listed explanation, and is no size of another text."""
+        """Yield texts that quote no earlier difference, quote no listed explanation, and are not a text's size."""
         texts = {each.partition(".text")[0] for each in found if ".text" in each}
         texts |= {f"{each.partition('.detail')[0]}.response" for each in found if ".detail" in each}  # of a hidden text
         for each in found:
@@ -184,7 +184,7 @@ class Episode:
 
 
 def deliveries_last(body: bytes) -> bytes:
-    """Return a journal with its deliveries at its end: when they arrive is by chance, before or after other answers."""
+    """Return a journal with its deliveries at its end: they may arrive before or after other responses."""
     if _DELIVERY not in body:
         return body
     body = _ARRIVAL.sub(b"0", body)

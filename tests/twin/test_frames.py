@@ -1,4 +1,4 @@
-"""Sockets of the comparison, beside a service that sends chosen bytes."""
+"""Sockets of the comparison, with a service that sends chosen bytes."""
 
 from __future__ import annotations
 

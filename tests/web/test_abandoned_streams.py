@@ -1,4 +1,4 @@
-"""A request that ends between two chunks of its answer is no longer held, even if something still refers to it."""
+"""A request that ends between two chunks of its response is no longer held, even if something still refers to it."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ FULLER = {
         for method, body in (("POST", '{"a": {}}'), ("PATCH", '[{"op":"add","path":"/c","value":1}]'))
     },
 }  # fmt: skip
-"""Bodies with more members than those of the role table."""
+"""Bodies with more members than the bodies of the role table."""
 CALLS = {place: row._replace(body=FULLER.get(place, row.body)) for place, row in ENDPOINTS.items()}
 EACH_CALL = pytest.mark.parametrize(("method", "path"), CALLS, ids=[f"{method} {path}" for method, path in CALLS])
 
@@ -104,7 +104,7 @@ def test_every_response_matches_the_document(
 
 
 def deviations(document: dict[str, Any], answer: httpx.Response, responses: dict[str, Any]) -> list[str]:
-    """How an answer differs from the document."""
+    """How a response differs from the document."""
     (success,) = {"200", "201"} & responses.keys()
     documented = responses[success]["content"]
     content_type = answer.headers["content-type"].split(";")[0]

@@ -1,4 +1,4 @@
-"""Headers of requests that are refused, and the header that every answer carries."""
+"""Headers of requests that are refused, and the header that every response carries."""
 
 from __future__ import annotations
 

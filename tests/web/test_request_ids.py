@@ -1,4 +1,4 @@
-"""Every answer carries `X-Request-Id`: the id from the request, or a new one."""
+"""Every response carries `X-Request-Id`: the id from the request, or a new one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GENERATED = r"[0-9a-f]{8}-\d+"
 
 
 def request_ids(live: LiveServer, *texts: bytes) -> list[bytes]:
-    """Send texts one by one on one connection, and return X-Request-Id of all answers until it closes."""
+    """Send texts one by one on one connection, and return X-Request-Id of all responses until it closes."""
     with live.connect() as connection:
         received = b""
         for text in texts:

@@ -1,4 +1,4 @@
-"""Paths, bodies and answers on the wire (rulings W1, W2, W3, W7)."""
+"""Paths, bodies and responses on the wire (rulings W1, W2, W3, W7)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ALIASES = {
 
 
 def exchange(live: LiveServer, request: bytes) -> tuple[int, dict[str, str], bytes]:
-    """Send raw bytes on a new connection; return status, headers and body of the answer."""
+    """Send raw bytes on a new connection; return status, headers and body of the response."""
     head, _, body = live.exchange(request).partition(b"\r\n\r\n")
     first, *lines = head.decode().split("\r\n")
     headers = dict(line.lower().split(": ", 1) for line in lines)

@@ -1,7 +1,7 @@
 """Makes a Windows environment for Wine: `python -m windows.environment FOLDER`.
 
 It has CPython for Windows, the dependencies as wheels for Windows, and extcli from this checkout, which is installed
-anew by each call. Needs Debian's `wine` and `gcc-mingw-w64-x86-64`.
+again by each call. Needs Debian's `wine` and `gcc-mingw-w64-x86-64`.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ the sandbox.
 _log = logging.getLogger("emulator")
 _MAX_CACHED_BYTES = 16 * 1024 * 1024
 _BYTES_PER_TOKEN = 480
-"""What a cached token takes besides its header: the caller, the entry and their texts. Measured."""
+"""Bytes of a cached token without its header: the caller, the entry and their texts. Measured."""
 _MAX_CACHED_LENGTH = 1_024
 _MAX_HEADER_LENGTH = 8_192
 

@@ -48,7 +48,7 @@ class Environment:
     refused_stage: str | None
     """The `allowed_stage` that is refused with 403."""
     caller_rate: int
-    """Default requests per second of one caller; 0 is no limit."""
+    """Default requests per second of one caller; 0 means no limit."""
     anonymous: AnonymousLimits
     """Default limits on callers without a token."""
     has_control: bool

@@ -55,9 +55,9 @@ class Limits:
     namespaces: int = 2_000
     """Open namespaces."""
     caller_rate: int | None = None
-    """Requests per second of one caller; 0 is no limit, `None` the environment's default."""
+    """Requests per second of one caller; 0 means no limit, `None` the environment's default."""
     client_rate: int = 0
-    """Requests per second of one client id; 0 is no limit.
+    """Requests per second of one client id; 0 means no limit.
 
     Off by default: a limit that one process can reach would throttle the crowd of a poll, and any other would do
     nothing.
@@ -67,7 +67,7 @@ class Limits:
     ids: int = 1_000
     """Ids of each kind that one extension uses in one channel: polls, rankings, buffers, JSON stores."""
     request_timeout: int = 30
-    """Seconds for a request to arrive and its response to be read; 0 is no limit."""
+    """Seconds for a request to arrive and its response to be read; 0 means no limit."""
     anonymous: AnonymousLimits | None = None
     """Limits on callers without a token; `None` is the environment's default."""
 
@@ -112,11 +112,11 @@ class Settings:
     has_peers: bool = False
     """Other workers share the port and the data. Each has its own clock, which then cannot be moved."""
     production: Environment = PRODUCTION
-    """The environment that the sandbox compares its answers with (`parity/`)."""
+    """The environment that the sandbox compares its responses with (`parity/`)."""
 
     @property
     def caller_rate(self) -> int:
-        """Requests per second of one caller; 0 is no limit."""
+        """Requests per second of one caller; 0 means no limit."""
         rate = self.limits.caller_rate
         return self.environment.caller_rate if rate is None else rate
 

@@ -65,7 +65,7 @@ EXTENSION: Final = Table(
 
 @dataclass(frozen=True)
 class ExtensionsFile:
-    """A file whose tables are valid. Its secrets are read when they are asked for."""
+    """A file whose tables are valid. Its secrets are read on demand."""
 
     path: Path
     text: str = field(repr=False)

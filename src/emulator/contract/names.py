@@ -32,7 +32,7 @@ NAME: Final = "[A-Za-z0-9_-]{1,64}"
 """The pattern of the name of a namespace and of the id of a fault."""
 NAME_RULE: Final = "1 to 64 letters, digits, '-' and '_'"
 GLOBAL: Final = "global-"
-"""Begins the id of what all channels of an extension share."""
+"""The start of the ids of records that all channels of an extension share."""
 POLL_ID: Final = f"(?!{GLOBAL}$)[A-Za-z0-9$_-]{{1,64}}"
 POLL_ID_RULE: Final = f"1 to 64 letters, digits, '$', '-' and '_', and not just '{GLOBAL}'"
 VIEWER_STORES: Final = ("viewer_state", "extension_viewer_state")

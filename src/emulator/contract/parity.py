@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 REFUSE: Final = "refuse"
-"""Production answers with an error."""
+"""Production responds with an error."""
 UNKNOWN: Final = "unknown"
-"""Production may answer with an error: what decides that is not known here."""
+"""Production may respond with an error. The service cannot know this here."""
 DIFFER: Final = "differ"
-"""Production answers something else, or stores something else."""
+"""Production responds differently, or stores something else."""
 
 
 class Rule(NamedTuple):
     """A rule of production."""
 
     status: int
-    """Of production's answer."""
+    """Of production's response."""
     meaning: str
 
 

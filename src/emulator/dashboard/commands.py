@@ -21,7 +21,7 @@ class Part(NamedTuple):
 
     - `optional`: left out if the field is empty, though it has no option.
     - `each`: the value is a JSON array, or has a line for each value. There is one word for each, after its own option.
-    - `limits`: likewise, with the position in the array: `--limit 0=1 --limit 1=3`; a single value stands alone.
+    - `limits`: the same, with the position in the array: `--limit 0=1 --limit 1=3`; a single value stands alone.
     - `flag`: the option alone, if the field has the value `only`.
     """
     only: str = ""

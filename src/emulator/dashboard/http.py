@@ -24,7 +24,7 @@ _LEADING: Final = (
     "overview", "polls", "rankings", "buffers", "stores", "codes", "pins", "links", "trivia", "purchases",
     "broadcasts", "requests", "namespaces",
 )  # fmt: skip
-"""The screens whose name is no path of the control API."""
+"""The screens whose name is not also a path of the control API."""
 _TOKEN: Final = Parameter("token", "The control token.")
 
 

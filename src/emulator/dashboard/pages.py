@@ -36,7 +36,7 @@ PATHS: Final = {"overview": "", "rig": "rig"}
 """The pages that are not under `ui/`."""
 _MISSING: Final = NotFound.status
 _FRAME_ONLY: Final = {"follow": "frame"}
-"""Parameters of the event stream of a page whose content must stay: it is edited, or the answer to a form."""
+"""Parameters of the event stream of a page whose content must stay: it is edited, or the response to a form."""
 _SCRIPTS: Final = {"rig": ("rig.js",), "demo": ("demo.js",), "requests": ("trace.js",)}
 """Scripts of single pages; they follow the scripts of all pages."""
 _HEADING: Final = re.compile("<h1>(.*?)</h1>", re.DOTALL)

@@ -124,7 +124,7 @@ async def viewer_of(service: Service, client_id: str, channel_id: str, user: str
 
 
 ROWS: Final = 100
-"""Rows of a list. With those beside it, a page stays below 200."""
+"""Rows of a list. With the other rows of a page, they stay below 200."""
 _SORTED: Final = 1000
 """Records of which those with the highest counts are shown."""
 _MAX_SKIPPED: Final = 20_000

@@ -18,7 +18,7 @@ from emulator.http.response import close_chunks
 INTERVAL: Final = 0.25
 """Seconds between two messages at least."""
 _SHARE: Final = 20
-"""A page takes about a twentieth of the processor: after reading and rendering, it rests for so many times as long."""
+"""A page takes about a twentieth of the processor: after reading and rendering, it rests this many times as long."""
 _LONGEST_REST: Final = 1.0
 _MANY: Final = 10
 """With more open pages than this, each rests longer, so that all together leave the processor to requests."""
@@ -37,8 +37,8 @@ async def events_of(
 ) -> AsyncIterator[bytes]:
     """Yield server-sent events with the regions that have changed.
 
-    `read` returns them by the id of their element. The id of an event has their hashes, and `known` has those of the
-    page as it is.
+    `read` returns them by the id of their element. The id of an event has their hashes, and `known` has the hashes of
+    the page as it is.
     """
     yield b": connected\n\n"
     period = min(every, _PEERS) if service.settings.has_peers else every

@@ -43,7 +43,7 @@ class Bar:
     """The number of the latest entry; 0 without one."""
 
     def parts(self, highest: int) -> list[Part]:
-        """Return the rectangles of this bar from below, if the highest bar has so many entries."""
+        """Return the rectangles of this bar from below, if the highest bar has this many entries."""
         found, top = list[Part](), 0.0
         accepted = self.requests - self.refused
         for kind, count in (("refused", self.refused), ("requests", accepted), ("deliveries", self.deliveries)):

@@ -237,7 +237,7 @@ class Ballots(Protocol):
         """
 
     async def drop(self, key: Key, *, now: int) -> list[Key]:
-        """Delete the ballot and its definition, in constant time, and return its key. An absent ballot is no error.
+        """Delete the ballot and its definition, in constant time, and return its key. An absent ballot is not an error.
 
         With `channel` `None`, return the keys of all ballots that were deleted.
         """
@@ -334,7 +334,7 @@ class Catalog(Protocol):
     """Finds live documents, ballots, logs and pools over all owners and channels, without reading their content.
 
     For the control API and the dashboard only. Records that never expire are left out: they are the service's own
-    records, such as those of users, and there may be millions. The data may change between two steps of one operation.
+    records, for example of users, and there may be millions. The data may change between two steps of one operation.
     """
 
     async def count(self, kinds: Sequence[str], *, now: int, most: int) -> dict[str, int]:

@@ -76,7 +76,7 @@ class Engine(Protocol):
     """Whether `copy` and `set_aside` work."""
 
     async def copy(self, source: Engine, *, now: int) -> None:
-        """Replace this namespace's contents with those of `source`, a namespace in the same storage, as of `now`.
+        """Replace this namespace's contents with the contents of `source` at `now`. Both are in the same storage.
 
         Raises `EngineError` unless `can_copy`.
         """

@@ -59,7 +59,7 @@ class Dispatcher:
     offers: Mapping[tuple[str, str], Offer]
     """The endpoints by method and path. Services share it; each binds an endpoint at its first use."""
     service: Any
-    """What the endpoints are bound to."""
+    """The object that the endpoints are bound to."""
     _: KW_ONLY
     access: Access
     identify: Identify

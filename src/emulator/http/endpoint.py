@@ -147,7 +147,7 @@ class Endpoint(Generic[S]):
     answer: object
     query: tuple[Parameter, ...]
     headers: tuple[Header, ...]
-    """The headers of its answer."""
+    """The headers of its response."""
     limit: str
     """The field of `Limits` with the largest body in bytes."""
     limit_roles: frozenset[Role]
@@ -155,13 +155,13 @@ class Endpoint(Generic[S]):
     streamed: bool
     """Whether the handler reads the body from `Call.chunks`."""
     held: bool
-    """Whether the answer may take long. Such a request has no body; it ends when the client leaves."""
+    """Whether the response may take long. Such a request has no body; it ends when the client leaves."""
     status: int
     """The status of a success."""
     secrets: frozenset[str]
-    """The members of the body and of the answer, and the parameters, that the journal hides; `*` hides all."""
+    """The members of the body and of the response, and the parameters, that the journal hides; `*` hides all."""
     is_recorded: bool
-    """Whether the journal records its answers: not those of readers of the journal, health checks and pages."""
+    """Whether the journal records its responses. It omits reads of the journal, health checks and pages."""
 
     @property
     def name(self) -> str:

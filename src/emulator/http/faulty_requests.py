@@ -24,7 +24,7 @@ from emulator.wire.url import query_of
 CYCLE: Final = "emulator.cycle"
 """The key of a weak reference to the server's request-response cycle in an ASGI scope's state."""
 _NO_RESPONSE: Final = 444
-"""The status in the access log of a request without an answer, as web servers write it."""
+"""The status in the access log of a request without a response, as web servers write it."""
 
 
 @dataclass(eq=False, repr=False)
@@ -35,7 +35,7 @@ class FaultyRequests:
     _access: Access
     _answer: Callable[[Bound, Request], Awaitable[Reply]]
     _refused: Callable[[Endpoint[Any], Request, Reply, float, ServiceError], None]
-    """Counts and records an answer that no endpoint gave."""
+    """Counts and records a response that no endpoint gave."""
     _limits: Limits
 
     async def perform(self, bound: Bound, request: Request, receive: Receive) -> Reply:

@@ -94,7 +94,7 @@ class Exchange:
         if transport.is_closing():
             return
         body = reply.body
-        assert isinstance(body, bytes), "a hot endpoint does not stream its answer"
+        assert isinstance(body, bytes), "a hot endpoint does not stream its response"
         start, rest = _heads.of(connection.server_state.default_headers, reply)
         end = b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n"
         context = self.request.context

@@ -27,7 +27,7 @@ _TEXTS: Final[dict[object, str]] = {
     JavaScript: "text/javascript",
     JsonLines: "application/x-ndjson",
 }
-"""Content types of answers that are not JSON."""
+"""Content types of responses that are not JSON."""
 _SECURITY: Final[dict[Audience, list[Any]]] = {
     Audience.CLIENTS: [{"credential": []}],
     Audience.CLIENT_ID: [{"credential": []}, {}],
@@ -175,7 +175,7 @@ HEADERS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""Headers of all answers under `/schema`. Inline styles are allowed because the viewer uses them."""
+"""Headers of all responses under `/schema`. Inline styles are allowed because the viewer uses them."""
 _FOLDER: Final = Path(__file__).with_name("viewer")
 VIEWER_FILES: Final = {
     "swagger-ui-bundle.js": "text/javascript",

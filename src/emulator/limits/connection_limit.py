@@ -69,10 +69,9 @@ T = TypeVar("T")
 
 
 class FairShare(Generic[T]):
-    """Holds up to `total` members, and up to `per_address` members of one network address. 0 means no limit.
+    """Admits up to `total` connections, and up to `per_address` from one network address. 0 means no limit.
 
-    Once full, a new member replaces a member of the address with the most members, so that no address can keep out
-    others.
+    Once full, a new connection replaces one of the address that has the most, so that no address can keep out others.
     """
 
     def __init__(self, what: str, total: int, per_address: int) -> None:

@@ -64,7 +64,7 @@ class RateLimit:
 
 
 class RateLimits:
-    """Limits the rates of callers, addresses and client ids, per process; a rate of 0 is no limit."""
+    """Limits the rates of callers, addresses and client ids, per process; a rate of 0 means no limit."""
 
     def __init__(self, clock: Clock, *, per_caller: int, per_client: int) -> None:
         self._clock = clock

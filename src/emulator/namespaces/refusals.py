@@ -27,7 +27,7 @@ def no_source(*, name: str) -> Facts:
     return Facts(detail, f"namespace {name}, not in use", "a namespace in use")
 
 
-@refusal(*_USED, "The namespace cannot be a copy of itself", "Name another namespace than {name} as the source.")
+@refusal(*_USED, "The namespace cannot be a copy of itself", "Name a source other than {name}.")
 def copy_of_itself(*, name: str) -> Facts:
     detail = f"the namespace {name} cannot become a copy of itself"
     return Facts(detail, f"namespace {name}, the source of the copy", "another name")

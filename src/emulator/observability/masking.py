@@ -35,7 +35,7 @@ WORDS: Final = (
 """Ends of the names of secret members, in lower case."""
 _NAME: Final = rb"(?:pin|auth|authorization|[\w-]{0,40}(?:" + b"|".join(WORDS) + rb")s?)"
 _USUAL: Final = re.compile(_NAME.decode(), re.IGNORECASE)
-"""The names of members that are secret wherever they are, if they are texts: `pin`, `access_token`, `clientSecret`."""
+"""The names of members that are secret at any depth, if they are strings: `pin`, `access_token`, `clientSecret`."""
 _ESCAPE: Final = rb"\\u00[2-7]"
 """An ASCII character that JSON need not escape: the plain text may be a name or a token."""
 _MEMBER: Final = re.compile(rb'"' + _NAME + rb'\\*"|' + rb"'" + _NAME + rb"'\s*[:=]|" + _ESCAPE, re.IGNORECASE)

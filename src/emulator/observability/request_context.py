@@ -30,7 +30,7 @@ _numbers: Final = count(1)
 
 @dataclass(slots=True)
 class RequestContext:
-    """One request, as far as it is known."""
+    """What is known of one request."""
 
     id: str
     route: str = ""
@@ -52,9 +52,9 @@ class RequestContext:
     is_inner: bool = False
     """Whether the service made the request itself, for `POST /_emulator/call`, with a token of its own."""
     namespace: str = ""
-    """What log records call its namespace; empty for `default`."""
+    """The name of its namespace in log records; empty for `default`."""
     delivery_fault: str = ""
-    """The id of the fault that acts on what it broadcasts now; empty for none."""
+    """The id of the fault that acts on its current broadcast; empty for none."""
     is_audited: bool = True
     """Whether the service itself makes its changes."""
 

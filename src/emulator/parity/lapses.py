@@ -49,7 +49,7 @@ class Lapses:
             self.read([key for key in self._until if key.kind == kind and key.owner == owner], now)
 
     def changed(self, keys: Iterable[Key], now: int) -> None:
-        """Note that these records were changed in part, which in production would have kept the rest of their data."""
+        """Note a partial change of these records. Production would have kept the data that has expired here."""
         kept = [key for key in keys if self._is_kept(key, now)]
         if kept:
             note(LIFETIME)

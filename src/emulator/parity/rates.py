@@ -74,7 +74,7 @@ class ComparedRates(RateLimits):
     def _count_failure(self, address: str) -> None:
         """Count a credential that production would refuse.
 
-        After too many from one address, production's verdict is 429.
+        After too many from one address, production would return 429.
         """
         try:
             self._there.check_failures(address, one_more=True)

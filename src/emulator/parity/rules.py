@@ -11,7 +11,7 @@ from typing import Final
 from emulator.contract.parity import DIFFER, REFUSE, RULES, UNKNOWN, verdict_of
 
 ANSWERS: Final[Mapping[str, int]] = {name: rule.status for name, rule in RULES.items()}
-"""The status of production's answer by rule, in the order in which production applies them."""
+"""The status of production's response by rule, in the order in which production applies them."""
 
 ENDPOINT: Final = verdict_of(REFUSE, "endpoint")
 """Production does not have this endpoint."""
@@ -68,7 +68,7 @@ _STATUSES: Final = {
     **{verdict_of(outcome, rule): status for outcome in (REFUSE, UNKNOWN) for rule, status in ANSWERS.items()},
     **{verdict_of(DIFFER, rule): 0 for rule in ANSWERS},
 }
-"""The status of production's answer by verdict; 0 if that is not all that differs."""
+"""The status of production's response by verdict; 0 if that is not all that differs."""
 
 
 def settled(verdict: str, status: int, answered: int | None = None) -> str:

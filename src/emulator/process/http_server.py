@@ -29,7 +29,7 @@ class StoppedEarly(Exception):
 class Server(uvicorn.Server):
     """uvicorn's server with a startup callback, request timeouts and a prompt stop, and without its signal handling.
 
-    `timeout` is in seconds; 0 is no limit. See `Protocol.close_if_overdue`. `prepare` runs while the port is open,
+    `timeout` is in seconds; 0 means no limit. See `Protocol.close_if_overdue`. `prepare` runs while the port is open,
     before `started` is called; if it raises, the server stops.
     """
 

@@ -133,7 +133,7 @@ def _replace(replace: Replace, current: Mapping[str, Extension], file: Path) -> 
 async def reload_on_hangup(
     hangups: SignalHandler, replace: Replace, file: Path | None, *, warns_of_short_secrets: bool
 ) -> None:
-    """Reload the file after each hangup, until cancelled; on Windows, after each change of the file."""
+    """Reload the file after each SIGHUP, until cancelled; on Windows, after each change of the file."""
     if file is None:
         return
     requested, loop = asyncio.Event(), asyncio.get_running_loop()

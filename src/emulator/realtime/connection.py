@@ -32,7 +32,7 @@ class Connection(Protocol):
     on_bytes: Callable[[int], None] | None
     """Called with the size of received data, until authentication."""
     mark: int
-    """The mark of the latest change, for the answer to the handshake; 0 in production."""
+    """The mark of the latest change, for the response to the handshake; 0 in production."""
 
     @property
     def unread(self) -> int: ...

@@ -91,10 +91,10 @@ class FaultyBroadcasts:
         self._later: set[asyncio.Task[None]] = set()
 
     async def send(self, caller: Caller, of: Key, send: Send, lose: Callable[[], None]) -> None:
-        """Send a broadcast, to which at most one fault applies whatever the number of recipients.
+        """Send a broadcast. At most one fault applies to it, for all recipients.
 
-        `of` is its event, and `lose` records that nothing was sent. A delayed broadcast is sent after this returns,
-        unless a reset or stop discards it.
+        `of` is the key of its event. A fault that loses the broadcast calls `lose` instead of `send`. A delayed
+        broadcast is sent after this returns, unless a reset or stop discards it.
         """
         if not self._held and BROADCAST not in self._faults.kinds:
             await send()

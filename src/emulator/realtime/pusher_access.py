@@ -26,7 +26,7 @@ class Subscription(NamedTuple):
     """The topic of the channel, then the topics of whispers; empty if the channel can carry no messages."""
     caller: Caller | None = None
     credential: str = ""
-    """What the caller was verified by."""
+    """The credential that verified the caller."""
 
 
 def pusher_topic(client_id: str, channel_id: str) -> Key:

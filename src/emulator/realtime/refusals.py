@@ -133,7 +133,7 @@ def no_credential() -> Facts:
 
 @refusal(Forbidden, "AuthError", "B7", "The token does not open this topic", _OWN_TOPICS)
 def other_topic() -> Facts:
-    detail = "data.channel: the token opens only its own channel and that of its extension"
+    detail = "data.channel: the token opens only its own channel and its extension's channel"
     return Facts(detail, "a topic of another channel or extension", "the token's own channel, or the extension's")
 
 

@@ -121,13 +121,13 @@ class WebSocket(asyncio.Protocol):
         self.on_bytes: Callable[[int], None] | None = None
         """Called with the size of received data, until authentication."""
         self.mark = 0
-        """The mark of the latest change, for the answer to the handshake; 0 in production."""
+        """The mark of the latest change, for the response to the handshake; 0 in production."""
         self._protocol = ServerProtocol(max_size=min(SMALL, self._factory.limits.frame), logger=_library_log)
         self._transport: CoalescingTransport
         self._peer: Peer | None = None
         self._opening: asyncio.Task[None] | None = None
         self._pause: Pause | None = None
-        """The wait of a handshake that gets no answer."""
+        """The wait of a handshake that gets no response."""
         self._fragments: list[bytes] = []
         self._binary = False
         self._is_open = False
@@ -136,7 +136,7 @@ class WebSocket(asyncio.Protocol):
         """Whether anything was received since the last ping."""
         self._paused = False
         self._held: bytearray | None = None
-        """What was to be written since the connection is stalled; `None` while it is not."""
+        """Bytes to write when a stall ends; `None` while the connection is not stalled."""
         self._error: ServiceError | None = None
         """Why the service closed the connection; `None` while it is open, and if the library closed it."""
         self._overflowed = False

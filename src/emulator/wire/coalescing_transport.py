@@ -90,7 +90,7 @@ class CoalescingTransport(asyncio.Transport):
         """All chunks including the first; `None` in the common case of a single write."""
         self._size = 0
         self._rest = b""
-        """What was received and not yet handed over. Until it is, the wrapped transport does not read."""
+        """Bytes that were received and not yet handed over. Until they are, the wrapped transport does not read."""
         self._is_paused = False
         self._is_scheduled = False
         self._piece = SHORT_PIECE

@@ -13,9 +13,9 @@ from extcli.errors import CliError, ExitCode, TooLarge, shortened
 PROBE: Final = 16 << 20
 """Bytes read of the response to a probe. Another program may respond without end."""
 ANSWER: Final = 64 << 20
-"""Bytes of an answer that is read as a whole."""
+"""Bytes of a response that is read as a whole."""
 CROWD: Final = 1 << 20
-"""Bytes of an answer to a request of a crowd. Those are short, and there are many at a time."""
+"""Bytes of a response to a request of a crowd. Those are short, and there are many at a time."""
 ENCODINGS: Final = "gzip"
 """The content encodings that extcli accepts, as a header names them."""
 _PIECE: Final = 1 << 20

@@ -86,7 +86,7 @@ class Http:
         return other
 
     def send(self, method: str, path: str, *, body: Body | None = None) -> Answer:
-        """Send a probe without credentials and return its whole answer. Raises `Unreachable`."""
+        """Send a probe without credentials and return its whole response. Raises `Unreachable`."""
         with self.stream(method, path, body=body, is_probe=True) as answer:
             answer.read()
             return answer
@@ -105,7 +105,7 @@ class Http:
         within: float | None = None,
         limit: int | None = bodies.ANSWER,
     ) -> Iterator[Answer]:
-        """Send a request and yield its answer before the body is read. Raises `Unreachable`.
+        """Send a request and yield its response before the body is read. Raises `Unreachable`.
 
         Reading the body raises `TooLarge` above `limit` decoded bytes, and `Unreachable` after `within` seconds; for a
         probe of extcli itself those are 16 MiB and the timeout. Without a limit, the caller bounds each item of the
@@ -143,7 +143,7 @@ class Http:
                 answer.close()
 
     def trace_body(self, answer: Answer) -> None:
-        """Trace the body of an answer that was read, with secrets masked."""
+        """Trace the body of a response that was read, with secrets masked."""
         if self._trace and answer.content:
             self._trace(f"< {shown(answer.content)}")
 

@@ -1,7 +1,7 @@
 """GET requests without an HTTP library, which is slow to import: for start-up, and for completion in shells.
 
 A service on this machine is asked whether it is ready, what production would have done, or for its names. Crowds read
-their answers with the same reader.
+their responses with the same reader.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from extcli import clock
 
 LARGEST = 64 << 20
-"""Bytes of an answer that is read into memory."""
+"""Bytes of a response that is read into memory."""
 _LARGEST_HEAD = 1 << 16
 _PIECE = 1 << 16
 
@@ -92,7 +92,7 @@ class AnswerReader:
     def reset(self) -> None:
         """Prepare for the next response on the connection."""
         self.status = 0
-        """0 until the whole head has come, without answers 1xx before it."""
+        """0 until the whole head has come, without responses 1xx before it."""
         self.body = bytearray()
         self.retry_after: str | None = None
         self.is_complete = False

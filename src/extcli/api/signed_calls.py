@@ -44,7 +44,7 @@ class SignedCalls:
         self._dry_run = dry_run
 
     def perform(self, call: Call) -> Answer:
-        """Send a call and return its whole answer. Raises `ErrorAnswer`."""
+        """Send a call and return its whole response. Raises `ErrorAnswer`."""
         with self._answer(call, bodies.ANSWER) as answer:
             answer.read()
             self._http.trace_body(answer)
@@ -126,7 +126,7 @@ def is_expired(answer: Answer) -> bool:
 
 
 def error_of(call: Call, answer: Answer, credentials: Credentials | None) -> ErrorAnswer:
-    """Return the error for an answer with status 300 or above."""
+    """Return the error for a response with status 300 or above."""
     status, request_id = answer.status_code, answer.headers.get("x-request-id", "")
     kind: type[ErrorAnswer] = ServerError if status >= 500 else Refused
     fix = "" if kind is ServerError else _advice(call, answer, credentials)
@@ -164,7 +164,7 @@ def _advice(call: Call, answer: Answer, credentials: Credentials | None) -> str:
 
 
 def _correction(call: Call, answer: Answer) -> str:
-    """Return how to correct a call that was refused with 400, as far as the response says."""
+    """Return how to correct a call that was refused with 400, if the response says it."""
     if answer.headers.get(CODE) == "callers.no_channel":
         return "add --channel ID"
     if member_of(answer.content, "reason") == "poll is closed" and "id" in call.query:  # ruling P4
@@ -173,7 +173,7 @@ def _correction(call: Call, answer: Answer) -> str:
 
 
 _SUSPICION_SECONDS = 0.25
-"""The timeout of the head of the answer, and again of its body. To connect on this machine takes no time."""
+"""The timeout of the head of the response, and again of its body. To connect on this machine takes no time."""
 
 
 def _hint_of_faults(url: str) -> str:

@@ -124,7 +124,7 @@ class Batches:
 def records(source: Path, column: str, *, columns: str | None = None, skip: int = 0) -> Batches:
     """Read lines with a user and one more column: CSV, with or without a heading, or JSON objects.
 
-    `columns` has other names for the two: `voter,choice`. Raises `UsageError` if it does not name two.
+    `columns` names the two columns, if not `user` and `column`: `voter,choice`. Raises `UsageError` if it is malformed.
     """
     user, _, value = (columns or f"user,{column}").partition(",")
     user, value = user.strip(), value.strip()

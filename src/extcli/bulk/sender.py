@@ -49,7 +49,7 @@ class Connection:
         self._client = httpx.AsyncClient(limits=httpx.Limits(max_connections=1), **client_options(url, timeout))
 
     async def send(self, job: Job) -> Answer:
-        """Send the request and return the answer, whatever its status. Raises `Unreachable`."""
+        """Send the request and return the response, whatever its status. Raises `Unreachable`."""
         call = job.call
         fields = headers(call.body, job.authorization)
         if call.is_probe:
@@ -332,7 +332,7 @@ class Run:
             self.report.refuse(number, status, reason_of(answer.content))
 
     async def _send(self, connection: Connection, job: Job) -> Answer:
-        """Send the request of a line, with retries, and return the answer."""
+        """Send the request of a line, with retries, and return the response."""
         resume_point, number = self.report.resume_point, job.line.number
         attempts = 0
         while True:

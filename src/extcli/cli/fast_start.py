@@ -38,7 +38,7 @@ def parse_fast(parameters: Iterable[Any]) -> None:
 
 
 def choices_of(parameter: Any) -> list[str]:
-    """Return the values that an argument or option takes; empty if there are others."""
+    """Return the values that an argument or option takes; empty if it is not a choice from a list."""
     kind = getattr(_type_of(parameter), "annotation", None)
     return list(kind) if isinstance(kind, type) and issubclass(kind, StrEnum) else []
 

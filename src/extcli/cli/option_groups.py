@@ -30,7 +30,7 @@ def with_options(name: str, group: Callable[..., Any]) -> Callable[[Callable[...
 
     That parameter receives what `group` returns. Both take the `Session` first.
     """
-    # What the group returns may be imported for type checking only.
+    # The group's return types may be imported for type checking only.
     types = {inspect.signature(group).return_annotation: Any}
     _, *options = parameters_of(group, types)
 

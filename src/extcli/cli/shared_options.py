@@ -113,7 +113,7 @@ def shared_flags(
     ] = None,
     query: Annotated[
         str | None,
-        _option("--query", metavar="JMESPATH", help="Print this part of the JSON answer, such as stats.count."),
+        _option("--query", metavar="JMESPATH", help="Print this part of the JSON response, such as stats.count."),
     ] = None,
 ) -> Flags:
     """Declares the shared options; `shared` adds them to every command."""

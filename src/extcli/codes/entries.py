@@ -90,7 +90,7 @@ def read_text(stream: IO[bytes], name: str) -> Iterator[Batch]:
 
 
 _HEADINGS = frozenset(("code", "codes", "user", "users", "user_id", "userid", "user id", "identifier", "id"))
-"""What is a heading, in small letters, above the only column of a file."""
+"""Headings, in small letters, of the only column of a file."""
 
 
 def read_csv(stream: IO[bytes], name: str, column: str | None) -> Iterator[Batch]:
@@ -199,7 +199,7 @@ def _skip_heading(first: list[str], reader: Iterator[list[str]], name: str) -> N
         raise UsageError(f"{name} has {len(first)} columns and needs --column", fix=fix)
     if first and first[0].strip().casefold() not in _HEADINGS:
         # An entry or a heading: to guess wrong would lose a code, or hand out a heading. The message does not quote it.
-        raise UsageError(f"{name} needs --column: its first line is no known heading, such as `code`", fix=fix)
+        raise UsageError(f"{name} needs --column: its first line is not a known heading, such as `code`", fix=fix)
     next(reader, None)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from extcli.session import Session
 
 _TIMEOUT = 600.0
-"""Seconds to wait for the answer: the service may store ten million codes before it sends one."""
+"""Seconds to wait for the response: the service may store ten million codes before it sends one."""
 _REPORTS_RATE = 1_000_000
 """Bytes from which on the report names the rate."""
 

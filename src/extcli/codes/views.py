@@ -70,7 +70,7 @@ def redeemed(*, reveal: bool) -> View:
 
 
 def codes_of(document: Any) -> list[str]:
-    """Return the code in the answer to a redemption, or an empty list."""
+    """Return the code in the response to a redemption, or an empty list."""
     code = document.get("code") if isinstance(document, dict) else None
     return [str(code)] if code else []
 

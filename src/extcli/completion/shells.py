@@ -21,7 +21,7 @@ from extcli.completion import words
 from extcli.config.light import DEFAULT_CLIENT_ID, DEFAULT_URL, by_precedence, profiles_file
 
 SECONDS = 0.12
-"""How long the service may take. With the start of Python, the answer then comes within 200 ms."""
+"""How long the service may take. With the start of Python, the response then comes within 200 ms."""
 _FAR = 4_102_444_800
 """The expiry of the token in Unix s, in the year 2100: the clock of an emulator may have been moved."""
 _LARGEST = 4 << 20
@@ -118,7 +118,7 @@ def _unsigned(channel: str) -> str:
 
 
 def _get(url: str, path: str, authorization: str = "") -> Any:
-    """Send a request and return the JSON of its answer. The address must start with `http://`."""
+    """Send a request and return the JSON of its response. The address must start with `http://`."""
     from extcli import bounded_json
     from extcli.api import local_http
 

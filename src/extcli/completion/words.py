@@ -32,7 +32,7 @@ class Asked(NamedTuple):
     kind: str
     """A kind of argument, or `options` or `commands`."""
     typed: str
-    """What stands before the cursor, without the option's name in `--option=value`."""
+    """The text before the cursor, without the option's name in `--option=value`."""
     option: str
     """`--option=` if the value follows in the same word, otherwise empty."""
     command: str

@@ -17,14 +17,14 @@ from extcli.conform.target import Target
 from extcli.errors import TooLarge
 
 HEADERS = ("content-type", "retry-after")
-"""The headers of an answer that rules are about."""
+"""The headers of a response that rules are about."""
 CORS_HEADERS = (
     "access-control-allow-origin",
     "access-control-allow-headers",
     "access-control-allow-methods",
     "access-control-expose-headers",
 )
-"""The headers of an answer to a page, which sends `Origin`."""
+"""The headers of a response to a page, which sends `Origin`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ EXTENSION_WIDE = ("codes", "extension_", "config/extension")
 """The beginnings of paths to data of the whole extension. Such data is removed only if the probe certainly wrote it."""
 NOTHING: Any = object()
 _LONGEST_WAIT = 70.0
-"""The longest `Retry-After` in seconds that a probe waits for, and the longest time of an answer."""
+"""The longest `Retry-After` in seconds that a probe waits for, and the longest time of a response."""
 
 
 class Probing(Protocol):
@@ -135,7 +135,7 @@ class Caller:
         repeat: bool = True,
         **query: Any,
     ) -> Reply:
-        """Send a request and return its answer, whatever its status. Raises `Unreachable`.
+        """Send a request and return its response, whatever its status. Raises `Unreachable`.
 
         A path without a leading slash is below `/v1/e/`. `json` is the body, or `content` its bytes; `query` adds
         parameters. After 429 the call is repeated when the service allows it, unless `repeat` is false.

@@ -246,7 +246,7 @@ class Deployment:
         return name
 
     def now(self) -> int:
-        """Return the service's time in Unix ms, by its offset at the start of the run."""
+        """Return the service's time in Unix ms, from its difference to this machine's at the start of the run."""
         return self.target.now()
 
     # Callers

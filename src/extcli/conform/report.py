@@ -55,12 +55,12 @@ _OF_EXTENSION = (
     "codes",
     "curated_poll_leaderboard",
 )
-"""What is read here belongs to the whole extension, and may have been there before the run."""
+"""These reads cover the whole extension, so they may include data from before the run."""
 _EXTENSION = "<extension>"
 
 
 def recorded(result: Result) -> dict[str, Any]:
-    """Return the answers of a probe, with names in place of ids, tokens, PINs and times."""
+    """Return the responses of a probe, with names in place of ids, tokens, PINs and times."""
     return {"status": result.status.value, "answers": [_answer(each, result.names) for each in result.exchanges]}
 
 
@@ -75,7 +75,7 @@ def write(path: Path, environment: str, found: Sequence[Result]) -> None:
 
 
 def _lines(name: str, found: Mapping[str, Any]) -> str:
-    """Return a rule as JSON with one answer per line."""
+    """Return a rule as JSON with one response per line."""
     answers = ",\n  ".join(json.dumps(each, ensure_ascii=False) for each in found["answers"])
     return f'{json.dumps(name)}: {{"status": {json.dumps(found["status"])}, "answers": [\n  {answers}\n]}}'
 

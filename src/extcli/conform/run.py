@@ -64,7 +64,7 @@ class Status(StrEnum):
     FAIL = "fail"
     SKIPPED = "skipped"
     UNKNOWN = "unknown"
-    """The specification is silent, and this service answers in another way than `extcli serve`."""
+    """The specification is silent, and this service responds differently from `extcli serve`."""
 
 
 @dataclass(slots=True)
@@ -82,7 +82,7 @@ class Result:
     request_id: str = ""
     """The id of the last request of a probe that found a difference."""
     recorded: str = ""
-    """With a recording: `same`, or how the answers differ from it."""
+    """With a recording: `same`, or how the responses differ from it."""
     exchanges: list[Exchange] = field(default_factory=list, repr=False)
     names: dict[str, str] = field(default_factory=dict, repr=False)
 

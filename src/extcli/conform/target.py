@@ -46,10 +46,10 @@ class Target:
     has_default_ws: bool = True
     """Whether the address of the socket follows from the URL."""
     left: list[str] = field(default_factory=list)
-    """What probes wrote and could not remove."""
+    """The data that probes wrote and could not remove."""
 
     def now(self) -> int:
-        """Return the service's time in Unix ms, if its clock is not frozen."""
+        """Return the service's time in Unix ms. It is wrong if the service's clock is frozen."""
         return clock.now() + self.ahead
 
     def missing(self, rule: Rule) -> str:

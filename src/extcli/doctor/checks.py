@@ -118,7 +118,7 @@ def localhost(host: str, port: int, *, in_url: bool) -> Finding:
 
 
 def _faults(session: Session, found: Probe) -> Iterator[Finding]:
-    """Yield a note about faults that still act, because their errors look like those of a broken service."""
+    """Yield a note about faults that still act, because their errors look like errors of a broken service."""
     if found.clock is None:
         return
     try:

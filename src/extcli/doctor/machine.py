@@ -53,7 +53,7 @@ def port(port: int, listeners: Sequence[Listener] | None, *, is_ours: bool, answ
 def localhost(host: str, port: int, addresses: Sequence[str], accepting: Collection[str], *, in_url: bool) -> Finding:
     """Judge whether a name of this machine leads to the service.
 
-    `addresses` are those of `host`, in the order of the resolver. `accepting` are the loopback addresses on which the
+    `addresses` belong to `host`, in the order of the resolver. `accepting` are the loopback addresses on which the
     port accepts connections. If the URL does not use the name (`in_url`), a failure is a note.
     """
     check, bad = "localhost", Status.FAIL if in_url else Status.NOTE
@@ -138,7 +138,7 @@ def _address(text: str) -> str:
 
 
 def _processes_of_sockets(inodes: Collection[str]) -> dict[str, tuple[int, str]]:
-    """Return the process id and program name behind each socket inode, as far as this user may see them."""
+    """Return the process id and program name behind each socket inode that this user may see."""
     wanted = {f"socket:[{inode}]": inode for inode in inodes}
     found: dict[str, tuple[int, str]] = {}
     for process in Path("/proc").glob("[0-9]*"):

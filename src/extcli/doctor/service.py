@@ -136,8 +136,8 @@ def environment(
 def clock(date: int | None, before: int, after: int, emulator: EmulatorClock | None) -> Finding:
     """Judge the skew between the clocks of two machines, in Unix ms.
 
-    `date` is the `Date` of an answer, which is cut to seconds. This machine's clock showed `before` when the request
-    was sent, and `after` when its answer arrived.
+    `date` is the `Date` of a response, which is cut to seconds. This machine's clock showed `before` when the request
+    was sent, and `after` when its response arrived.
     """
     check = "clock"
     if date is None:
@@ -246,11 +246,11 @@ class Probe:
     """`sandbox` or `production`, if an emulator that is ready reports it."""
     version: str = ""
     date: int | None = None
-    """The `Date` of its answer in Unix ms, cut to seconds."""
+    """The `Date` of its response in Unix ms, cut to seconds."""
     before: int = 0
     """This machine's time when the request was sent."""
     after: int = 0
-    """This machine's time when the answer had arrived."""
+    """This machine's time when the response had arrived."""
     clock: EmulatorClock | None = None
     """The clock, which only a sandbox shows."""
     refuses_control: bool = False

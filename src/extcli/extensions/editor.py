@@ -142,7 +142,7 @@ def _add_secret(
 
 
 def _write_secret(path: Path, client_id: str, secret: str) -> Path:
-    """Write the secret to a new file beside the file of extensions. Never overwrites a file."""
+    """Write the secret to a new file next to the file of extensions. Never overwrites a file."""
     stem = re.sub(r"[^A-Za-z0-9._-]", "-", client_id)[:100].lstrip(".") or "extension"
     for number in count(1):
         file = path.with_name(f"{stem}.secret" if number == 1 else f"{stem}.{number}.secret")

@@ -43,12 +43,12 @@ ENTRY: Final = {
 """The shape of an entry. That of its caller is `_CALLER`, if it has one."""
 _PAGE: Final = {"entries": [ENTRY], "mark": int, "lost": int, "next": (int, None), "run": str}
 _LINE: Final = {"mark": int, "lost?": int, "run?": str}
-"""The shape of a line of the stream that is no entry."""
+"""The shape of a line of the stream that is not an entry."""
 
 LATEST: Final = "latest"
 """Instead of an id: the latest entry."""
 PAGE: Final = 1_000
-"""Entries in one answer."""
+"""Entries in one response."""
 _SILENCE: Final = 45.0
 """Seconds without a line after which a stream counts as lost. The service sends a line every 15."""
 _GIVE_UP_AFTER: Final = 120.0
@@ -159,7 +159,7 @@ def _is_transient(error: CliError) -> bool:
 
 
 class _Restarted(Exception):
-    """Raised if the service was restarted: its entries are numbered from 1 again, so the stream must begin anew."""
+    """Raised if the service was restarted: its entries are numbered from 1 again, so the stream must begin again."""
 
 
 class Follower:
@@ -297,7 +297,7 @@ _ANSWER = {"status": int, "request_id": str}
 
 
 def replay(session: Session, entry: Mapping[str, Any], times: int) -> Json:
-    """Repeat a request so many times, and compare each answer with the first one. Raises `UsageError`."""
+    """Repeat a request this many times, and compare each response with the first one. Raises `UsageError`."""
     call = encoded(call_of(entry))
     control = session.control()
     replays = []
@@ -315,7 +315,7 @@ def replay(session: Session, entry: Mapping[str, Any], times: int) -> Json:
 
 
 def _is_same(session: Session, entry: Mapping[str, Any], id: str) -> bool | None:
-    """Compare the answers as the journal has them, both without secrets; `None` if it lacks one of them."""
+    """Compare the responses as the journal has them, both without secrets; `None` if it lacks one of them."""
     if not entry["response"]["size"]:
         return None
     try:

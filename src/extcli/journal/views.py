@@ -24,7 +24,7 @@ Json = Mapping[str, Any]
 _INDENT = 17
 """Columns before the request: the time in UTC, and the status."""
 _LONGEST_ID = 24
-"""Characters of an id that stands beside the request; a longer one is below."""
+"""Characters of an id that is shown next to the request; a longer one is below."""
 
 
 def request_of(entry: Json) -> str:
@@ -35,7 +35,7 @@ def request_of(entry: Json) -> str:
 
 
 def caller_of(entry: Json, *, with_client: bool = False) -> str:
-    """Return the caller as `viewer:5551@777`: role, user and channel, as far as the token names them.
+    """Return the caller as `viewer:5551@777`: role, and the user and channel if the token names them.
 
     The client id is added on request: `viewer:5551@777 of my-extension`.
     """
@@ -315,7 +315,7 @@ def _response(status: int, body: Mapping[str, Any]) -> Json:
         "content": content,
         "redirectURL": "",
         "headersSize": -1,
-        "bodySize": body["size"] or -1,  # a streamed answer has no known size
+        "bodySize": body["size"] or -1,  # a streamed response has no known size
     }
 
 

@@ -36,7 +36,7 @@ class Column:
     """One column of a list."""
 
     name: str
-    """What plain output calls it in the help. A column without a name is only in tables."""
+    """Its name in the help on plain output. A column without a name is only in tables."""
     value: str | Callable[[Any], Any] = ""
     """The member of a record, or a function of the record; by default the member `name`."""
     heading: str | EllipsisType | None = ...

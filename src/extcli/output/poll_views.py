@@ -20,7 +20,7 @@ _COUNTERS = 64
 COUNTED = f"0 to {_COUNTERS - 1}"
 """The values that the statistics count one by one."""
 _FEW_OPTIONS = 10
-"""A definition with at most so many options is shown in full, also the options without votes."""
+"""A definition with at most this many options is shown in full, also the options without votes."""
 
 
 def _counted_values(poll: Mapping[str, Any]) -> dict[int, int]:
@@ -44,7 +44,7 @@ def count_outside(log: Iterable[Mapping[str, Any]]) -> dict[int, int]:
 def poll(outside: Mapping[int, int], definition: Mapping[str, Any]) -> View:
     """Return the view of a poll. A table also shows the prompt and options of its definition, CSV the options.
 
-    `outside` has the votes for values that the statistics do not count, as far as they are known.
+    `outside` has the votes for values that the statistics do not count, if they are known.
     """
 
     def histogram(poll: Mapping[str, Any]) -> list[dict[str, int]]:
@@ -104,7 +104,7 @@ def _facts(poll: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _state(definition: Mapping[str, Any]) -> Iterator[str]:
-    """Yield why the poll is closed, and when it opens or closes, as far as its definition says."""
+    """Yield why the poll is closed, and when it opens or closes, if its definition says so."""
     if definition.get("disabled"):
         yield "disabled"
     pending, expired = (definition.get("status") == status for status in ("pending", "expired"))

@@ -32,7 +32,7 @@ class Answer(shapes.Answer, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How to print one kind of result. Each function takes the decoded answer, or the items of a stream."""
+    """How to print one kind of result. Each function takes the decoded response, or the items of a stream."""
 
     table: Callable[[Any], RenderableType]
     """For people on a terminal."""
@@ -41,7 +41,7 @@ class View:
     items: Callable[[Any], Iterable[object]] = lambda document: [document]
     """For `jsonl`."""
     columns: Sequence[str] = ()
-    """What the help calls the fields of plain output."""
+    """The names of the fields of plain output, for the help."""
     csv: Callable[[Any], Iterable[Iterable[str]]] | None = None
     """For `csv`: the names of the columns, then the fields. Without it, `columns` and `rows`."""
 
@@ -81,9 +81,9 @@ class Output:
         self.format = chosen
         self.quiet = quiet
         self.query: Part | None = None
-        """What to print of each result; `None` for all of it."""
+        """The part to print of each result; `None` for all of it."""
         self.watcher: Watcher | None = None
-        """What shows results instead of printing them, with --watch."""
+        """The screen that shows results instead of printing them, with --watch."""
         self._verbose = verbose
         self._found_nothing = False
         self._columns: list[str] = []

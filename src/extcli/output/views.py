@@ -135,7 +135,7 @@ RECORD = View(
 """Named values."""
 
 NOTHING = View(table=lambda _: "", rows=lambda _: [], items=lambda _: [])
-"""Prints nothing, for the answer `{}`."""
+"""Prints nothing, for the response `{}`."""
 
 
 # The clock

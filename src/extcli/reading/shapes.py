@@ -10,7 +10,7 @@ from extcli import bounded_json
 from extcli.errors import Answered, UnexpectedAnswer, shortened
 
 SHAPE_ERRORS = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
-"""What code raises that reads a document of another shape."""
+"""The exceptions of code that reads a document of another shape."""
 
 LARGEST_INTEGER = (1 << 53) - 1
 """The largest whole number that every program reads alike from JSON."""
@@ -33,7 +33,7 @@ _NAMES: Mapping[Any, str] = {
 
 
 class Answer(Answered, Protocol):
-    """An answer whose body was read."""
+    """A response whose body was read."""
 
     @property
     def content(self) -> bytes: ...
@@ -52,7 +52,7 @@ def document_of(answer: Answer, shape: Shape = dict) -> Any:
 
 @contextmanager
 def expected(answer: Answered | None) -> Iterator[None]:
-    """Raise `UnexpectedAnswer` if the block finds that the answer does not have the expected shape.
+    """Raise `UnexpectedAnswer` if the block finds that the response does not have the expected shape.
 
     Without a response, errors are not caught, because the block works on a value that extcli computed.
     """

@@ -1,4 +1,4 @@
-"""Lines and items of an answer that is read piece by piece, so that only one of them is in memory."""
+"""Lines and items of a response that is read piece by piece, so that only one of them is in memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_DIGITS = 4_300
 _LONG_NUMBER = re.compile(rb"(?<![0-9])[0-9]{%d}" % (_MOST_DIGITS + 1))
 
 LARGEST_WHOLE = 256 << 20
-"""Bytes of a streamed answer, or of all pages of a list, that are held in memory for a table or a query."""
+"""Bytes of a streamed response, or of all pages of a list, that are held in memory for a table or a query."""
 
 
 def lines(pieces: Iterable[bytes], source: str) -> Iterator[bytes]:

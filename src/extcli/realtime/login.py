@@ -19,7 +19,7 @@ from extcli.output.times import instant_of
 from extcli.session import BROADCASTER, Session
 
 OPEN_SOCKETS = "sockets that are open keep their rights; `extcli socket close --all` closes sockets of an emulator"
-"""What a revocation leaves (ruling X4)."""
+"""The data that a revocation keeps (ruling X4)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def own_channel(session: Session) -> str:
 
 
 def is_invalid(error: Refused) -> bool:
-    """Return whether the service refused the refresh token itself: `authenticate` answers 400."""
+    """Return whether the service refused the refresh token itself: `authenticate` returns 400."""
     return error.status == 400
 
 

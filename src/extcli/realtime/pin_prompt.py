@@ -30,7 +30,7 @@ T = TypeVar("T")
 def ask_for_pin(session: Session, argument: str | None, shown_by: str, use: Callable[[str], T]) -> T:
     """Read a PIN and return `use(pin)`. On a terminal an empty line or a refused PIN can be retyped three times.
 
-    `shown_by` names what shows the PIN, for the prompt.
+    `shown_by` names the program or page that shows the PIN, for the prompt.
     """
     if argument not in (None, "-"):
         raise UsageError(
@@ -87,7 +87,7 @@ def warnings_about(pin: str) -> Iterator[str]:
         if doubt := _AMBIGUOUS.get(character.upper()):
             yield f"is the {place} character {doubt}? most PINs have neither"
     if pin != pin.upper():
-        yield "PINs are case-sensitive, and those of an emulator are upper case; this one is sent as typed"
+        yield "PINs are case-sensitive, and an emulator's PINs are upper case; this one is sent as typed"
 
 
 def _typed_line(prompt: str) -> str:

@@ -127,7 +127,7 @@ def runtime_directory() -> Path:
 
     import platformdirs
 
-    with warnings.catch_warnings():  # that the variable is absent is no problem of the user's
+    with warnings.catch_warnings():  # the user cannot correct an absent variable
         warnings.simplefilter("ignore")
         return platformdirs.user_runtime_path("extcli", appauthor=False)
 

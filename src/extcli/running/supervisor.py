@@ -1,4 +1,4 @@
-"""Runs a command beside a service: starts the service, then the command, passes signals on, and stops both."""
+"""Runs a command with a service: starts the service, then the command, passes signals on, and stops both."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Supervisor:
                 command.signal(signal.SIGKILL)
                 self._kill_at += GRACE
         self._terminal.take_back(command.pid)
-        # What the command has left behind gets the time that the service needs to stop.
+        # Processes that the command left behind may run until the service has stopped.
         command.signal(signal.SIGTERM)
         return command.exit_code
 

@@ -1,4 +1,4 @@
-"""Reads seeds, and the files that they name, such as those of reward codes."""
+"""Reads seeds, and the files that they name, such as files of reward codes."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ class Target(Protocol):
     """A service or one of its namespaces, to which a seed is applied."""
 
     def apply_seed(self, document: bytes) -> Any:
-        """Send the document and return the answer. Raises `Refused`."""
+        """Send the document and return the response. Raises `Refused`."""
 
 
 def apply(seed: Seed, service: Target) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from extcli.api.bodies import CROWD
 from extcli.api.local_http import AnswerReader, Failed
 
 NO_ANSWER = 0
-"""The status of a request without an answer: it may have been applied."""
+"""The status of a request without a response: it may have been applied."""
 NOT_SENT = 1
 """The status of a request that found no connection."""
 
@@ -52,7 +52,7 @@ class Measured:
     sendings: int = 0
     """Requests sent, with repetitions."""
     repeated: int = 0
-    """Answers 429 or 503 after which the request was sent again."""
+    """Responses with 429 or 503 after which the request was sent again."""
     repeats_at: array[float] = field(default_factory=lambda: array("d"))
     reopened: int = 0
     lag: float = 0.0
@@ -94,14 +94,14 @@ class Connection(asyncio.Protocol):
         self._pool = pool
         self._answer = AnswerReader(CROWD)
         self.index = -1
-        """The request without an answer; -1 for none."""
+        """The request without a response; -1 for none."""
         self.since = pool.now()
         """When the request was sent, or when the connection became idle."""
         self.closes = False
         Connection._count += 1
         self.number = Connection._count
 
-    def connection_made(self, transport: Any) -> None:  # that of uvloop is no `asyncio.Transport`
+    def connection_made(self, transport: Any) -> None:  # uvloop's is not an `asyncio.Transport`
         self._transport: asyncio.Transport = transport
 
     def send(self, index: int, now: float) -> None:
@@ -126,7 +126,7 @@ class Connection(asyncio.Protocol):
 
     def _answered(self) -> None:
         index, self.index = self.index, -1
-        if index < 0:  # an answer to nothing
+        if index < 0:  # a response to nothing
             self._transport.abort()
             return
         pool, answer = self._pool, self._answer

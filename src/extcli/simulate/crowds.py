@@ -293,7 +293,7 @@ def run(
 
 
 class _Sending:
-    """One run of a plan: first the requests in time, then the late requests."""
+    """One run of a plan: first the requests before the poll closes, then those after it."""
 
     def __init__(
         self,

@@ -98,7 +98,7 @@ class Listeners:
         if self._missing > 0:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._complete.wait(), seconds)
-        # What was sent twice arrives before the answer to a ping.
+        # A frame that was sent twice arrives before the response to a ping.
         with suppress(TimeoutError, ConnectionClosed):
             await asyncio.wait_for(asyncio.gather(*(self._pong(socket) for socket in self._open)), seconds)
 

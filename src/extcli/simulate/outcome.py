@@ -25,11 +25,11 @@ class Tally:
     sent: int
     answered: int
     refused: int
-    """Answers 4xx without the planned ones, and each 429 or 503 before a repetition."""
+    """Responses with 4xx except the planned ones, and each 429 or 503 before a repetition."""
     late: int
     """Requests after the end that were refused as closed, as planned."""
     failed: int
-    """Requests without an answer, and answers 5xx."""
+    """Requests without a response, and responses with 5xx."""
     unsent: int
     """Failed requests that found no connection: they were not applied."""
     repeated: int
@@ -39,7 +39,7 @@ class Tally:
     lag: float
     """The most seconds by which this program itself was late."""
     latencies: dict[str, float]
-    """Seconds from the planned instant to the answer, by the names of `PERCENTILES`; empty without answers."""
+    """Seconds from the planned instant to the response, by the names of `PERCENTILES`; empty without responses."""
     reasons: dict[str, int] = field(default_factory=dict)
     """How often each refusal came, the most frequent first."""
 
@@ -71,11 +71,11 @@ class Point:
     planned: float
     """Requests per second that were due in it."""
     answered: float
-    """Answers per second that came in it."""
+    """Responses per second that arrived in it."""
     refused: float
     """Refusals per second, planned ones included, and failures."""
     p50: float | None
-    """Latency in seconds of the requests that were due in it; `None` without answers."""
+    """Latency in seconds of the requests that were due in it; `None` without responses."""
     p99: float | None
     max: float | None
 
@@ -212,7 +212,7 @@ class Verdict(StrEnum):
     AS_PLANNED = "as planned"
     DIFFERS = "differs"
     NOT_DECIDED = "not decided"
-    """The difference may come from requests without an answer, or with 5xx."""
+    """The difference may come from requests without a response, or with 5xx."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,7 @@ class Count:
     name: str
     planned: int
     acknowledged: tuple[int, int]
-    """The least and the most that the answers allow."""
+    """The least and the most that the responses allow."""
     found: int
 
     @property
@@ -280,9 +280,9 @@ def is_unknown(status: int) -> bool:
 
 
 def acknowledged(plan: Plan, status: Sequence[int]) -> tuple[list[tuple[int, int]], tuple[int, int], int]:
-    """Return the least and the most users by choice and in all that the answers allow, and how many are undecided.
+    """Return the least and the most users by choice and in all that the responses allow, and how many are undecided.
 
-    A user has the choice of the last accepted request. After a request without an answer, that choice is also possible.
+    A user has the choice of the last accepted request. After a request without a response, its choice is possible too.
     """
     none = -1
     latest = [none] * plan.viewers
@@ -309,7 +309,7 @@ def acknowledged(plan: Plan, status: Sequence[int]) -> tuple[list[tuple[int, int
 def compare(
     plan: Plan, status: Sequence[int], before: Mapping[str, int], after: Mapping[str, int], faults: Sequence[str]
 ) -> Comparison:
-    """Compare users by choice before and after a run, and their number. Other choices must not change."""
+    """Compare the users of each choice, and all users, before and after a run. Other choices must not change."""
     by_choice, voters, undecided = acknowledged(plan, status)
     counts = []
     for choice, planned, answers in zip(plan.choices, plan.expected, by_choice, strict=True):

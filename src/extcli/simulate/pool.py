@@ -35,9 +35,9 @@ class Pool:
         repeats: frozenset[int] = frozenset(),
         pauses_all: bool = False,
     ) -> None:
-        """`timeout` is the seconds to wait for an answer, and for a refusing service to accept a request after all.
+        """`timeout` is the seconds to wait for a response, and for a refusing service to accept a request at last.
 
-        `repeats` are the statuses after which a request is sent again, if the answer has `Retry-After`. `pauses_all`
+        `repeats` are the statuses after which a request is sent again, if the response has `Retry-After`. `pauses_all`
         lets every request wait then, not only the refused viewer's.
         """
         self.measured = Measured.of(len(work.requests))
@@ -56,7 +56,7 @@ class Pool:
         self._queue: deque[int] = deque()
         self._busy = bytearray(work.viewers)
         self._behind: dict[int, deque[int]] = {}
-        """The requests of viewers whose earlier request has no answer yet."""
+        """The requests of viewers whose earlier request has no response yet."""
         self._next = 0
         self.finished = 0
         self._paused_until = 0.0
@@ -70,7 +70,7 @@ class Pool:
         await asyncio.gather(*(self._connect() for _ in range(min(count, self._limit))))
 
     async def run(self) -> Measured:
-        """Send all requests, wait for their answers, and close the connections."""
+        """Send all requests, wait for their responses, and close the connections."""
         self._started = clock.elapsed()
         for connection in self._all:
             connection.since = 0.0
@@ -242,7 +242,7 @@ class Pool:
             self._open_more()
 
     async def _sweep(self) -> None:
-        """End requests without an answer in time, close connections that idle, and open churned ones again."""
+        """End requests without a response in time, close connections that idle, and open churned ones again."""
         while True:
             await asyncio.sleep(_SWEEP)
             now = self.now()

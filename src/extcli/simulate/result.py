@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _SHOWN = 12
 """Rows of a table in an error."""
 _UNDECIDED = {"buffer": ("entry", "entries"), "event": ("delivery", "deliveries")}
-"""What is undecided, if not a user: singular and plural."""
+"""The word for an undecided item, if it is not a user: singular and plural."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def error_of(found: Mapping[str, Any], comparison: Comparison) -> CliError | Non
         what = f"the result of {found['what']} {visible(found['id'])} is not decided: {count:,} {are} undecided"
         return NotAsPlanned(
             what,
-            [*_table(comparison), "requests without an answer, or with 5xx, may or may not have been applied"],
+            [*_table(comparison), "requests without a response, or with 5xx, may or may not have been applied"],
             exit_code=ExitCode.UNREACHABLE,
         )
     return None

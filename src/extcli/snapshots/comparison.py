@@ -129,7 +129,7 @@ _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 COUNTS = listing(
     lambda answer: answer["counts"].items(), *counts_of("type", "records"), else_shown="no records", items=whole
 )
-"""The answer to a load."""
+"""The response to a load."""
 
 
 def facts_of(path: Path) -> dict[str, Any]:

@@ -96,7 +96,7 @@ class Identity(NamedTuple):
     type: str
     key: tuple[str, ...]
     of: tuple[str, ...]
-    """What tells the records of a key apart, such as the voter and the choice."""
+    """What distinguishes the records of a key, such as the voter and the choice."""
 
 
 class Header(NamedTuple):
@@ -196,7 +196,7 @@ class Records:
 
 
 TIMEOUT = 600.0
-"""Seconds to wait for an answer: a service may read or write millions of records before it sends one."""
+"""Seconds to wait for a response: a service may read or write millions of records before it sends one."""
 STANDARD = "-"
 """The name of standard input and standard output."""
 _BEGINNING = b'{"extcli_snapshot":'

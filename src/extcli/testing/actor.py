@@ -77,7 +77,7 @@ class operation(Generic[PartT, P, ResultT]):
 
 
 TIMEOUT = 90.0
-"""Seconds for any answer. The service holds a request for up to 60."""
+"""Seconds for any response. The service holds a request for up to 60."""
 
 
 class Calls:
@@ -94,7 +94,7 @@ class Calls:
         return f"{self._client_id} {self._credentials.token()}" if self._credentials else ""
 
     def perform(self, call: Call) -> Answer:
-        """Send a call and return its whole answer. Raises `Refused`, `ServerError` or `Unreachable`."""
+        """Send a call and return its whole response. Raises `Refused`, `ServerError` or `Unreachable`."""
         with self._answer(call, bodies.ANSWER) as answer:
             answer.read()
             return answer
@@ -164,7 +164,7 @@ def control(http: Http) -> Control:
 
 
 def document(answer: Answer) -> Any:
-    """Return the JSON document of an answer."""
+    """Return the JSON document of a response."""
     return document_of(answer, object)
 
 

@@ -244,7 +244,7 @@ class Factory:
     def __call__(self, *, client_id: str | None = None, channel: str = DEFAULT_CHANNEL) -> Namespace:
         """Return a new namespace, prepared as the marker `extcli` says.
 
-        `client_id` and `channel` are those of its callers.
+        Its callers act for `client_id` and `channel`.
         """
         of_server = client_id in (None, self._server.client_id)
         made = Namespace(
@@ -273,7 +273,7 @@ class Factory:
                 raise pytest.UsageError("the marker extcli takes seed=FILE and clock=TIME, by name")
         try:
             control(self._server.http).create_namespace(namespace.name)  # a page of the test cannot
-            if "clock" in wanted:  # first: what the seed puts in must not expire
+            if "clock" in wanted:  # first, so that the seed's records do not expire
                 namespace.clock.set(wanted["clock"])
             if "seed" in wanted:
                 namespace.seed(self._node.path.parent / wanted["seed"])

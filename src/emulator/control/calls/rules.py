@@ -15,8 +15,8 @@ from emulator.wire.refusals import invalid_member, missing_member, wrong_shape
 from emulator.wire.url import SERVICE
 
 MAX_ANSWER: Final = 1024 * 1024
-"""Bytes of an answer that are returned."""
-CUT: Final = f"the answer is longer than {MAX_ANSWER:,} bytes; this is its beginning, as text"
+"""Bytes of a response that are returned."""
+CUT: Final = f"the response is longer than {MAX_ANSWER:,} bytes; this is its beginning, as text"
 _MAX_ID_LENGTH: Final = 256
 
 

@@ -57,7 +57,7 @@ class Explained(Struct):
     hint: str | UnsetType = UNSET
     """What the caller probably meant; absent if nothing is known."""
     production: Verdict | UnsetType = UNSET
-    """Absent if production would have answered in the same way, as far as is known."""
+    """Absent if production would have responded in the same way, or if that is not known."""
 
 
 class Explanations:

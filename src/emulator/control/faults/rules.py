@@ -73,7 +73,7 @@ class Fault(Struct, forbid_unknown_fields=True):
     times: int | None = None
     """The number of hits after which the fault is over."""
     share: float | None = None
-    """The share of what matches that it hits, over 0 to 1. With `times`, only hits count."""
+    """The share of the matching requests that it hits, above 0, at most 1. With `times`, only hits count."""
     seed: int = 0
     """Of `share` and of random delays: the same seed makes the same choices."""
     lasts: int | None = None

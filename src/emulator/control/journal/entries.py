@@ -69,7 +69,7 @@ class JournalEntry(Struct):
     path: str
     """The path and query that were sent; of a delivery, the client id and channel of the topic, joined by a slash."""
     status: int
-    """The status of the answer; of a `close`, its code; 0 for a delivery, and if a fault prevented the answer."""
+    """The status of the response; of a `close`, its code; 0 for a delivery, and if a fault prevented the response."""
     duration_ms: float
     request: RecordedBody
     """What was sent to the service."""
@@ -82,7 +82,7 @@ class JournalEntry(Struct):
     code: str
     """The code of the refusal, as in `X-Emulator-Code`; empty if it has none."""
     rule: str
-    """The ruling or section of the specification that it follows from; empty if it is no refusal."""
+    """The ruling or section of the specification that it follows from; empty if the entry is not a refusal."""
     next_step: str
     """What to do about it."""
     production: str
@@ -102,7 +102,7 @@ class JournalEntry(Struct):
 
 
 def shown(entry: Entry, namespace: str, explanation: Explanation | None) -> JournalEntry:
-    """Return an entry with the explanation of its refusal; `None` if it is no refusal."""
+    """Return an entry with the explanation of its refusal; `None` if it is not a refusal."""
     return JournalEntry(
         number=entry.number,
         kind=entry.kind,

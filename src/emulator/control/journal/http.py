@@ -16,7 +16,7 @@ _TIMEOUT = Parameter("timeout", "Real ms after which the stream ends; it stays o
 _FILTERS = (
     Parameter(
         "status",
-        "A status such as 403 or 4xx, `none` for no answer because of a fault, or several, joined with commas.",
+        "A status such as 403 or 4xx, `none` for no response because of a fault, or several, joined with commas.",
     ),
     Parameter("path", "A part of the path, or of the action or topic."),
     Parameter("method", "A method."),
@@ -53,7 +53,7 @@ async def read_journal(journals: Journals, call: Call) -> Listing:
     audience=Audience.CONTROL,
     query=(
         Parameter("id", "A request id, the number of an entry, or `latest`, which is never a probe."),
-        Parameter("as", f"{', '.join(FORMS)}: the answer is this text instead."),
+        Parameter("as", f"{', '.join(FORMS)}: the response is this text instead."),
         Parameter("url", f"With `as`: the base URL of the service; {DEFAULT_URL} when absent."),
     ),
     answer=JournalEntry,

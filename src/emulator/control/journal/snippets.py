@@ -157,7 +157,7 @@ def _text(body: bytes) -> str:
 
 
 def _json(body: bytes) -> Any:
-    """Return a body as Python has it; `None` if it is no JSON."""
+    """Return a body as Python has it; `None` if it is not JSON."""
     try:
         return json.loads(body) if body else None
     except (ValueError, RecursionError):
@@ -207,7 +207,7 @@ def _frame_words(entry: Entry) -> list[str]:
     """
     frame = _json(entry.request)
     if not isinstance(frame, dict) or not isinstance(frame.get("action"), str):
-        raise invalid_parameter("as", "extcli", "a form of this frame, which is no request")
+        raise invalid_parameter("as", "extcli", "a form of this frame, which is not a request")
     params, data = frame.get("params"), frame.get("data")
     target = params.get("target") if isinstance(params, dict) else None
     words = [frame["action"], *([target] if isinstance(target, str) else [])]

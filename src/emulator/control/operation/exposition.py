@@ -46,7 +46,7 @@ class _Families(Collector):
         failures = CounterMetricFamily("emulator_storage_failures", "Operations that failed in storage")
         failures.add_metric([], self._metrics.storage_failures)
         yield failures
-        reachable = "1 if the last use of storage succeeded, else 0"
+        reachable = "1 if the last use of storage succeeded, otherwise 0"
         yield GaugeMetricFamily("emulator_storage_reachable", reachable, value=not self._metrics.outages.is_on)
         sockets = self._metrics.sockets()
         yield GaugeMetricFamily("emulator_sockets", "Open WebSocket connections", value=len(sockets))

@@ -97,7 +97,7 @@ class Control:
         ahead = max(before - found, 0) or min(now() - found, 0)
         if abs(ahead) > _MAX_APART:
             message = (
-                "the clock of this machine is %.1f s %s that of %s: PINs, tokens and polls may end early or late; "
+                "the clock of this machine is %.1f s %s the clock of %s: PINs, tokens and polls may end early or late; "
                 "synchronize the clocks of all nodes"
             )
             _log.warning(message, abs(ahead) / SECOND, "ahead of" if ahead > 0 else "behind", self._engine.location)

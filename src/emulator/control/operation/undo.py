@@ -27,7 +27,7 @@ class Kept(Struct):
     at: int
     """When it was, in Unix ms by the service's clock after it."""
     expires_at: int
-    """Until when it can be undone, likewise."""
+    """The instant until which it can be undone, in the same form."""
 
 
 @dataclass
@@ -58,7 +58,7 @@ class Undo:
     async def reset(self, seconds: int) -> str:
         """Delete all data and reset the clock, and return a token for `undo`; empty if `seconds` is 0.
 
-        For so many seconds of real time the reset can be undone. Raises `BadRequest`, and `Forbidden` if storage
+        The reset can be undone for this many seconds of real time. Raises `BadRequest`, and `Forbidden` if storage
         cannot keep the data; then nothing is deleted.
         """
         if not 0 <= seconds <= MAX_UNDO_SECONDS:
@@ -96,7 +96,7 @@ class Undo:
             await self._forget()
 
     async def close(self) -> None:
-        """Delete the kept data: the service stops."""
+        """Delete the kept data, when the service stops."""
         async with self._changing:
             await self._forget()
 

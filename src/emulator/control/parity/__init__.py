@@ -1,1 +1,1 @@
-"""Counts of production's verdicts so far."""
+"""Counts, by rule, of the requests that production would have handled differently."""

@@ -38,7 +38,7 @@
     identity.userId = identity.role === 'broadcaster' ? identity.channelId : window.extcliIdentity.profileUser();
   }
 
-  // In a frame of the rig, tells it what the page hears and writes to its console.
+  // In a frame of the rig, tells the rig which events the page receives and what it writes to its console.
   const isInRig = window.parent !== window && query.has('extcli_role');
   function tell(kind, ...words) {
     let text;

@@ -23,7 +23,7 @@
   const open = XMLHttpRequest.prototype.open;
   XMLHttpRequest.prototype.open = function (method, url, ...rest) {
     const address = String(url).replace(REST, service).replace(EVENTS_FALLBACK, service);
-    // The service answers with a token in place of one of the platform: production has no `authtoken`.
+    // The service returns a token in place of the platform's: production has no `authtoken`.
     return open.call(this, method, address.replace(`${service}/v1/e/authtoken?`, '$&helper=1&'), ...rest);
   };
 

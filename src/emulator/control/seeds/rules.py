@@ -41,7 +41,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ID_LENGTH: Final = 22
 MAX_PROBLEMS: Final = 20
-"""Problems that an answer lists."""
+"""Problems that a response lists."""
 _LONGEST: Final = {"client_id": MAX_CLIENT_ID_LENGTH, "channel": MAX_ID_LENGTH, "user": MAX_USER_LENGTH}
 """Characters in a name."""
 

@@ -114,7 +114,7 @@ class Seeds:
         return Seeded(self._clock.now(), plan.counts, links)
 
     def _clock_after(self, plan: Plan) -> tuple[int | None, int | None]:
-        """Return the clock's offset in ms and the instant at which it is frozen, one of which is `None`."""
+        """Return the clock's new offset in ms, or the instant at which it is frozen. Two `None` keep the clock."""
         if plan.frozen is None:
             return None, None
         now = self._clock.now()

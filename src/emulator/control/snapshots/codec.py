@@ -41,7 +41,7 @@ _USUAL: Final[dict[str, Any]] = {
 }
 """The values of fields that are left out."""
 _MAY_HAVE_NUL: Final = ("choice",)
-"""Texts that may contain NUL: an answer of a ranking is any text."""
+"""Texts that may contain NUL: an answer in a ranking is any text."""
 _REQUIRED: Final = object()
 _NO_RAW: Final = Raw()
 

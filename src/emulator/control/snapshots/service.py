@@ -38,7 +38,7 @@ _PIECE: Final = 16 * 1024
 _STEP: Final = 25
 """Records that are encoded before other requests run."""
 _CHUNK: Final = 256 * 1024
-"""Bytes of an answer that are read from the file at once."""
+"""Bytes of a response that are read from the file at once."""
 
 
 class Loads(Protocol):

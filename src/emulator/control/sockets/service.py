@@ -130,7 +130,7 @@ class Sockets:
         return Selected([each.number for each in selected])
 
     def stall(self, stalling: Stalling) -> Selected:
-        """Stop reading and writing connections, or resume; a wait for sockets sees the change."""
+        """Stop reading and writing connections, or resume. Notifies waits for sockets."""
         selected = self._select(stalling)
         for each in selected:
             each.connection.stall() if stalling.stalled else each.connection.release()

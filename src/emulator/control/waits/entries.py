@@ -30,9 +30,8 @@ class EntryCount:
         if not journal.is_on:
             raise no_journal()
         if since is not None and since > journal.mark:
-            raise mark_unusable(
-                since=since, problem=f"is after the latest entry, {journal.mark}; numbers begin anew with the service"
-            )
+            problem = f"is after the latest entry, {journal.mark}; numbers begin again when the service starts"
+            raise mark_unusable(since=since, problem=problem)
         self._journal = journal
         self._matches = select(query)
         self._id = id

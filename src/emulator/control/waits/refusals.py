@@ -10,7 +10,7 @@ from emulator.refusals import Facts, refusal
          "Start `extcli serve --workers 1`.")  # fmt: skip
 def several_workers() -> Facts:
     detail = "since, pin, broadcast and sockets do not work with --workers over 1, "
-    detail += "because each process knows its own only"
+    detail += "because each process knows only its own changes and connections"
     return Facts(detail, "several workers", "one worker")
 
 

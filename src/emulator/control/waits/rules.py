@@ -45,7 +45,7 @@ class Check(NamedTuple):
     """One comparison of a condition. A condition is met when all its comparisons hold."""
 
     name: str
-    """The name in an answer. Its first word is the parameter that asks for it."""
+    """The name in a response. Its first word is the parameter that asks for it."""
     wanted: Comparison
     measure: str
     """`count`, `sum`, `part` (the count of one value or key), `latest`, `path` or `writes`."""
@@ -139,7 +139,7 @@ def _since_mark(query: Mapping[str, str], subject: str) -> int | None:
         problem = "sockets counts open connections, whenever they opened"
         raise invalid_parameter("since", text, "no since: sockets counts what is open now", problem)
     if not re.fullmatch("[0-9]{1,15}", text):
-        raise invalid_parameter("since", text, "a mark: the number in the header X-Emulator-Mark of an answer")
+        raise invalid_parameter("since", text, "a mark: the number in the header X-Emulator-Mark of a response")
     return int(text)
 
 

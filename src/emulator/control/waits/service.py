@@ -27,7 +27,7 @@ from emulator.journal import DELIVERY, Entry, Journal
 from emulator.kinds import Measure, Subject
 
 _LISTED: Final = 3
-"""Changes in an answer."""
+"""Changes in a response."""
 _NOT_COUNTED: Final = ("cleared", "defined")
 _LOOK_EVERY: Final = 0.05
 """Seconds between two looks at data that other processes change too."""
@@ -127,7 +127,7 @@ class Waits:
         if since is None:
             return
         if since > self._changes.mark:
-            problem = f"is after the latest mark, {self._changes.mark}; marks begin anew with the service"
+            problem = f"is after the latest mark, {self._changes.mark}; marks begin again when the service starts"
             raise mark_unusable(since=since, problem=problem)
         if not self._changes.keeps_since(since, condition.kind):
             raise mark_unusable(since=since, problem="is too old; take a mark shortly before")

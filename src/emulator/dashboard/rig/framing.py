@@ -19,7 +19,7 @@ from emulator.dashboard.rig.arrangement import is_loopback
 TIMEOUT: Final = 2.0
 """Seconds for one page, with its redirects."""
 MAX_ANSWER: Final = 65_536
-"""Bytes that are read of an answer."""
+"""Bytes that are read of a response."""
 _MAX_REDIRECTS: Final = 3
 _SCRIPT: Final = re.compile(rb"/_emulator/(?:platform-helper|sdk)\.js")
 _BEFORE_URL: Final = re.compile(rb"""["'\s=<>]""")
@@ -60,12 +60,12 @@ async def check_page(url: str, service: str) -> Finding:
     except TimeoutError:
         return Finding(url, "failed", f"The server of this page did not answer within {TIMEOUT:g} s.")
     except (OSError, ValueError, asyncio.IncompleteReadError) as error:
-        reason = "connection refused" if isinstance(error, ConnectionRefusedError) else "no valid answer"
+        reason = "connection refused" if isinstance(error, ConnectionRefusedError) else "no valid response"
         return Finding(url, "failed", f"The server of this page does not answer: {reason}. Start it, then reload.")
     if status in range(300, 400):
         return Finding(url, "failed", f"This page redirects to {final[:200]}, which the frame does not load.")
     if status >= 400:
-        return Finding(url, "failed", f"The server answers {status} for this page.")
+        return Finding(url, "failed", f"The server returns {status} for this page.")
     if header := forbidding_header(headers, _origin_of_url(service)):
         return Finding(url, "forbidden", f"This page forbids frames by its header {header}")
     script = _SCRIPT.search(body)
@@ -164,7 +164,7 @@ async def _get(parts: SplitResult) -> tuple[int, Message, bytes]:
     protocol, status = version.split()[:2]
     if not protocol.startswith(b"HTTP/"):
         raise ValueError("not HTTP")
-    # From bytes, the parser would return values that are no texts if they are not ASCII.
+    # From bytes, the parser would return values that are not `str` if they are not ASCII.
     return int(status), Parser().parsestr(rest.decode("latin-1"), headersonly=True), body
 
 

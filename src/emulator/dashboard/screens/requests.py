@@ -23,7 +23,7 @@ from emulator.wire.url import SERVICE
 
 _ROWS: Final = "100"
 _BESIDE: Final = "40"
-"""Rows beside one entry."""
+"""Rows of the list next to one entry."""
 _SORTED: Final = "1000"
 """Entries of which the slowest are shown."""
 SLOWEST: Final = "slowest"

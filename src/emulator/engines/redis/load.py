@@ -30,7 +30,7 @@ _CLEARED: Final[dict[type[Record], tuple[bytes, Callable[[Key], bytes]]]] = {
     types.PoolRecord: (b"p", user_last),
     types.RosterRecord: (b"r", name_last),
 }
-"""The letter and the name of what a record replaces."""
+"""The letter and the name of the key that a record replaces."""
 
 
 class Load:

@@ -183,7 +183,7 @@ def is_corruption(error: Exception) -> bool:
 
 
 def explain(error: Exception, path: str | None) -> str:
-    """Return one line on why a file cannot be opened. A file that is no database at all does not count as corrupt."""
+    """Return one line on why a file cannot be opened. A file that is not a database does not count as corrupt."""
     if is_corruption(error) and _code(error) != sqlite3.SQLITE_NOTADB:
         return corruption_message(describe(error), path)
     return describe(error)

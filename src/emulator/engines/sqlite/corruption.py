@@ -37,7 +37,7 @@ class FileWatch:
         """Device and inode. A system gives no other file the same while this one is open."""
         self._handles: list[int] = []
         self._places: list[tuple[bytes, bytes]] = []
-        """Links of the system to the open files, and what they say while the files are in place."""
+        """Links of the system to the open files, and their targets while the files are in place."""
 
     def note_files(self) -> None:
         """Remember the files that the database has just opened."""
@@ -257,7 +257,7 @@ def check_before_opening(path: str) -> None:
 
 
 def _interruption(marker: str) -> str:
-    """Return why a restore must be repeated; empty if it need not be."""
+    """Return the marker's reason why a restore of the file must be repeated; empty if none was interrupted."""
     with open(marker, errors="replace") as file:
         text = file.readline().strip()
     return text if text.startswith(_INTERRUPTED) else ""

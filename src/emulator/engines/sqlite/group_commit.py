@@ -178,7 +178,7 @@ class GroupCommit:
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[sqlite3.Connection]:
-        """Open another connection to the file. As long as it is open, it sees the data committed by now."""
+        """Open another connection to the file. While it is open, it sees the data committed before it was opened."""
         self.corruption.check()
         connection = await connect(self.path)
         try:

@@ -7,14 +7,13 @@ from typing import Any, Final
 from emulator.engines.base import Expired, Key
 from emulator.engines.sqlite.ballot_cache import BallotCache
 from emulator.engines.sqlite.documents import SqliteDocuments
-from emulator.engines.sqlite.namespace import Namespace, Tables
+from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, NamespaceIds, Tables
 from emulator.engines.sqlite.pool_cache import PoolCache
 from emulator.engines.sqlite.table_list import (
     BALLOTS,
     CHUNKS,
     DOCUMENTS,
     FALLEN,
-    KEY_COLUMNS,
     LISTS,
     POOLS,
     ROSTERS,
@@ -33,7 +32,7 @@ _SCAN_STEP = 500
 _EXPIRING: Final = {
     FALLEN: "0, 1", DOCUMENTS: "0, 1", BALLOTS: "0, 1", POOLS: "list, NOT closed", LISTS: "0, 0", ROSTERS: "root, 0"
 }  # fmt: skip
-"""The tables whose rows expire. For each row: what else its removal needs, and whether its end is reported."""
+"""The tables whose rows expire. For each: what else the removal of a row needs, and whether its end is reported."""
 _EXPIRED: Final = {
     table: f"SELECT {table.key[0]}, {KEY_COLUMNS}, {table.times[0]}, {more} FROM {table.name}"
     f" WHERE space = ? AND {table.times[0]} <= ? LIMIT {STEP}"
@@ -63,7 +62,7 @@ _BELONGING: Final = {
     for owners in TABLES.values()
     if owners.removed and owners is not ROSTERS
 }
-"""By table of removed ids: what selects the rows that belong to one of them, and what deletes each."""
+"""By table of removed ids: the statement that selects the rows of an id, and the one that deletes each."""
 _ROWS_OF_NAMESPACE: Final = [
     (f"SELECT rowid FROM {table.name} WHERE space = ? LIMIT {STEP}", f"DELETE FROM {table.name} WHERE rowid = ?")
     for table in sorted(TABLES.values(), key=lambda table: not table.owners)  # an entry without its log is damage
@@ -73,7 +72,7 @@ _ROWS_OF_NAMESPACE: Final = [
 
 class Purge(Tables):
     def __init__(
-        self, namespace: Namespace, ballot_cache: BallotCache, pool_cache: PoolCache, documents: SqliteDocuments
+        self, namespace: NamespaceIds, ballot_cache: BallotCache, pool_cache: PoolCache, documents: SqliteDocuments
     ) -> None:
         super().__init__(namespace)
         self._ballot_cache, self._pool_cache, self._documents = ballot_cache, pool_cache, documents

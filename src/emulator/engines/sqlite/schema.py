@@ -209,7 +209,7 @@ def _names(version: int) -> list[str]:
 
 
 def first_format_with(statement: str) -> int:
-    """Return the first format that has all tables and columns of the current one that a statement names."""
+    """Return the first format in which a statement works: it has all tables and columns that the statement names."""
     names = set(re.findall(r"\w+", statement)) & _short_names(VERSION)
     return next(version for version in range(1, VERSION + 1) if names <= _short_names(version))
 

@@ -76,7 +76,7 @@ class PendingGrant:
         self.until = until
         self.roster = new_id()
         self.users: Counter[Allowances] = Counter()
-        """The number of distinct users, by what they were granted earlier."""
+        """The number of distinct users, by their earlier grants."""
         self._rosters = rosters
         self._clock = clock
         self._new_id = new_id

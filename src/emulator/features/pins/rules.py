@@ -108,7 +108,7 @@ class Authenticated(Struct):
 
     jwt: str
     refresh: str | UnsetType = UNSET
-    """Absent if the caller is no broadcaster."""
+    """Absent if the caller is not a broadcaster."""
     twitch_id: str | UnsetType = UNSET
     twitch_name: str | UnsetType = UNSET
     """The channel's id, because this service does not know names (ruling X4)."""

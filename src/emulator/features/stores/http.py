@@ -19,7 +19,7 @@ from emulator.wire.url import SERVICE
 _USERS = Parameter("user_ids", "Up to 1,000 user ids, separated by commas. Returns a map by id. Role admin.")
 _USER = Parameter("userID", "A user whose record to return instead of the caller's. Role backend.")
 _STORE_ID = id_of("store")
-_EXPECTED = Parameter("expected", "The SHA-256 of the text that was read, in hex: 409 if the store has another by now.")
+_EXPECTED = Parameter("expected", "The SHA-256 of the text that was read, in hex: 409 if the store has changed since.")
 
 JsonObject = dict[str, Any]
 Patch = list[JsonObject] | JsonObject

@@ -210,7 +210,7 @@ def _child(parent: Any, segment: str) -> Any:
 
 def _index(segment: str, end: int) -> int:
     if not _INDEX.fullmatch(segment) or int(segment) >= end:
-        raise _Failed(f"{_shown_segment(segment)}: is no index of this array")
+        raise _Failed(f"{_shown_segment(segment)}: is not an index of this array")
     return int(segment)
 
 

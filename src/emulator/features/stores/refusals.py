@@ -33,7 +33,7 @@ def json_store_too_large(*, member: str, size: int, limit: int) -> Facts:
 @refusal(Conflict, "Store changed", "gaps: Polls and stores", "The store has changed since it was read",
          "Read it again, and send the digest of its text.")  # fmt: skip
 def store_changed(*, digest: str, expected: str) -> Facts:
-    detail = f"expected: the store has the digest {digest} by now, not {expected}; {_UNCHANGED}"
+    detail = f"expected: the store now has the digest {digest}, not {expected}; {_UNCHANGED}"
     return Facts(detail, f"a store with the digest {digest}", f"one with the digest {expected}")
 
 

@@ -41,7 +41,7 @@ class PollConfigBody(Struct):
     config: PollConfig
     id: str = ""
     expected: dict[str, Any] | None = None
-    """The definition as the caller has read it, `{}` for none: 409 if the poll has another one by now."""
+    """The definition as the caller has read it, `{}` for none: 409 if the poll has changed since."""
 
 
 @endpoint("GET", "/v1/e/vote", roles=ANYONE, answer=Poll, query=(_POLL, CHANNEL))

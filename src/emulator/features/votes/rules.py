@@ -38,7 +38,7 @@ _REFUSALS: Mapping[str, Callable[..., ServiceError]] = {
     OVER_ALLOWANCE: over_allowance,
     UNKNOWN_VOTER: unknown_voter,
 }
-"""What an engine's refusal of a vote means, each about one poll."""
+"""The meaning of each refusal of a vote by an engine. Each is about one poll."""
 
 
 class Stats(Struct):

@@ -36,7 +36,7 @@ class Backend(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Language:
-    """What differs between the languages of backends."""
+    """The differences between the languages of backends."""
 
     words: Mapping[str, str]
     """Texts of the README, by the words in capitals that they replace."""
@@ -50,7 +50,7 @@ _LANGUAGES = {
     Backend.NODE: _Language(
         {"BACKEND": "backend.mjs", "SIGNER": "sign.mjs", "RUN": "node backend.mjs", "TEST": "npm test", "NEEDS": ""},
         {"sign.mjs": SIGNERS[Kind.NODE], "tests/extcli.mjs": WRITERS[Kind.NODE_TEST]},
-        {"npm ci": "npm install"},  # a new project has no lock file
+        {},
     ),
     Backend.PYTHON: _Language(
         {
@@ -61,7 +61,7 @@ _LANGUAGES = {
             "NEEDS": "The tests need pytest, in the environment that extcli is installed in.\n\n",
         },
         {"sign.py": SIGNERS[Kind.PYTHON]},
-        {"npm ci": _IN_CI, "npm test": ".venv/bin/python -m pytest"},
+        {"npm install": _IN_CI, "npm test": ".venv/bin/python -m pytest"},
     ),
 }
 

@@ -126,7 +126,7 @@ def _confirm(session: Session, target: Target) -> None:
 
 
 def _raise_if_failed(document: Mapping[str, Any], *, strict: bool) -> None:
-    """Raise `ExpectationFailed` if a rule is not kept, or an answer differs from the recording."""
+    """Raise `ExpectationFailed` if a rule is not kept, or a response differs from the recording."""
     from extcli.conform.report import is_failure
 
     bad = [each for each in document["rules"] if is_failure(each, strict=strict)]
@@ -136,7 +136,7 @@ def _raise_if_failed(document: Mapping[str, Any], *, strict: bool) -> None:
     if broken:
         found.append(f"{_count(broken)} not kept: {', '.join(broken)}")
     if different:
-        found.append(f"{_count(different)} kept with other answers than in the recording: {', '.join(different)}")
+        found.append(f"{_count(different)} kept with other responses than in the recording: {', '.join(different)}")
     if found:
         raise ExpectationFailed("; ".join(found))
 

@@ -78,7 +78,7 @@ class ProductionDiffers(ExpectationFailed):
         self._found = found
 
     def lines(self) -> list[str]:
-        """Return each rule with what it means and its requests."""
+        """Return each rule with its meaning and its requests."""
         return [*super().lines(), *map(visible, lines_of(self._found))]
 
 

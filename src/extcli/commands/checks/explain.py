@@ -60,7 +60,7 @@ def visible_lines(text: str) -> str:
 def _paragraphs(document: dict[str, Any]) -> Iterator[str]:
     entry, found, rule = document.get("entry"), document.get("explanation"), document.get("rule")
     if entry is None and found is None:
-        yield from _rule_paragraphs(rule) if rule else ["nothing was refused, as far as the journal goes back"]
+        yield from _rule_paragraphs(rule) if rule else ["the journal has no refused request"]
         return
     if entry:
         yield _what_happened(entry)

@@ -29,7 +29,7 @@ Namespace = Annotated[str | None, typer.Option("--ns", metavar="NAME", help="Rea
 
 
 class CopyForm(StrEnum):
-    """What to make of a request."""
+    """The form in which to print a request."""
 
     CURL = "curl"
     EXTCLI = "extcli"

@@ -39,7 +39,7 @@ _OUTCOME = {
         }
     ],
 }
-"""The shape of the answer of `GET /_emulator/wait`."""
+"""The shape of the response of `GET /_emulator/wait`."""
 
 OUTCOME = View(table=lambda outcome: "", rows=lambda outcome: [])
 """A condition that is met prints nothing, except as JSON."""

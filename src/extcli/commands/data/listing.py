@@ -123,8 +123,8 @@ def delete(
 ) -> None:
     """Delete a poll or ranking with `clear`, after a confirmation in production. `what` is the kind, such as "poll".
 
-    `exists` is asked before, to say so if there was none, and `pages` lists all of that kind. Raises `UsageError` for a
-    deletion in all channels without --all-channels.
+    `exists` is called first, to report that there was none, and `pages` lists all of that kind. Raises `UsageError`
+    for a deletion in all channels without --all-channels.
     """
     acts_as = BACKEND if all_channels else BROADCASTER
     deleted, spans = f"{what} {visible(name)}", session.spans_channels(acts_as)

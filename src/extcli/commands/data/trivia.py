@@ -140,7 +140,7 @@ def list_questions(session: Session) -> None:
 def get(session: Session, question: Question) -> None:
     """Print a question and its options. Acts as viewer:U1; --as backend also reads inactive questions.
 
-    Plain output is $columns; the mark says `winner`, `yours` or both.
+    Plain output is $columns; the column `mark` has `winner`, `yours` or both.
 
     Example: extcli trivia get q1
     """
@@ -222,7 +222,7 @@ def move(
       extcli trivia move q1 results --winner red
     """
     if (winner is not None) != (state == "results"):
-        raise UsageError("the state results needs --winner OPTION, and no other state takes it")
+        raise UsageError("the state `results` needs --winner OPTION; other states do not take it")
     answer = session.service(BACKEND).set_question_state(question, f"{_STATE}{state}", winner=winner)
     moved = f"question {visible(question)} is now {state}"
     session.output.show(answer, View(table=lambda _: moved, rows=lambda _: [(state,)]))

@@ -70,7 +70,7 @@ def _members(
     ends_at: EndsAt = None,
     ends_in: EndsIn = None,
     user_data: Annotated[
-        str | None, typer.Option(metavar="JSON", help="Your own data, stored with it: JSON, @file or -.")
+        str | None, typer.Option(metavar="JSON", help="Your own data, stored with the definition: JSON, @file or -.")
     ] = None,
     total_votes: Annotated[
         int | None, typer.Option(metavar="N", help="The most votes per user. Above 1, a user's votes add up.")
@@ -128,7 +128,7 @@ def define(
     show: Annotated[bool, typer.Option("--show", help="Print the current definition, and change nothing.")] = False,
     replace: Annotated[
         bool,
-        typer.Option("--replace", help="Replace an existing definition: fields without an option are dropped."),
+        typer.Option("--replace", help="Replace an existing definition. Fields without an option are removed."),
     ] = False,
     yes: Yes = False,
 ) -> None:
@@ -389,7 +389,7 @@ def _global_member(poll: str) -> dict[str, Any]:
 
 
 def _times(members: dict[str, Any]) -> Iterator[str]:
-    """Yield when the poll opens and closes, as far as these members set it."""
+    """Yield when the poll opens and closes, if these members set it."""
     for name, verb in (("starts", "opens"), ("ends", "closes")):
         if (at := members.get(f"{name}At", _NONE)) > _NONE:
             yield f"{verb} at {times.shown(at * 1000)}"

@@ -1,4 +1,4 @@
-"""`extcli exec`: runs a command beside a service that starts before it and stops after it."""
+"""`extcli exec`: runs a command with a service that starts before it and stops after it."""
 
 from __future__ import annotations
 

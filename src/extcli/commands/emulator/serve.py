@@ -146,7 +146,7 @@ def _settings(options: Options) -> Settings:
 
 
 def _hooks(options: Options, settings: Settings) -> Hooks:
-    """Return what prepares the data before the service listens, and what saves them at the stop."""
+    """Return the function that prepares the data before the service listens, and the one that saves it at the stop."""
     from emulator.process.run import Hooks
 
     prepare, finish = _preparation(options.seed, production=options.production, trusted=options.trust_seed), None

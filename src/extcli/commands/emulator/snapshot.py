@@ -58,7 +58,7 @@ def save(
 def load(session: Session, file: Source) -> None:
     """Replace all data and the clock with a snapshot.
 
-    Prints the number of records of each type in the service afterwards.
+    Then prints how many records of each type the service has.
 
     The service checks the whole snapshot first; if a line is invalid, nothing is changed.
     A snapshot without keys ends all links, and deletes the stored links to the service.

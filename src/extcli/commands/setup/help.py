@@ -70,7 +70,7 @@ def help(
 
 
 def _variables() -> list[dict[str, str]]:
-    """Return the variables of the settings and, from the options, those of `serve`."""
+    """Return the variables of the settings and of the options of `serve`."""
 
     from extcli.app import load_noun
 

@@ -136,6 +136,6 @@ def buffer_of_a_channel(at: Deployment) -> None:
 
 
 def _status(at: Deployment, buffer: str, text: str) -> list[Any]:
-    """Add this JSON text; return the status and the body of the answer."""
+    """Add this JSON text; return the status and the body of the response."""
     reply = at.viewer.call("POST", "accumulate", content=text.encode(), id=buffer)
     return [reply.status, reply.json]

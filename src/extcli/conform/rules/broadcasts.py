@@ -37,7 +37,7 @@ def incompressible(size: int) -> str:
 
 @rule("spec: Broadcast", "viewer", "admin", writes=True)
 def broadcast(at: Deployment) -> None:
-    """A broadcast answers {}, and reaches the subscribers of its event."""
+    """A broadcast returns {}, and reaches the subscribers of its event."""
     game = audience(at)
     reply = at.admin.get("broadcast", {"event": "news", "target": "broadcast", "data": {"é": [1, None]}})
     expect("status and body", (200, {}), (reply.status, reply.json))

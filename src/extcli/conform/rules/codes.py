@@ -24,7 +24,7 @@ def check_unused(at: Deployment) -> None:
 
 
 def define(at: Deployment, *sets: list[str], **members: Any) -> Reply:
-    """Define sets of these codes as a backend, and return the answer."""
+    """Define sets of these codes as a backend, and return the response."""
     names = [f"conform {index}" for index in range(len(sets))]
     return at.backend.put("codes", {"codes": list(sets), "names": names, **members})
 
@@ -38,7 +38,7 @@ def new_set(at: Deployment, size: int = 1, **members: Any) -> list[str]:
 
 
 def grant(at: Deployment, *users: str, prizes: list[int], limits: list[int]) -> Reply:
-    """Grant users prizes, and return the answer."""
+    """Grant users prizes, and return the response."""
     body = {"users": list(users), "prizes": prizes, "prize_limits": limits}
     return at.backend.post("codes/mark_from_list", body)
 
@@ -49,7 +49,7 @@ def eligible(at: Deployment, user: str) -> list[int]:
 
 
 def redeem(at: Deployment, user: str, prize: int = 0) -> Any:
-    """Redeem a code of a set as a user, and return the answer."""
+    """Redeem a code of a set as a user, and return the response."""
     return at.caller("viewer", user).post("codes/redeem", {"prize": prize}).data
 
 
@@ -143,7 +143,7 @@ def deletion_of_sets(at: Deployment) -> None:
     check_unused(at)
     empty: dict[str, list[Any]] = {"names": [], "indices": [], "distributed": [], "left": []}
     expect("the list without sets", empty, at.backend.get("codes").data)
-    expect("the answer without sets", {"distributed": []}, at.backend.delete("codes").data)
+    expect("the response without sets", {"distributed": []}, at.backend.delete("codes").data)
     define(at, [code(at), code(at)], [code(at)], indices=[4, 0]).check()
     grant(at, at.user, prizes=[4], limits=[1] * 5).check()
     expect("whether the user got a code", True, "code" in redeem(at, at.user, 4))
@@ -233,10 +233,10 @@ def redemption_of_nothing(at: Deployment) -> None:
     new_set(at)
     first, second = at.user, at.fresh("user")
     for prize in (0, 9):
-        expect(f"the answer for set {prize} without a grant", {"all_prizes": []}, redeem(at, first, prize))
+        expect(f"the response for set {prize} without a grant", {"all_prizes": []}, redeem(at, first, prize))
     grant(at, first, second, prizes=[0], limits=[1]).check()
     expect("whether the first user got the only code", True, "code" in redeem(at, first))
-    expect("the answer when no code is left", {"all_prizes": []}, redeem(at, second))
+    expect("the response when no code is left", {"all_prizes": []}, redeem(at, second))
     expect("the codes that the second user may redeem", [1], eligible(at, second))
 
 

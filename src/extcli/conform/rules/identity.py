@@ -176,7 +176,7 @@ def no_authtoken(at: Deployment) -> None:
 
 
 def issued(at: Deployment) -> Reply:
-    """Return the answer to a request for a token of a viewer."""
+    """Return the response to a request for a token of a viewer."""
     return at.anonymous.post("authtoken", {"app_id": at.client_id, "role": "viewer", "channel_id": at.channel})
 
 

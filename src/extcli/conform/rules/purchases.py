@@ -14,7 +14,7 @@ SOURCE = "gaps: Purchases"
 
 
 def post(at: Deployment, purchase: str, *, user: str = "") -> Reply:
-    """Post a receipt for this purchase as the buyer, and return the answer."""
+    """Post a receipt for this purchase as the buyer, and return the response."""
     product = {"sku": "conform", "displayName": "A hat", "cost": {"amount": 5, "type": "bits"}}
     data = {"transactionId": purchase, "userId": user or at.user, "product": product}
     claims = {"topic": "bits_transaction_receipt", "exp": at.now() // 1000 + 600, "data": data}

@@ -9,7 +9,7 @@ from extcli.conform.rule import ROLES, expect, rule, shown
 
 
 def answer(at: Deployment, ranking: str, user: str, key: str) -> Any:
-    """Submit a user's answer and return what the service says."""
+    """Submit a user's answer and return the response."""
     return at.caller("viewer", user).post("rank", {"key": key}, id=ranking).data
 
 
@@ -41,7 +41,7 @@ def ranking_by_role(at: Deployment) -> None:
 
 @rule("spec: Ranking", "viewer", "broadcaster", writes=True)
 def second_answer(at: Deployment) -> None:
-    """A user's new answer replaces the former, which the reply has as `original`."""
+    """A user's new answer replaces the previous one, which the reply has as `original`."""
     ranking = at.fresh("ranking")
     replies = [answer(at, ranking, at.user, key) for key in ("blue", "red", "red")]
     wanted = [{"accepted": True}, *({"accepted": True, "original": key} for key in ("blue", "red"))]

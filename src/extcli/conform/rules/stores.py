@@ -213,7 +213,7 @@ def stores_by_writer(at: Deployment) -> None:
 
 @rule("S2", "viewer", "broadcaster", writes=True)
 def replaced_stores(at: Deployment) -> None:
-    """POST replaces the whole store, and answers {}."""
+    """POST replaces the whole store, and returns {}."""
     for caller, stores in ((at.broadcaster, CHANNEL), (at.viewer, VIEWER)):
         for store in stores:
             for document in ({"a": 1, "b": {"c": 2}}, {"d": [3, None, "é"]}):

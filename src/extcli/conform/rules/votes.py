@@ -77,7 +77,7 @@ FIELDS = ("stddev", "mean", "sum", "count", "specific")
 
 
 def vote(at: Deployment, poll: str, *votes: tuple[str, int]) -> dict[str, Any]:
-    """Cast votes of these users, in order. Returns the last answer."""
+    """Cast votes of these users, in order. Returns the last response."""
     answer: dict[str, Any] = {}
     for user, value in votes:
         answer = at.caller("viewer", user).post("vote", {"value": value}, id=poll).data
@@ -105,7 +105,7 @@ def flat_fields(at: Deployment) -> None:
 
 @rule("spec: Voting", "viewer", writes=True)
 def answer_to_a_vote(at: Deployment) -> None:
-    """The answer to a vote is the poll, including that vote."""
+    """The response to a vote is the poll, including that vote."""
     poll, other = at.fresh("poll"), at.fresh("user")
     answer = vote(at, poll, (other, 1), (at.user, 4))
     wanted = {"stddev": 1.5, "mean": 2.5, "sum": 5, "count": 2, "specific": specific(v1=1, v4=1)}
@@ -184,7 +184,7 @@ def specific_values(at: Deployment) -> None:
 
 @rule("spec: Voting", "viewer", "admin", writes=True)
 def deletion(at: Deployment) -> None:
-    """DELETE removes a poll's votes and log, and answers {}."""
+    """DELETE removes a poll's votes and log, and returns {}."""
     poll = at.fresh("poll")
     vote(at, poll, (at.user, 3))
     expect("the response to DELETE", {}, at.admin.delete("vote", id=poll).data)
@@ -228,7 +228,7 @@ def votes_of_all_roles(at: Deployment) -> None:
 
 @rule("A3", "viewer", writes=True)
 def votes_by_opaque_id(at: Deployment) -> None:
-    """Viewers who share no id are told apart by their opaque ids."""
+    """Viewers who share no id are distinguished by their opaque ids."""
     poll, one, two = at.fresh("poll"), at.fresh("opaque", prefix="A"), at.fresh("opaque", prefix="A")
     for opaque, value in ((one, 3), (two, 4), (one, 5)):
         reply = at.caller("viewer", None, opaque=opaque).post("vote", {"value": value}, id=poll)

@@ -1,4 +1,4 @@
-"""Paths, bodies, answers and CORS."""
+"""Paths, bodies, responses and CORS."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def aliases(at: Deployment) -> None:
 
 @rule("W1", "broadcaster", writes=True)
 def writes_under_an_alias(at: Deployment) -> None:
-    """What is written under an alias is read under the specified name."""
+    """Data written under an alias is read under the specified name."""
     at.broadcaster.post("config/channel", {"theme": "dark"}).check()
     expect("channel_config", {"theme": "dark"}, at.broadcaster.get("channel_config").data)
 
@@ -152,7 +152,7 @@ def empty_answer(at: Deployment) -> None:
 
 @rule("W5", "viewer")
 def open_to_every_origin(at: Deployment) -> None:
-    """Any origin may read every answer, errors included."""
+    """Any origin may read every response, errors included."""
     for caller, path in (
         (at.viewer, "vote"),
         (at.viewer, "vote_logs"),
@@ -296,7 +296,7 @@ TITLES = {
 
 
 def check_error(reply: Reply, status: int) -> None:
-    """Raise `Differs` unless the answer is an error of this status in the one form (ruling W4)."""
+    """Raise `Differs` unless the response is an error of this status in the one form (ruling W4)."""
     name = reply.request
     expect(f"the status of {name}", status, reply.status)
     expect(f"the content type of {name}", "application/json", reply.headers.get("content-type"))

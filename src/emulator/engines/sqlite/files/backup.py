@@ -120,8 +120,8 @@ def restore(source: str, path: str, *, environments: Sequence[str], now: int) ->
 
     At any instant a complete file is in place: the former or the new one. If the former file is too corrupt to absorb
     its log, it is without the log for an instant; no service can open it then. Raises `EngineError`, and changes
-    nothing, if a service of one of these environments or another program uses the file, or if `source` is no database
-    that this version can use.
+    nothing, if a service of one of these environments or another program uses the file, or if `source` is not a
+    database that this version can use.
     """
     target = Path(os.path.realpath(path))
     check_exists(source)

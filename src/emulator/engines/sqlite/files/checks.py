@@ -77,7 +77,7 @@ def _times(table: Table) -> Iterator[Check]:
     for column in table.times:
         yield Check(
             table.name,
-            f"{column} is {{}}, which is no time",
+            f"{column} is {{}}, which is not a time",
             f"SELECT {key_of(table.name)}, {column} FROM {table.name} WHERE {column} NOT BETWEEN 0 AND {NEVER}",
         )
 
@@ -143,7 +143,7 @@ _FAMILY: Final = """
 def _roots(table: str, key: str) -> dict[str, str]:
     """Return checks that find a root with rows of several keys, and a key with rows of several roots."""
     return {
-        "its root is not that of the others of its key": f"""
+        "its root differs from the others of its key": f"""
             NULL FROM {table} GROUP BY {key} HAVING count(DISTINCT root) > 1
         """,
         "another key has the same root": f"""
@@ -209,7 +209,7 @@ _CONTRADICTIONS: Final = {
         "is one of {} with the same key that are not dropped": f"""
             count(*) FROM pools WHERE closed = 0 GROUP BY {KEYED} HAVING count(*) > 1
         """,
-        "its list {} does not exist, or is that of another pool": """
+        "its list {} does not exist, or belongs to another pool": """
             list FROM pools WHERE closed = 0
             AND NOT EXISTS (SELECT 1 FROM lists WHERE lists.id = pools.list AND lists.pool = pools.id)
         """,
@@ -270,7 +270,7 @@ _CONTRADICTIONS: Final = {
         """,
     },
 }
-"""By table and finding: what selects the values of the finding, `NULL` without, from the rows of which it is true."""
+"""By table and finding: the SQL that selects the values of the finding (`NULL` if it has none) from the wrong rows."""
 CONTENT_CHECKS: Final = (
     *(
         Check(table, what, f"SELECT {key_of(table)}, {found}")

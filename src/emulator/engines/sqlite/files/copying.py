@@ -19,7 +19,7 @@ from emulator.errors import EngineError
 STEP = 256
 """Pages that are copied between two waits for the processor: a quarter of a MiB."""
 LOGS = ("-wal", "-journal")
-"""How the names of the files end that a database has beside it until it is closed.
+"""The endings of the names of the files that a database has next to it until it is closed.
 
 They belong to its content, unlike `-shm`, which is only an index of `-wal`.
 """

@@ -17,7 +17,7 @@ from emulator.errors import EngineError
 def lock(descriptor: int) -> bool:
     """Lock an open file; return False if another process has locked it. Raises `OSError` where locks are not supported.
 
-    On Windows, no other process can read the first byte then.
+    On Windows, no other process can read the first byte while the file is locked.
     """
     if sys.platform == "win32":
         import filelock

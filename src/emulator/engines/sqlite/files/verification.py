@@ -14,7 +14,7 @@ from emulator.engines.records import digest_of
 from emulator.engines.sqlite.connection import FAILURES, describe, explain, is_corruption
 from emulator.engines.sqlite.files.checks import CONTENT_CHECKS, REFERENCE_CHECKS, Check, key_of
 from emulator.engines.sqlite.files.copying import check_exists, open_read_only
-from emulator.engines.sqlite.namespace import HIDDEN, UNFINISHED_END
+from emulator.engines.sqlite.namespace_ids import HIDDEN, UNFINISHED_END
 from emulator.engines.sqlite.schema import VERSION, UnusableDatabase, format_of, statements_of, writer_of
 from emulator.engines.sqlite.table_list import TABLES, THINGS
 from emulator.errors import EngineError
@@ -150,7 +150,7 @@ class Finding(NamedTuple):
     table: str
     """Empty for the file as a whole."""
     key: str
-    """Which row, as far as it is known."""
+    """Which row, if known."""
     what: str
 
 
@@ -164,7 +164,7 @@ class Verified(NamedTuple):
 
 
 def verify_file(path: str) -> Verified:
-    """Verify a file, even while a service uses it. Raises `EngineError` if it is no extcli database."""
+    """Verify a file, even while a service uses it. Raises `EngineError` if it is not an extcli database."""
     check_exists(path)
     try:
         return verify(path)

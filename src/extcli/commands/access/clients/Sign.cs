@@ -13,7 +13,7 @@ public static class Token
     public static readonly string Channel = Environment.GetEnvironmentVariable("EXTCLI_CHANNEL") ?? 'CHANNEL';
     private static readonly HttpClient Http = new HttpClient();
 
-    // The time in Unix seconds: in tests the emulator's, whose clock may have been moved, else the machine's.
+    // The time in Unix seconds: in tests the emulator's, whose clock may have been moved; otherwise the machine's.
     public static async Task<long> Now()
     {
         var emulator = Environment.GetEnvironmentVariable("EXTCLI_URL");

@@ -7,7 +7,7 @@ const { env } = process;
 const clientId = env.EXTCLI_CLIENT_ID ?? 'CLIENT_ID';
 const channel = env.EXTCLI_CHANNEL ?? 'CHANNEL';
 
-// The time in Unix seconds: in tests the emulator's, whose clock may have been moved, else the machine's.
+// The time in Unix seconds: in tests the emulator's, whose clock may have been moved; otherwise the machine's.
 export async function now() {
   if (!env.EXTCLI_URL) return Math.floor(Date.now() / 1000);
   const headers = { 'X-Emulator-Token': env.EXTCLI_CONTROL_TOKEN ?? '' }; // needed if it is in a container
