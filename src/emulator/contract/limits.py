@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 MAX_ID_LENGTH: Final = 64
-"""Characters in the id of a channel, ranking, buffer, JSON store, or trivia question or option."""
+"""Characters in the id of a channel, poll, ranking, buffer, JSON store, or trivia question or option (ruling W8)."""
 MAX_CLIENT_ID_LENGTH: Final = 100
 MAX_USER_LENGTH: Final = 256
 

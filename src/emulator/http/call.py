@@ -16,7 +16,6 @@ from emulator.wire.text import checked_text
 
 T = TypeVar("T")
 
-"""Characters in the id of a poll, buffer or JSON store (ruling W8)."""
 _INTEGER = re.compile(r"-?[0-9]{1,1000}")
 
 
