@@ -141,7 +141,9 @@ def test_one_context_variable_carries_the_request():
 
 
 def test_only_logs_the_journal_and_verdicts_read_the_current_request():
-    readers = {name.rpartition(".")[0] for name, node in nodes()[ast.Call] if ast.unparse(node.func) == "current.get"}
+    readers = {
+        name.rpartition(".")[0] for name, node in nodes()[ast.Call] if ast.unparse(node.func) == "current_request.get"
+    }
     assert {"emulator.observability", "emulator.parity"} == readers
 
 

@@ -15,7 +15,7 @@ from emulator.features.identity import service as identity
 from emulator.features.pins import links, live_pins
 from emulator.features.pins import service as pins
 from emulator.http import dispatch
-from emulator.observability.request_context import current
+from emulator.observability.request_context import current_request
 from emulator.realtime import envelope
 from emulator.realtime.hub import Hub
 from emulator.realtime.publisher import Publisher
@@ -147,7 +147,7 @@ def the_reply_to_unsubscribe_has_no_request_id(patch: Patch) -> None:
 )
 def an_update_is_not_sent_to_its_writer(patch: Patch) -> None:
     def to_others(send: Any, self: Any, frame: bytes, subscribers: list[Any], entry: Any) -> None:
-        context = current.get()
+        context = current_request.get()
         writer = context.id.partition("/")[0] if context and "/" in context.id else None
         others = [each for each in subscribers if each.connection.request_id != writer]
         send(self, frame, others, entry)

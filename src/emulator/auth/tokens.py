@@ -48,7 +48,7 @@ from emulator.parity.rules import (
     UNREGISTERED,
     UNVERIFIED,
 )
-from emulator.parity.service import Enforced, note
+from emulator.parity.service import ProductionCheck, note
 
 PIN_USE, REFRESH_USE = "pin", "refresh"
 """Values of the claim `use`: a token that is invalid until its PIN is validated, and one for refreshing only."""
@@ -197,7 +197,7 @@ class Tokens:
         in_production = self._environment.verifies_tokens
         if not in_production and not self._extensions.current:
             return
-        with Enforced(RECEIPT, in_production=in_production):
+        with ProductionCheck(RECEIPT, raises=in_production):
             try:
                 claims, secret = self._verified(client_id, receipt)
                 exp = check_exp(claims)

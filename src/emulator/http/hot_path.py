@@ -17,7 +17,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from emulator.http.front import Answer
 from emulator.http.request import Request
 from emulator.http.response import Reply
-from emulator.observability.request_context import HINT, PRODUCTION, REQUEST_ID, current
+from emulator.observability.request_context import HINT, PRODUCTION, REQUEST_ID, current_request
 
 _log = logging.getLogger("emulator")
 _PLAIN_QUERY: Final = re.compile(rb"[!-\"$-~]*")
@@ -66,7 +66,7 @@ class Exchange:
 
     def _run_step(self, _: object = None) -> None:
         """Run the handler up to where it has to wait, as a task would."""
-        before = current.set(self.request.context)
+        before = current_request.set(self.request.context)
         try:
             try:
                 waits_for = self._steps.send(None)
@@ -85,7 +85,7 @@ class Exchange:
             self._connection.transport.close()
             raise
         finally:
-            current.reset(before)
+            current_request.reset(before)
 
     def _respond(self, reply: Reply) -> None:
         self.response_complete = True

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from emulator.callers import Caller
-from emulator.observability.request_context import RequestContext, bound_to, current
+from emulator.observability.request_context import RequestContext, bound_to, current_request
 
 _log: Final = logging.getLogger("emulator.audit")
 _PLAIN: Final = re.compile(r"[\w.:@-]+", re.ASCII)
@@ -25,7 +25,7 @@ def audit(what: str, caller: Caller | None = None, *, channel: str | None = None
     Without a caller, the operator did it. `channel` is the channel acted on; without it, the caller's is logged. An
     integer is a count, named in the plural. A text is an id or a name; an empty one is left out.
     """
-    context = current.get()
+    context = current_request.get()
     if not _log.isEnabledFor(logging.INFO) or (context is not None and not context.is_audited):
         return
     is_operator = caller is None or (context is not None and context.is_inner)
@@ -46,7 +46,7 @@ def audit(what: str, caller: Caller | None = None, *, channel: str | None = None
 @contextmanager
 def without_audit() -> Iterator[None]:
     """Log no audit lines in this block, because its changes are made to a scratch service."""
-    context = current.get() or RequestContext("")
+    context = current_request.get() or RequestContext("")
     context.is_audited = False
     try:
         with bound_to(context):

@@ -19,7 +19,7 @@ from emulator.observability.masking import (
     masked_text,
     without_path,
 )
-from emulator.observability.request_context import RequestContext, current
+from emulator.observability.request_context import RequestContext, current_request
 
 MAX_NAMED: Final = 10
 """Recipients that a delivery names."""
@@ -119,14 +119,14 @@ def close_entry(socket: int, id: str, caller: Caller | None, error: ServiceError
     entry = Entry(FRAME, 0, 0, f"{masked_text(id)}/close", masked_caller(caller), CLOSE)
     entry.status, entry.detail, entry.socket = error.close_code, masked_text(error.detail), socket
     entry.refused = masked_refusal(error.refused)
-    context = current.get()
+    context = current_request.get()
     entry.fault = "" if context is None else fault_id(context.fault)
     return entry
 
 
 def delivery_entry(topic: Key, message: bytes) -> Entry:
     """Return the entry of a message to the subscribers of a topic, without recipients."""
-    context = current.get()
+    context = current_request.get()
     entry = Entry(DELIVERY, 0, 0, "" if context is None else masked_text(context.id))
     entry.caller = None if context is None else masked_caller(context.caller)
     entry.name = masked_text(f"{topic.kind}:{topic.name}") if topic.name else topic.kind

@@ -17,7 +17,7 @@ from emulator.callers import Caller
 from emulator.clock import monotonic
 from emulator.errors import ConfigurationError
 from emulator.observability.masking import exception_name, redact, safe_traceback
-from emulator.observability.request_context import current
+from emulator.observability.request_context import current_request
 
 LONGEST_PATH: Final = 200
 _request_log: Final = logging.getLogger("emulator.requests")
@@ -36,7 +36,7 @@ class _Origin(logging.Filter):
     """Adds the namespace and the id of the current request to each record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        context = current.get()
+        context = current_request.get()
         record.request_id = context.id if context else ""
         record.namespace = context.namespace if context else ""
         return True

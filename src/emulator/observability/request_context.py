@@ -69,7 +69,7 @@ class RequestContext:
         return self.hint.encode("ascii", "backslashreplace")
 
 
-current: Final[ContextVar[RequestContext | None]] = ContextVar("request_context", default=None)
+current_request: Final[ContextVar[RequestContext | None]] = ContextVar("request_context", default=None)
 """The context of the current task. Outside requests, `None`, or one without id that names the task's namespace.
 
 Only this folder and `parity/` read it.
@@ -79,7 +79,7 @@ Only this folder and `parity/` read it.
 @contextmanager
 def in_namespace(name: str) -> Iterator[None]:
     """Add the namespace's name to log records in this block; `default` is not named."""
-    context = current.get() or RequestContext("")
+    context = current_request.get() or RequestContext("")
     before, context.namespace = context.namespace, label_of(name)
     try:
         with bound_to(context):
@@ -90,26 +90,26 @@ def in_namespace(name: str) -> Iterator[None]:
 
 def enter_namespace(name: str) -> None:
     """Add the namespace's name to log records for the rest of the current request."""
-    if (context := current.get()) is not None:
+    if (context := current_request.get()) is not None:
         context.namespace = label_of(name)
 
 
 def give_hint(text: str) -> None:
     """Give the current request a hint, unless it has one."""
-    if (context := current.get()) is not None and not context.hint:
+    if (context := current_request.get()) is not None and not context.hint:
         context.hint = text
 
 
 def add_fault(header: str) -> None:
     """Add a fault to the header `X-Emulator-Fault` of the current request."""
-    if (context := current.get()) is not None:
+    if (context := current_request.get()) is not None:
         context.fault = f"{context.fault}, {header}" if context.fault else header
 
 
 @contextmanager
 def broadcasting_under(fault: str) -> Iterator[None]:
     """Add a fault's id to the journal entries of deliveries in this block and in tasks that start in it."""
-    context = current.get() or RequestContext("")
+    context = current_request.get() or RequestContext("")
     inner = replace(context, delivery_fault=fault)
     with bound_to(inner):
         yield
@@ -121,7 +121,7 @@ def inner_context(production: str) -> RequestContext:
 
     It has its own verdict.
     """
-    outer = current.get() or RequestContext("")
+    outer = current_request.get() or RequestContext("")
     return RequestContext(
         outer.id, production=production, is_inner=True, namespace=outer.namespace, is_audited=outer.is_audited
     )
@@ -148,7 +148,7 @@ def context_of(scope: Mapping[str, Any]) -> RequestContext:
 def bind_context(scope: Mapping[str, Any]) -> RequestContext:
     """Make the context of an ASGI scope the current one, and return it."""
     context = context_of(scope)
-    current.set(context)
+    current_request.set(context)
     return context
 
 
@@ -160,8 +160,8 @@ def detached() -> AbstractContextManager[None]:
 @contextmanager
 def bound_to(context: RequestContext | None) -> Iterator[None]:
     """Bind log records in this block to the request."""
-    token = current.set(context)
+    token = current_request.set(context)
     try:
         yield
     finally:
-        current.reset(token)
+        current_request.reset(token)

@@ -6,9 +6,9 @@ from emulator.callers import EXTENSION_WRITERS, Caller
 from emulator.clock import Clock
 from emulator.errors import TooManyRequests
 from emulator.limits.rate_limit import RateLimits
-from emulator.observability.request_context import current
+from emulator.observability.request_context import current_request
 from emulator.parity.rules import CALLER_RATE, CLIENT_RATE, FREER_RATE, REGISTRATION, UNJUDGED, is_final
-from emulator.parity.service import Enforced, is_reached, note
+from emulator.parity.service import ProductionCheck, is_reached, note
 
 
 class ComparedRates(RateLimits):
@@ -27,7 +27,7 @@ class ComparedRates(RateLimits):
         self._there.clear()
 
     def check(self, caller: Caller, address: str = "", *, now: int) -> None:
-        context = current.get()
+        context = current_request.get()
         if context is None:
             super().check(caller, now=now)
             return
@@ -46,16 +46,16 @@ class ComparedRates(RateLimits):
             super().check(caller, now=now)
 
     def check_address(self, address: str) -> None:
-        context = current.get()
+        context = current_request.get()
         if context is not None and context.production == REGISTRATION:
             self._count_failure(address)
         elif is_reached():
-            with Enforced(CALLER_RATE):
+            with ProductionCheck(CALLER_RATE):
                 self._there.check_address(address)
         super().check_address(address)
 
     def check_failures(self, address: str, *, one_more: bool = False) -> None:
-        with Enforced(CALLER_RATE):
+        with ProductionCheck(CALLER_RATE):
             self._there.check_failures(address, one_more=one_more)
         super().check_failures(address, one_more=one_more)
 
@@ -79,5 +79,5 @@ class ComparedRates(RateLimits):
         try:
             self._there.check_failures(address, one_more=True)
         except TooManyRequests:
-            if (context := current.get()) is not None:
+            if (context := current_request.get()) is not None:
                 context.production = CALLER_RATE

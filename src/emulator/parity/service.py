@@ -9,7 +9,7 @@ from msgspec import Struct
 from emulator.clock import Clock
 from emulator.contract.parity import outcome_of, rule_of
 from emulator.errors import MethodNotAllowed, ServiceError
-from emulator.observability.request_context import RequestContext, current
+from emulator.observability.request_context import RequestContext, current_request
 from emulator.parity.rules import ANSWERS, ENDPOINT, FOR_SANDBOX, UNJUDGED, is_final, settled
 
 
@@ -73,22 +73,25 @@ class Tally:
 
 def note(verdict: str) -> None:
     """Set production's verdict on the current request, unless an earlier check has already decided it."""
-    context = current.get()
+    context = current_request.get()
     if context is not None and verdict and not is_final(context.production):
         context.production = verdict
 
 
-class Enforced:
-    """A block that production refuses with 4xx. In the sandbox, the refusal ends the block, and becomes the verdict."""
+class ProductionCheck:
+    """A block with a check of production, which refuses with 4xx.
 
-    def __init__(self, verdict: str, *, in_production: bool = False) -> None:
-        self._verdict, self._in_production = verdict, in_production
+    The refusal ends the block. With `raises` it is raised; otherwise it becomes the verdict, as in the sandbox.
+    """
+
+    def __init__(self, verdict: str, *, raises: bool = False) -> None:
+        self._verdict, self._raises = verdict, raises
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
-        if self._in_production or not isinstance(error, ServiceError) or error.status >= 500:
+        if self._raises or not isinstance(error, ServiceError) or error.status >= 500:
             return False
         note(self._verdict)
         return True
@@ -96,27 +99,27 @@ class Enforced:
 
 def withdraw() -> None:
     """Remove the verdict on the current request, because a fault keeps the service from handling it."""
-    context = current.get()
+    context = current_request.get()
     if context is not None:
         context.production = ""
 
 
 def excuse() -> None:
     """Give the current request no verdict, because the emulator's helper script sent it, not an extension."""
-    context = current.get()
+    context = current_request.get()
     if context is not None:
         context.production = UNJUDGED
 
 
 def is_reached() -> bool:
     """Whether production would reach this check of the current request."""
-    context = current.get()
+    context = current_request.get()
     return context is None or not is_final(context.production)
 
 
 def noted() -> str:
     """Return the verdict that checks of the current request have set so far."""
-    context = current.get()
+    context = current_request.get()
     return context.production if context is not None else ""
 
 
@@ -141,7 +144,7 @@ class Parity:
 
     def refuse_method(self, method: str, path: str) -> None:
         """Give the verdict on a method that a path does not support: production may not even have the path."""
-        context = current.get()
+        context = current_request.get()
         if context is not None and any(path == absent for _, absent in self._absent):
             context.production = ENDPOINT
             is_counted = not path.startswith("/_emulator")

@@ -16,7 +16,7 @@ from emulator.observability.entries import frame_entry
 from emulator.observability.logs import log_request
 from emulator.observability.masking import EVERYTHING
 from emulator.observability.recorder import Recorder, answerable
-from emulator.observability.request_context import RequestContext, current, label_of
+from emulator.observability.request_context import RequestContext, current_request, label_of
 from emulator.parity.service import Parity
 from emulator.realtime import envelope, refusals
 from emulator.realtime.action import Bound, BoundAction, BoundFeed, Done, Message
@@ -76,7 +76,7 @@ class MessageDispatcher:
             caller=session.caller,
             namespace=self._namespace,  # frames arrive outside the context that opened the connection
         )
-        current.set(context)
+        current_request.set(context)
         request = Request("")
         error: ServiceError | None = None
         try:

@@ -27,7 +27,7 @@ from emulator.errors import EngineError, ServiceError
 from emulator.faults import RESET, STALL, Hit, NoAnswer, Pause
 from emulator.observability.entries import unrouted_entry
 from emulator.observability.logs import log_request
-from emulator.observability.request_context import RequestContext, bound_to, current, request_id
+from emulator.observability.request_context import RequestContext, bound_to, current_request, request_id
 from emulator.realtime import closes
 from emulator.realtime.connection import PING, Connection, Peer, PeerFactory, text_frame
 from emulator.realtime.envelope import SMALL
@@ -293,7 +293,7 @@ class WebSocket(asyncio.Protocol):
 
     async def _open(self, handshake: Handshake, response: Response) -> None:
         """Open the peer, then complete the handshake with `response`, unless the peer refuses it."""
-        current.set(context := RequestContext(self.request_id))
+        current_request.set(context := RequestContext(self.request_id))
         refusal: ServiceError | None = None
         try:
             self._peer = await handshake.open_peer(self)

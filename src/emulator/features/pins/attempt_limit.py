@@ -24,7 +24,7 @@ from emulator.features.pins.refusals import too_many_pins, too_many_wrong_pins
 from emulator.limits.connection_limit import network_of
 from emulator.limits.rate_limit import RateLimit, seconds_of
 from emulator.parity.rules import PIN_CHANNEL, PIN_GUESSES
-from emulator.parity.service import Enforced, is_reached, noted
+from emulator.parity.service import ProductionCheck, is_reached, noted
 
 ATTEMPTS_UNDER_ATTACK: Final = 5
 """Wrong PINs that one address has in an hour, once a client id has had too many."""
@@ -111,7 +111,7 @@ class ComparedAttempts(AttemptLimit):
 
     def count_request(self, address: str) -> None:
         if is_reached():
-            with Enforced(PIN_GUESSES):
+            with ProductionCheck(PIN_GUESSES):
                 self._there.count_request(address)
         super().count_request(address)
 
@@ -145,7 +145,7 @@ def _compared(attempt: AbstractContextManager[None]) -> Iterator[None]:
         yield
         return
     with suppress(_WrongThere), ExitStack() as stack:
-        with Enforced(PIN_GUESSES):
+        with ProductionCheck(PIN_GUESSES):
             stack.enter_context(attempt)
         yield
         if noted() == PIN_CHANNEL:

@@ -44,7 +44,7 @@ from emulator.ids import NewId, token_id
 from emulator.kinds import Kind, Measured, Shape, Subject
 from emulator.observability.audit import audit
 from emulator.parity.rules import PIN_CHANNEL
-from emulator.parity.service import Enforced
+from emulator.parity.service import ProductionCheck
 from emulator.realtime.publisher import Publisher
 from emulator.refusals import stopping
 
@@ -204,7 +204,7 @@ class Pins:
                 raise wrong_pin()
             if record.cap is not None and record.cap <= self._clock.now():  # the token that made it has expired
                 raise wrong_pin()
-            with Enforced(PIN_CHANNEL, in_production=self._settings.environment.verifies_tokens):
+            with ProductionCheck(PIN_CHANNEL, raises=self._settings.environment.verifies_tokens):
                 if not record.channel_id:
                     raise wrong_pin()
         channel_id = record.channel_id

@@ -37,7 +37,7 @@ from emulator.features.transactions.rules import (
 from emulator.ids import token_id as new_id
 from emulator.kinds import Kind, Measured, Shape, Subject
 from emulator.parity.rules import OTHER_POSTER, RECEIPT
-from emulator.parity.service import Enforced, note
+from emulator.parity.service import ProductionCheck, note
 from emulator.realtime.publisher import Publisher
 from emulator.wire import json_codec
 from emulator.wire.refusals import wrong_shape
@@ -115,7 +115,7 @@ class Transactions:
     def _read(self, caller: Caller, body: TransactionBody, now: int) -> tuple[Receipt, Transaction]:
         """Return the receipt and its purchase. The sandbox takes unreadable fields from the body (ruling T6)."""
         own_id = new_id()
-        with Enforced(RECEIPT, in_production=self._environment.verifies_tokens):
+        with ProductionCheck(RECEIPT, raises=self._environment.verifies_tokens):
             receipt = receipt_of(body.transaction_receipt)
             return receipt, transaction_of(receipt, body, own_id=own_id, now=now)
         receipt = stated_receipt(body, own_id=own_id, user_id=caller.user_id or caller.opaque_id)
@@ -123,7 +123,7 @@ class Transactions:
 
     async def _check_buyer(self, receipt: Receipt, caller: Caller) -> None:
         """Raise `BadRequest` unless the caller is the buyer. The sandbox only records it as production's verdict."""
-        with Enforced(RECEIPT, in_production=self._environment.verifies_tokens):
+        with ProductionCheck(RECEIPT, raises=self._environment.verifies_tokens):
             check_buyer(receipt, await self._users.names(caller))
 
     async def list_outstanding(self, caller: Caller, channel: str | None, sku: str) -> list[Transaction]:
