@@ -73,9 +73,9 @@ FINDINGS = listing(
     "checks",
     Column("status", heading="", text=_styled),
     Column("check", text=str),
-    Column("meaning", heading=None),
+    Column("meaning", in_table=False),
     Column("", _advice, "meaning, and what to do", str, folds=True),
-    Column("action", heading=None),
+    Column("action", in_table=False),
 )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from operator import itemgetter
-from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
 from extcli.output import times
@@ -37,10 +36,10 @@ class Column:
 
     name: str
     """Its name in the help on plain output. A column without a name is only in tables."""
-    value: str | Callable[[Any], Any] = ""
+    value: str | Callable[[Any], Any] | None = None
     """The member of a record, or a function of the record; by default the member `name`."""
-    heading: str | EllipsisType | None = ...
-    """The heading in tables: by default the name. `None` leaves the column out of tables."""
+    heading: str | None = None
+    """The heading in tables; by default the name."""
     text: Callable[[Any], RenderableType] = visible
     """How tables show the value."""
     plain: Callable[[Any], str] = field
@@ -50,11 +49,13 @@ class Column:
     """Whether a table breaks long texts into lines, instead of cutting them off."""
     optional: bool = False
     """Whether the column is left out if no record has its member."""
+    in_table: bool = True
+    """Whether tables have the column, besides plain output and CSV."""
 
     @property
     def member(self) -> str:
         """The member of a record that the column shows."""
-        return self.name if self.value == "" or callable(self.value) else self.value
+        return self.value if isinstance(self.value, str) else self.name
 
     def of(self, record: Any) -> Any:
         """Return the column's value of a record."""
@@ -80,9 +81,9 @@ def table_of(*columns: str, right: Sequence[int] = (), folded: Sequence[int] = (
 
 def table(columns: Iterable[Column], records: Iterable[Any]) -> Table:
     """Return the table of these records. If no column has a heading, it has no line of headings."""
-    seen = [each for each in columns if each.heading is not None]
+    seen = [each for each in columns if each.in_table]
     made = table_of(
-        *(each.name if isinstance(each.heading, EllipsisType) else str(each.heading) for each in seen),
+        *(each.name if each.heading is None else each.heading for each in seen),
         right=[at for at, each in enumerate(seen) if each.right],
         folded=[at for at, each in enumerate(seen) if each.folds],
     )

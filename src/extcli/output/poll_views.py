@@ -47,18 +47,18 @@ def poll(outside: Mapping[int, int], definition: Mapping[str, Any]) -> View:
     `outside` has the votes for values that the statistics do not count, if they are known.
     """
 
-    def histogram(poll: Mapping[str, Any]) -> list[dict[str, int]]:
-        votes = sorted((_counted_values(poll) | dict(outside)).items())
+    def histogram(result: Mapping[str, Any]) -> list[dict[str, int]]:
+        votes = sorted((_counted_values(result) | dict(outside)).items())
         return [{"value": value, "count": count} for value, count in votes]
 
-    def as_csv(poll: Mapping[str, Any]) -> Iterator[Iterable[str]]:
+    def as_csv(result: Mapping[str, Any]) -> Iterator[Iterable[str]]:
         options = dict(enumerate(definition.get("options") or []))
         yield "value", "option", "count"
-        for each in histogram(poll):
+        for each in histogram(result):
             yield field(each["value"]), field(options.get(each["value"], "")), field(each["count"])
 
-    def as_table(poll: Mapping[str, Any]) -> RenderableType:
-        return _poll_table(poll, {each["value"]: each["count"] for each in histogram(poll)}, definition)
+    def as_table(result: Mapping[str, Any]) -> RenderableType:
+        return _poll_table(result, {each["value"]: each["count"] for each in histogram(result)}, definition)
 
     return replace(listing(histogram, Column("value"), Column("count")), table=as_table, csv=as_csv)
 

@@ -54,9 +54,9 @@ SOCKETS = listing(
     Column("out", "frames", text=shown, right=True),
     Column("unread", text=shown, right=True),
     Column("", "opened_at", "opened", lambda at: times.shown(at)[11:19]),
-    Column("state", lambda each: "stalled" if each["stalled"] else "open", None),
-    Column("subscriptions", lambda each: " ".join(each["subscriptions"]), None),
-    Column("user", "user_id", None),
+    Column("state", lambda each: "stalled" if each["stalled"] else "open", in_table=False),
+    Column("subscriptions", lambda each: " ".join(each["subscriptions"]), in_table=False),
+    Column("user", "user_id", in_table=False),
     else_shown="no open sockets",
     around=_with_topics,
 )

@@ -36,7 +36,7 @@ _VIEW = listing(
     Column("id", heading="ruling", text=str),
     Column("seen", _summary, text=str),
     Column("text", heading="choice", text=lambda text: visible(_first_sentence(text)), folds=True),
-    Column("why", lambda each: each.get("why", ""), None),
+    Column("why", lambda each: each.get("why", ""), in_table=False),
 )
 
 

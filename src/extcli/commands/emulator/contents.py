@@ -54,7 +54,7 @@ def _view_of(kind: Kind) -> View:
         Column("client_id", heading="client id", folds=True),
         Column("channel_id", heading="channel", folds=True),
         *_OWN[kind],
-        Column("latest", lambda each: each.get("latest", ""), None),
+        Column("latest", lambda each: each.get("latest", ""), in_table=False),
         Column("expires_at", heading="expires (UTC)", text=instant),
         else_shown=f"no {kind.value.replace('-', ' ')}",
     )

@@ -60,8 +60,8 @@ def remaining_limits(fault: dict[str, Any]) -> str:
 FAULTS = listing(
     "faults",
     Column("id", heading="", folds=True),
-    Column("match", heading=None),
-    Column("conditions", conditions_of, None),
+    Column("match", in_table=False),
+    Column("conditions", conditions_of, in_table=False),
     Column("", lambda each: f"{each['match']} {conditions_of(each)}".strip(), "match", folds=True),
     Column("effect", effect_of, folds=True),
     Column("hits", text=shown, right=True),

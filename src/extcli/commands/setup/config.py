@@ -76,7 +76,7 @@ PROFILES = listing(
     Column("name", text=_text, folds=True),
     Column("url", text=_text, plain=_plain_value, folds=True),
     Column("production", heading="", text=lambda production: "production" if production else ""),
-    Column("current", "chosen", None),
+    Column("current", "chosen", in_table=False),
     else_shown="no profiles",
 )
 

@@ -64,7 +64,7 @@ _LIST = listing(
     Column("OWNER", lambda each: each["owner_user_id"] or "", "owner", lambda owner: visible(owner or "-"), folds=True),
     Column("NUMBER OF SECRETS", "secrets", "secrets", str, folds=True),
     Column("", lambda each: "\n".join(map(visible, _places_of_secrets(each))), "from, newest first", str, folds=True),
-    Column("SOURCES", lambda each: ", ".join(_places_of_secrets(each)), None),
+    Column("SOURCES", lambda each: ", ".join(_places_of_secrets(each)), in_table=False),
 )
 
 
