@@ -95,7 +95,7 @@ class StreamReader:
         if self.restarts != restarts:
             restart()
         if not self._is_complete or self._rest:
-            raise _malformed("it is incomplete")
+            raise malformed_json("it is incomplete")
         if not self._is_long_found:
             raise missing_member(self._long)
 
@@ -148,11 +148,11 @@ class StreamReader:
         token = yield
         while token != b"}":
             if not token.startswith(b'"'):
-                raise _malformed("a name is missing")
+                raise malformed_json("a name is missing")
             self._count_small(token)
             name = _decode_token(token)
             if (yield) != b":":
-                raise _malformed("a colon is missing")
+                raise malformed_json("a colon is missing")
             if name == self._long:
                 yield from self._long_member()
             else:
@@ -160,7 +160,7 @@ class StreamReader:
             token = yield from _after_item(b"}")
         self._is_complete = True
         yield
-        raise _malformed("it has text after its end")
+        raise malformed_json("it has text after its end")
 
     def _long_member(self) -> _Grammar:
         self.restarts += self._is_long_found
@@ -195,9 +195,9 @@ class StreamReader:
                 self._takes_item = True
                 token = yield
                 if token == b"]":
-                    raise _malformed("it has a comma too many")
+                    raise malformed_json("it has a comma too many")
             elif token != b"]":
-                raise _malformed("a comma is missing")
+                raise malformed_json("a comma is missing")
         self._takes_item = False
 
     def _small_member(self) -> Generator[None, bytes, Any]:
@@ -259,10 +259,10 @@ def _after_item(end: bytes) -> Generator[None, bytes, bytes]:
     if token == end:
         return token
     if token != b",":
-        raise _malformed("a comma is missing")
+        raise malformed_json("a comma is missing")
     token = yield
     if token == end:
-        raise _malformed("it has a comma too many")
+        raise malformed_json("it has a comma too many")
     return token
 
 
@@ -270,11 +270,7 @@ def _decode_token(text: bytes) -> Any:
     try:
         return msgspec.json.decode(text)
     except _INVALID as error:
-        raise _malformed(json_codec.error_text(error)) from None
-
-
-def _malformed(problem: str) -> ServiceError:
-    return malformed_json(problem)
+        raise malformed_json(json_codec.error_text(error)) from None
 
 
 async def _pieces(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
