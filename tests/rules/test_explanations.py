@@ -100,6 +100,11 @@ def test_a_rule_is_found_in_any_case_and_without_its_prefix(name: str, id: str):
     assert id == found.id
 
 
+@pytest.mark.parametrize("name", ["", " "])
+def test_an_empty_name_is_no_rule(name: str):
+    assert texts.find(name) is None
+
+
 @pytest.mark.parametrize(
     ("name", "id"), [("A11", "A1"), ("authentification", "spec: Authentication"), ("stag", "stage")]
 )

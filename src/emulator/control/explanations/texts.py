@@ -55,28 +55,29 @@ def rules() -> Mapping[str, Rule]:
     return {each["id"]: Rule(**each) for each in found}
 
 
+@cache
+def _by_plain_name() -> Mapping[str, Rule]:
+    """Return all rules by plain id, with and without `spec:`, `gaps:` or `docs:`. The first rule of a name counts."""
+    found: dict[str, Rule] = {}
+    for id, rule in rules().items():
+        plain = _plain_rule_name(id)
+        for name in filter(None, (plain, plain.partition(": ")[2])):
+            found.setdefault(name, rule)
+    return found
+
+
 def find(name: str) -> Rule | None:
     """Return the rule with this id, in any case, with or without `spec:`, `gaps:` or `docs:`; `None` if unknown."""
-    wanted = _plain_rule_name(name)
-    return next(
-        (
-            rule
-            for id, rule in rules().items()
-            if wanted in (_plain_rule_name(id), _plain_rule_name(id).partition(": ")[2])
-        ),
-        None,
-    )
+    return _by_plain_name().get(_plain_rule_name(name))
 
 
 def nearest(name: str) -> list[str]:
     """Return the ids of the rules that are most like a name, at most three; none if none is like it."""
     from difflib import get_close_matches
 
-    names = {
-        key: id for id in rules() for key in (_plain_rule_name(id), _plain_rule_name(id).partition(": ")[2]) if key
-    }
+    names = _by_plain_name()
     found = get_close_matches(_plain_rule_name(name), names, n=3, cutoff=0.6)
-    return list(dict.fromkeys(names[key] for key in found))
+    return list(dict.fromkeys(names[each].id for each in found))
 
 
 def _plain_rule_name(name: str) -> str:
