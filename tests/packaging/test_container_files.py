@@ -15,7 +15,7 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
-from emulator.config.settings import CONTROL_TOKEN
+from emulator.contract.names import CONTROL_TOKEN
 from extcli.app import load_noun
 from support.program import PROGRAM
 from support.service import LiveServer

@@ -88,6 +88,8 @@ def test_variables_of_the_caller_do_not_lead_the_command_astray(tmp_path: Path):
         "EXTCLI_URL": "http://elsewhere",
         "EXTCLI_WS_URL": "ws://elsewhere/ws",
         "EXTCLI_TOKEN": "token",
+        "EXTCLI_CONTROL_TOKEN": "control-token-of-another-service",
+        "EXTCLI_CONTROL_TOKEN_FILE": "control.token",
         "EXTCLI_SECRET": "secret",
         "EXTCLI_SECRET_FILE": "live.secret",
         "EXTCLI_CLIENT_ID": "other",
@@ -107,6 +109,13 @@ def test_variables_of_the_caller_do_not_lead_the_command_astray(tmp_path: Path):
     } == set(astray) & set(found)
     assert kept == {name: found[name] for name in kept}
     assert "7" == environment_in("--env", "EXTCLI_CHANNEL=7", env=astray)["EXTCLI_CHANNEL"]
+
+
+def test_a_command_gets_the_control_token_of_its_own_service():
+    token = "control-token-of-this-service"
+    variables = {"EXTCLI_SERVE_CONTROL_TOKEN": token, "EXTCLI_CONTROL_TOKEN": "control-token-of-another-service"}
+
+    assert token == environment_in(env=variables)["EXTCLI_CONTROL_TOKEN"]
 
 
 def test_variables_of_serve_apply_except_those_that_runs_would_share(tmp_path: Path):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from emulator.config.environment import PRODUCTION, SANDBOX, STRICT, AnonymousLimits, Environment
 from emulator.config.extensions import Extension, read_extensions
+from emulator.contract.names import CONTROL_TOKEN
 from emulator.engines.opening import open_engine
 from emulator.errors import ConfigurationError
 from emulator.observability.logs import LogSettings
@@ -22,8 +23,6 @@ NAMESPACE_IDLE = 24 * 60 * 60
 """Seconds without use after which a namespace is dropped, by default: no run of tests takes a day."""
 _UNITS = {"": 1, "KiB": KIB, "MiB": MIB, "GiB": 1024 * MIB}
 _SIZE = re.compile(r"(?P<number>[0-9]{1,12})(?P<unit>|[KMG]iB)")
-CONTROL_TOKEN = "EXTCLI_SERVE_CONTROL_TOKEN"
-"""The variable with the control token. There is no option: other users of the machine can read those."""
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,512}")  # it must fit in a cookie
 _HOST_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
 

@@ -1,4 +1,4 @@
-"""Names that both packages use: roles, headers, and the patterns of ids."""
+"""Names that both packages use: roles, headers, a variable, and the patterns of ids."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ CODE: Final = "x-emulator-code"
 """The header in which an emulator in sandbox names a refusal, such as `votes.poll_closed`."""
 TOKEN: Final = "x-emulator-token"
 """The header of a request to the control API that has the control token."""
+CONTROL_TOKEN: Final = "EXTCLI_SERVE_CONTROL_TOKEN"
+"""The service's variable with the control token. There is no option: other users of the machine can read those."""
 
 NAME: Final = "[A-Za-z0-9_-]{1,64}"
 """The pattern of the name of a namespace and of the id of a fault."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from emulator.contract.limits import MIN_SECRET_BYTES
+from emulator.contract.names import CONTROL_TOKEN
 from extcli.config.settings import DEFAULT_CLIENT_ID, SERVICE_SETTINGS
 from extcli.config.urls import reachable, socket_of
 from extcli.errors import CliError, ExitCode, UsageError, shortened
@@ -91,7 +92,7 @@ def client_of_file(file: Path | None, client_id: str | None) -> tuple[str | None
 FIELDS = ("url", "ws_url", "host", "port", "client_id", "namespace")
 """What a template may contain, in braces."""
 REMOVED = {each.variable for each in SERVICE_SETTINGS if each.variable}
-REMOVED |= {"EXTCLI_PROFILE", "EXTCLI_TOKEN", "EXTCLI_SECRET"}
+REMOVED |= {"EXTCLI_PROFILE", "EXTCLI_TOKEN", "EXTCLI_SECRET", "EXTCLI_CONTROL_TOKEN"}
 """Variables of the caller that would lead the command to another service, identity or channel."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PART = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
@@ -132,8 +133,12 @@ class Template:
 def environment_of(
     caller: Mapping[str, str], url: str, directory: RunDirectory, client_id: str | None, templates: Iterable[Template]
 ) -> dict[str, str]:
-    """Return the command's environment: the caller's without `REMOVED`, the service's address, and the templates."""
+    """Return the command's environment: the caller's without `REMOVED`, the service's address, and the templates.
+
+    It has the control token of this service, if the caller gave one to the service, and never that of another.
+    """
     parts = urlsplit(url)
+    token = caller.get(CONTROL_TOKEN, "").strip()
     values = {
         "url": url,
         "ws_url": socket_of(url),
@@ -147,6 +152,7 @@ def environment_of(
         "EXTCLI_URL": url,
         "EXTCLI_WS_URL": values["ws_url"],
         "EXTCLI_CLIENT_ID": values["client_id"],
+        **({"EXTCLI_CONTROL_TOKEN": token} if token else {}),
         **directory.variables,
         **{each.name: each.filled(values) for each in templates},
     }

@@ -94,7 +94,8 @@ app.command("serve", cls=ServeCommand)(serve)
 
 def _settings(options: Options) -> Settings:
     """Configure the logs, and return the settings of the service. Raises `ConfigurationError`."""
-    from emulator.config.settings import CONTROL_TOKEN, KIB, MIB, Limits, read_settings
+    from emulator.config.settings import KIB, MIB, Limits, read_settings
+    from emulator.contract.names import CONTROL_TOKEN
     from emulator.observability.logs import LogSettings
 
     is_audited = options.lifeline is None if options.log_audit is None else options.log_audit
