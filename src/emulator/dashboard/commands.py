@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import shlex
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+from emulator.engines.base import Key
+
+Kind = Literal["", "optional", "each", "limits"]
 
 
 class Part(NamedTuple):
@@ -16,25 +20,25 @@ class Part(NamedTuple):
     """The text before, the name of the field, and the text after. A piece whose field is empty is left out."""
     shown: str
     """The placeholder without script, and for an empty field that is required or has no option."""
-    kind: str = ""
+    kind: Kind = ""
     """How the value becomes words.
 
     - `optional`: left out if the field is empty, though it has no option.
     - `each`: the value is a JSON array, or has a line for each value. There is one word for each, after its own option.
     - `limits`: the same, with the position in the array: `--limit 0=1 --limit 1=3`; a single value stands alone.
-    - `flag`: the option alone, if the field has the value `only`.
     """
     only: str = ""
     """Leave the part out unless the value begins with this, and leave this out of the value."""
     when: tuple[str, ...] = ()
-    """Leave the part out unless this field has this value. Then `shown` stands for an empty field."""
+    """Leave the part out unless this field has this value. Then `shown` stands for an empty field, and a part without
+    pieces is its option alone."""
 
     @property
     def words(self) -> list[str]:
         """The words of the command for a browser without JavaScript."""
         if self.when:
             return []
-        return [each for each in (self.option, "" if self.kind == "flag" else self.shown) if each]
+        return [each for each in (self.option, self.shown) if each]
 
     def as_json(self) -> dict[str, Any]:
         """Return the members that are not empty."""
@@ -60,7 +64,7 @@ def field(
     before: str = "",
     after: str = "",
     shown: str = "",
-    kind: str = "",
+    kind: Kind = "",
     only: str = "",
 ) -> Part:
     """Return the part for the value of one field. By default it is shown as the last part of the name in capitals."""
@@ -70,13 +74,19 @@ def field(
 
 def flag(option: str, name: str, value: str) -> Part:
     """Return a part that adds an option to the command if the field has this value."""
-    return Part(option, (("", name, ""),), "", "flag", value)
+    return Part(option, (), "", when=(name, value))
 
 
 CALLER = Part("--as", (("", "role", ""), (":", "user_id", "")), "ROLE:USER")
 """`--as` with the fields `role` and `user_id`."""
 PLACE = (field("client_id", "--client-id"), field("channel_id", "--channel", shown="CHANNEL"))
 """The options for the fields `client_id` and `channel_id`."""
+
+
+def record_command(*words: str | Part, key: Key, role: str = "") -> list[str | Part]:
+    """Return the words of the command for a record."""
+    options = [*(("--as", role) if role else ()), "--client-id", key.owner]
+    return [*words, *options, *(("--channel", key.channel) if key.channel else ())]
 
 
 def command_of(words: list[Any]) -> str | Command:

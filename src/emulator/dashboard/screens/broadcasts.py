@@ -9,8 +9,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from emulator.callers import EXTENSION_WRITERS
+from emulator.dashboard.callers import suggested
 from emulator.dashboard.json_text import compact, escaped
-from emulator.dashboard.screen import Query, Screen, Service, suggested
+from emulator.dashboard.screen import Query, Screen, Service
 from emulator.journal import DELIVERY, MAX_BODY, Entry
 from emulator.realtime.pusher_access import WEB_PAGE
 

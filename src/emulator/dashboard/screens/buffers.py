@@ -7,8 +7,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from emulator.clock import clamp_instant
-from emulator.dashboard.commands import CALLER, field
-from emulator.dashboard.screen import ROWS, Query, Screen, Service, chosen, command, listed
+from emulator.dashboard.commands import CALLER, field, record_command
+from emulator.dashboard.listing import ROWS, chosen, listed
+from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.texts import pretty
 from emulator.engines.base import Item, Key
 from emulator.features.accumulation.rules import LIMIT, BufferEntry
@@ -60,8 +61,8 @@ async def _buffer(service: Service, key: Key, query: Query) -> dict[str, Any]:
         "has_more": len(found) > ROWS,
         "limit": LIMIT,
         "now": now,
-        "adding": command("accumulate", "add", key.name, field("body:json", shown="JSON"), CALLER, key=key),
-        "reading": command("accumulate", "get", key.name, *since, key=key),
+        "adding": record_command("accumulate", "add", key.name, field("body:json", shown="JSON"), CALLER, key=key),
+        "reading": record_command("accumulate", "get", key.name, *since, key=key),
     }
 
 

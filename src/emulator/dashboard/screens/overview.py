@@ -9,8 +9,9 @@ from typing import Any, Final
 from emulator.clock import SECOND
 from emulator.contract.parity import UNKNOWN, rule_of
 from emulator.control.contents.rules import Filter
+from emulator.dashboard.callers import suggested
 from emulator.dashboard.rig.arrangement import DEFAULT_CHANNEL
-from emulator.dashboard.screen import Query, Screen, Service, suggested
+from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.screens.polls import results_of
 from emulator.engines.base import Key
 from emulator.journal import REQUEST, Entry

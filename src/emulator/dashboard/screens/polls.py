@@ -9,9 +9,10 @@ import msgspec
 
 from emulator.callers import GLOBAL, is_global, opaque_id_of
 from emulator.contract.limits import HIGHEST, LOWEST
-from emulator.dashboard.commands import CALLER, field
+from emulator.dashboard.commands import CALLER, field, record_command
 from emulator.dashboard.json_text import pretty
-from emulator.dashboard.screen import Query, Screen, Service, chosen, command, entries, listed, manager_of
+from emulator.dashboard.listing import chosen, entries, listed, manager_of
+from emulator.dashboard.screen import Query, Screen, Service
 from emulator.engines.base import BallotEntry, Key
 from emulator.features.votes.definitions import Definition, status_of
 from emulator.features.votes.rules import (
@@ -120,10 +121,10 @@ def _commands(key: Key) -> dict[str, Any]:
     manager = manager_of(key, GLOBAL)
     return {
         "manager": manager,
-        "casting": command("vote", "cast", key.name, field("body.value:json", "--value"), CALLER, key=key),
-        "reading": command("vote", "get", key.name, key=key),
-        "logging": command("vote", "logs", key.name, key=key),
-        "deleting": command("vote", "rm", key.name, key=key, role=manager),
+        "casting": record_command("vote", "cast", key.name, field("body.value:json", "--value"), CALLER, key=key),
+        "reading": record_command("vote", "get", key.name, key=key),
+        "logging": record_command("vote", "logs", key.name, key=key),
+        "deleting": record_command("vote", "rm", key.name, key=key, role=manager),
     }
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from emulator.callers import GLOBAL
-from emulator.dashboard.commands import CALLER, field
-from emulator.dashboard.screen import Query, Screen, Service, chosen, command, entries, listed, manager_of
+from emulator.dashboard.commands import CALLER, field, record_command
+from emulator.dashboard.listing import chosen, entries, listed, manager_of
+from emulator.dashboard.screen import Query, Screen, Service
 from emulator.engines.base import Key
 from emulator.features.ranking.service import TOP
 
@@ -39,9 +40,9 @@ async def _ranking(service: Service, key: Key, query: Query) -> dict[str, Any]:
         "next": page.next,
         "now": now,
         "manager": manager,
-        "submitting": command("rank", "submit", key.name, field("body.key", "--key"), CALLER, key=key),
-        "reading": command("rank", "get", key.name, key=key),
-        "deleting": command("rank", "rm", key.name, key=key, role=manager),
+        "submitting": record_command("rank", "submit", key.name, field("body.key", "--key"), CALLER, key=key),
+        "reading": record_command("rank", "get", key.name, key=key),
+        "deleting": record_command("rank", "rm", key.name, key=key, role=manager),
     }
 
 

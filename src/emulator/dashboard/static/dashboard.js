@@ -156,7 +156,7 @@ function wordsOf(part, form) {
   const typed = (name) => form.elements[name]?.value ?? "";
   const named = (value) => (option ? [option, value] : [value]);
   if (when && typed(when[0]) !== when[1]) return [];
-  if (kind === "flag") return typed(pieces[0][1]) === only ? [option] : [];
+  if (!pieces) return [option];
   if (kind === "each" || kind === "limits") {
     const [before, name, after] = pieces[0];
     const values = name.endsWith(":json") ? parsed(typed(name)) : typed(name).split("\n").filter(Boolean);

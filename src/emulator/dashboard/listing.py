@@ -1,0 +1,100 @@
+"""Lists of records and of a ballot's entries, in pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from emulator.clock import clamp_instant
+from emulator.control.contents.rules import Content, Filter
+from emulator.dashboard.screen import Query, Service
+from emulator.engines.base import BallotEntry, Key
+from emulator.wire.cursors import FIRST
+from emulator.wire.refusals import invalid_parameter
+
+ROWS: Final = 100
+"""Rows of a list. With the other rows of a page, they stay below 200."""
+_SORTED: Final = 1000
+"""Records of which those with the highest counts are shown."""
+_MAX_SKIPPED: Final = 20_000
+
+
+class Entries(NamedTuple):
+    """A page of votes or ranking answers, oldest first."""
+
+    rows: Sequence[BallotEntry]
+    next: str
+    """Where the next page begins; empty if this is the last one."""
+
+
+async def listed(service: Service, kind: str, query: Query) -> dict[str, Any]:
+    """Return a page of the records of a kind, or those with most entries. Raises `BadRequest` for a wrong cursor."""
+    only = Filter(query.get("client_id", ""), query.get("channel_id", ""), query.get("search", ""))
+    is_most, is_first = query.get("sort") == "most", query.get("cursor", FIRST) in ("", FIRST)
+    page = await service.contents.page(kind, only, limit=ROWS, cursor=query.get("cursor", FIRST))
+    found = list(page.rows)
+    while is_most and page.next != FIRST and len(found) < _SORTED:
+        page = await service.contents.page(kind, only, limit=ROWS, cursor=page.next)
+        found += page.rows
+    rows = sorted(found, key=_count_of, reverse=True)[:ROWS] if is_most else found
+    return {
+        "rows": rows,
+        "next": "" if is_most or page.next == FIRST else page.next,
+        "is_most": is_most,
+        "is_whole": is_first and page.next == FIRST and len(rows) == len(found),
+        "looked_at": len(found) if page.next != FIRST else 0,
+        "is_first": is_first,
+        "only": only,
+        "now": service.clock.now(),
+        "is_earlier": lambda row: is_earlier(service, row),
+    }
+
+
+def _count_of(row: Content) -> int:
+    return row.count if isinstance(row.count, int) else 0
+
+
+def is_earlier(service: Service, row: Content) -> bool:
+    """Whether a record was last changed before this service started."""
+    return bool(row.latest) and row.latest < service.contents.started_at <= service.clock.now()
+
+
+def chosen(kind: str, query: Query) -> Key | None:
+    """Return the key of the record that a page shows; `None` for a list."""
+    if "id" not in query:
+        return None
+    return Key(kind, query.get("client_id", ""), query["id"], query.get("channel_id", ""))
+
+
+def manager_of(key: Key, global_prefix: str) -> str:
+    """Return the role that can delete this record without deleting records of other channels."""
+    return "admin" if key.name.startswith(global_prefix) else "broadcaster"
+
+
+async def entries(service: Service, key: Key, start: str) -> Entries:
+    """Return a page of a ballot's entries. `start` is `next` of the page before. Raises `BadRequest`."""
+    since, skipped = _position(start)
+    most = skipped + ROWS + 1
+    found: list[BallotEntry] = []
+    async for page in service.engine.ballots.entries(key, now=service.clock.now(), since=since, limit=most):
+        found += page
+    rows, following = found[skipped : skipped + ROWS], ""
+    if len(found) == most:
+        at = found[-1].cast_at
+        following = f"{at}.{sum(each.cast_at == at for each in found[:-1])}"
+    return Entries(rows, following)
+
+
+def _position(start: str) -> tuple[int, int]:
+    """Return the time from which to read, in Unix ms, and how many entries of that time to skip."""
+    if not start:
+        return 0, 0
+    at, _, skipped = start.partition(".")
+    if not (at.isdecimal() and skipped.isdecimal() and len(start) <= 30):
+        raise invalid_parameter(
+            "from", start, "the value from a link to the next page", "follow a link to the next page"
+        )
+    if int(skipped) > _MAX_SKIPPED:
+        problem = f"at most {_MAX_SKIPPED:,} entries of one instant are shown"
+        raise invalid_parameter("from", start, f"after at most {_MAX_SKIPPED:,} entries", problem)
+    return clamp_instant(int(at)), int(skipped)
