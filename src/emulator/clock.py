@@ -27,7 +27,7 @@ processor_time = thread_time
 
 
 def in_words(seconds: int) -> str:
-    """Return a duration in ms as text, in the largest unit that fits: `12 min`."""
+    """Return a duration in whole seconds as text, in the largest unit that fits: `12 min`."""
     for name, size in (("day", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= size:
             plural = "s" if name == "day" and seconds >= 2 * size else ""

@@ -82,7 +82,7 @@ FEATURES: Final = (
     ),
     Feature(lambda service: service.datastream, datastream_http.endpoints, feeds=datastream_actions.feeds),
     Feature(lambda service: service.trivia, trivia_http.endpoints),
-    Feature(lambda service: service.identities, (identity_http.authtoken,), is_offered=_issues_tokens),
+    Feature(lambda service: service.identities, (identity_http.issue_sandbox_token,), is_offered=_issues_tokens),
     Feature(lambda service: service.identities, identity_http.endpoints),
     Feature(lambda service: service.control, control_http.monitoring),
     Feature(lambda service: service.metrics, (control_http.metrics,)),

@@ -67,9 +67,8 @@ class Access:
             raise role_error(caller.role, endpoint.roles)
 
     async def client_of(self, request: Request) -> tuple[Caller | None, str]:
-        """Return the caller and the client id, each `None` if unknown, of a request that needs no token.
-
-        Count the request.
+        """Count a request that needs no token. Return its caller, `None` if it has no token, and its client id, empty
+        if it names none.
         """
         peer, header = request.peer, authorization_of(request.headers)
         client_id = bare_client_id(header)

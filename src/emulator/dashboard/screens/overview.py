@@ -22,9 +22,9 @@ _DEMO_WORDS: Final = Key("rank", "demo-extension", "words", "1001")
 _MOST: Final = 50
 """Extensions that the screen names."""
 _SECONDS: Final = 60
-"""What the numbers of the latest time are about."""
+"""Seconds of the journal that the curve and the counts cover."""
 _LOOKED_AT: Final = 12_000
-"""Entries of the journal that they are taken from, at most."""
+"""Entries of the journal that are read for them, at most."""
 _TICKER: Final = 12
 _RECENT_VOTES: Final = 200
 """Votes among which the busiest poll has the most."""

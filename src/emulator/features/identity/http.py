@@ -59,5 +59,4 @@ async def list_user_ids(identities: Identities, call: Call) -> UserIds:
     return await identities.list_user_ids(call.caller, call.text("cursor"))
 
 
-authtoken: Final = issue_sandbox_token
 endpoints: Final = (read_user_info, list_user_ids)

@@ -113,7 +113,7 @@ class _Patching:
         parent[path[-1] if isinstance(parent, dict) else int(path[-1])] = value
 
     def move(self, operation: Document) -> None:
-        """Move the value at `origin` to `path`: the JSON Patch operation `move`."""
+        """Move the value at `from` to `path`: the JSON Patch operation `move`."""
         path, source = _path(operation, "path"), _path(operation, "from")
         if path == source:
             self._find(source)
@@ -124,7 +124,7 @@ class _Patching:
         self._put(self._find(path[:-1]), path, value)
 
     def copy(self, operation: Document) -> None:
-        """Copy the value at `origin` to `path`: the JSON Patch operation `copy`."""
+        """Copy the value at `from` to `path`: the JSON Patch operation `copy`."""
         path, source = _path(operation, "path"), _path(operation, "from")
         text = json_codec.encode(self._find(source))
         self._copied_bytes += len(text)
