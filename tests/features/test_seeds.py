@@ -10,6 +10,7 @@ import pytest
 
 from emulator.clock import DAY, HOUR
 from emulator.config.settings import Limits, Settings
+from emulator.contract.names import CLIENT_ID_RULE
 from engines.redis_server import RedisServer
 from support.authentication import authenticate
 from support.codes import eligible, redeem
@@ -254,7 +255,7 @@ REFUSED = {
          "buffers": [{"id": "b", "entries": [{"user": "", "data": 1}], "client_id": "a\0b"}]},
         ["channel: must be 1 to 64 printable characters",
          "polls[0].channel: must be 1 to 64 printable characters",
-         "buffers[0].client_id: must be 1 to 100 printable characters",
+         "buffers[0].client_id: must be " + CLIENT_ID_RULE,
          'polls[0].votes[""]: must be 1 to 256 printable characters',
          'polls[0].votes["a\\u0000"]: must be 1 to 256 printable characters',
          'rankings[0].answers["\\n"]: must be 1 to 256 printable characters',

@@ -41,5 +41,5 @@ def test_any_other_path_has_no_socket(path: str):
 
 @pytest.mark.ruling("X1")
 def test_a_client_id_has_at_most_100_characters():
-    with pytest.raises(BadRequest, match="over 100 characters"):
+    with pytest.raises(BadRequest, match="must be 1 to 100 printable"):
         client_id_of(f"/0.2.0/{'x' * 101}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from emulator.contract.names import CLIENT_ID_RULE
+
 HEAD = 'extcli = 1\nchannel = "777"\n'
 POLL = HEAD + '[[polls]]\nid = "lunch"\n'
 BUFFER = HEAD + '[[buffers]]\nid = "ratings"\n'
@@ -25,7 +27,7 @@ FAULTY: list[tuple[str, list[str]]] = [
     ("extcli = 1\nchannel = 777", ["2:1: channel: must be a text of 1 to 64 printable characters, in quotes"]),
     (
         'extcli = 1\nclient_id = "my extension"',
-        ["2:1: client_id: must be a client id: 1 to 100 printable ASCII characters without spaces"],
+        [f"2:1: client_id: must be a client id: {CLIENT_ID_RULE}"],
     ),
     (HEAD + "polls = 3", ["3:1: polls: must be a list of tables; in TOML, write [[polls]] above each"]),
     (HEAD + "[polls.lunch]\nvotes = {}", ["3:1: polls: must be a list of tables; in TOML, write [[polls]] above each"]),

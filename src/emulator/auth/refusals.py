@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from emulator.clock import in_words
+from emulator.contract.names import CLIENT_ID_RULE
 from emulator.errors import UNAUTHORIZED, BadRequest, Forbidden, Unauthorized
 from emulator.refusals import Facts, refusal
 
@@ -43,6 +44,13 @@ def malformed_header(*, words: int) -> Facts:
 def bearer() -> Facts:
     detail = "malformed Authorization header: put the client id before the token, not Bearer"
     return Facts(detail, "Authorization: Bearer <JWT>", _FORM)
+
+
+@refusal(*_HEADER, "The client id in the Authorization header has the wrong form",
+         "Put the client id of your extension before the token.")  # fmt: skip
+def malformed_client_id() -> Facts:
+    detail = f"malformed Authorization header: a client id must be {CLIENT_ID_RULE}"
+    return Facts(detail, "another text before the token", CLIENT_ID_RULE)
 
 
 @refusal(*_HEADER, "The Authorization header is too long", "Sign a token with fewer claims.")

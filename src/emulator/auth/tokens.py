@@ -32,6 +32,7 @@ from emulator.callers import NO_GRANT, Caller, Grant, Role
 from emulator.clock import Clock
 from emulator.config.extensions import Extension, Extensions
 from emulator.config.settings import Settings
+from emulator.contract.names import is_client_id
 from emulator.errors import ServiceError, Unauthorized
 from emulator.hints import NO_HINTS, Hints
 from emulator.ids import token_id
@@ -375,6 +376,8 @@ def _split_header(header: str | None) -> tuple[str, str]:
     parts = header.strip().strip('"').split()
     if len(parts) != 2:
         raise refusals.malformed_header(words=len(parts))
-    if parts[0] == "Bearer":
+    if parts[0].lower() == "bearer":
         raise refusals.bearer()
+    if not is_client_id(parts[0]):
+        raise refusals.malformed_client_id()
     return parts[0], parts[1]

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from emulator.contract import positions, user_files
 from emulator.contract.kinds import Field, ListOf, Report, Table, Text
+from emulator.contract.names import CLIENT_ID_RULE, is_client_id
 from emulator.contract.positions import nearest, path_text, positions_of
 
 LISTS: Final = ("secrets", "secret_files")
@@ -148,7 +149,7 @@ def _problems(tables: Mapping[str, Any]) -> Sequence[tuple[positions.Path, str]]
     found: list[tuple[positions.Path, str]] = []
     for client_id, table in tables.items():
         place = ("extensions", client_id)
-        if not client_id.isprintable() or not client_id or " " in client_id:
-            found.append((place, "a client id must be printable, without spaces"))
+        if not is_client_id(client_id):
+            found.append((place, f"a client id must be {CLIENT_ID_RULE}"))
         EXTENSION.check(table, place, lambda at, problem: found.append((at, problem)))
     return found

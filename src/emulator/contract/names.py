@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import Final
+
+from emulator.contract.limits import MAX_CLIENT_ID_LENGTH
 
 
 class Role(StrEnum):
@@ -37,5 +40,16 @@ GLOBAL: Final = "global-"
 """The start of the ids of records that all channels of an extension share."""
 POLL_ID: Final = f"(?!{GLOBAL}$)[A-Za-z0-9$_-]{{1,64}}"
 POLL_ID_RULE: Final = f"1 to 64 letters, digits, '$', '-' and '_', and not just '{GLOBAL}'"
+CLIENT_ID: Final = rf"(?!(?i:bearer)$|eyJ)[!#-~\xa1-\xac\xae-\xff]{{1,{MAX_CLIENT_ID_LENGTH}}}"
+"""What `Authorization: <client id> <JWT>` can carry: headers are Latin-1, and a scheme or a JWT mean something else."""
+CLIENT_ID_RULE: Final = (
+    f"1 to {MAX_CLIENT_ID_LENGTH} printable characters of Latin-1, without spaces and double quotes, "
+    "not 'Bearer', and not beginning with 'eyJ'"
+)
 VIEWER_STORES: Final = ("viewer_state", "extension_viewer_state")
 """The stores that belong to a user."""
+
+
+def is_client_id(text: str) -> bool:
+    """Whether a text can be the client id of an extension."""
+    return re.fullmatch(CLIENT_ID, text) is not None

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from litestar.types import HTTPScope
 
 from emulator.callers import Caller, role_error
 from emulator.clock import Clock
+from emulator.contract.names import is_client_id
 from emulator.errors import Forbidden, Unauthorized
 from emulator.http.endpoint import Audience, Endpoint
 from emulator.http.request import Request
 from emulator.limits.rate_limit import RateLimits
 from emulator.parity.rules import ENDPOINT
 from emulator.parity.service import Parity, note
-
-_TOKEN_START: Final = "eyJ"
-"""The base64 of `{"`."""
 
 Gate = Callable[[HTTPScope], None]
 """Raises a `ServiceError` if a request may not reach the control API."""
@@ -107,4 +105,4 @@ def authorization_of(headers: Mapping[bytes, bytes]) -> str | None:
 def bare_client_id(header: str | None) -> str:
     """Return the client id of an Authorization header that has only a client id; empty for any other header."""
     words = (header or "").strip().strip('"').split()
-    return words[0] if len(words) == 1 and not words[0].startswith(_TOKEN_START) else ""
+    return words[0] if len(words) == 1 and is_client_id(words[0]) else ""

@@ -13,7 +13,7 @@ from emulator.changes import Change
 from emulator.clock import Clock
 from emulator.config.environment import AnonymousLimits
 from emulator.config.settings import Limits
-from emulator.contract.limits import MAX_CLIENT_ID_LENGTH
+from emulator.contract.names import is_client_id
 from emulator.engines.base import Key
 from emulator.errors import TooManyRequests
 from emulator.faults import CONNECT, Faults
@@ -27,7 +27,7 @@ from emulator.realtime.faulty_messages import disturb_handshake
 from emulator.realtime.hub import SOCKET, Hub
 from emulator.realtime.pusher import PusherConnection
 from emulator.realtime.pusher_access import PusherAccess
-from emulator.realtime.refusals import client_id_too_long, no_socket_path
+from emulator.realtime.refusals import malformed_client_id, no_socket_path
 from emulator.realtime.session import Session
 from emulator.wire.url import query_of
 
@@ -150,6 +150,8 @@ def client_id_of(path: str) -> str:
     first = path.strip("/").partition("/")[0]
     if match is None or first in ("v1", "schema", "_emulator", "app", "_ns"):
         raise no_socket_path(path=path[:100])
-    if len(match["last"]) > MAX_CLIENT_ID_LENGTH:
-        raise client_id_too_long(limit=MAX_CLIENT_ID_LENGTH)
-    return "" if path.strip("/") in _NO_CLIENT_ID else match["last"]
+    if path.strip("/") in _NO_CLIENT_ID or not match["last"]:
+        return ""
+    if not is_client_id(match["last"]):
+        raise malformed_client_id()
+    return match["last"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from emulator.contract.names import CLIENT_ID_RULE
 from emulator.errors import BadRequest, Forbidden, NotFound, TooLarge, Unauthorized
 from emulator.refusals import Facts, refusal
 
@@ -99,11 +100,10 @@ def no_socket_path(*, path: str) -> Facts:
     return Facts(detail, f"path {path}", "/ws or /<version>/<client id>")
 
 
-@refusal(BadRequest, "Bad Request", "X1", "The client id in the path is too long",
+@refusal(BadRequest, "Bad Request", "X1", "The client id in the path has the wrong form",
          "Connect to /ws, or with the client id of your extension.")  # fmt: skip
-def client_id_too_long(*, limit: int) -> Facts:
-    detail = f"the path's client id has over {limit} characters"
-    return Facts(detail, f"over {limit} characters", f"at most {limit} characters")
+def malformed_client_id() -> Facts:
+    return Facts(f"the path's client id must be {CLIENT_ID_RULE}", "another text", CLIENT_ID_RULE)
 
 
 @refusal(*_WRONG_FRAME, "X3", "The page sent a binary message", "Send text.")

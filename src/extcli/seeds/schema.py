@@ -26,7 +26,6 @@ from emulator.contract.kinds import (
 from emulator.contract.limits import (
     HIGHEST,
     LOWEST,
-    MAX_CLIENT_ID_LENGTH,
     MAX_CODE_LENGTH,
     MAX_CODES,
     MAX_DISTINCT_OPTIONS,
@@ -41,7 +40,7 @@ from emulator.contract.limits import (
     MAX_USER_DATA_BYTES,
     MAX_VOTES,
 )
-from emulator.contract.names import GLOBAL, POLL_ID, POLL_ID_RULE, VIEWER_STORES
+from emulator.contract.names import CLIENT_ID, CLIENT_ID_RULE, GLOBAL, POLL_ID, POLL_ID_RULE, VIEWER_STORES
 from emulator.contract.positions import Path
 from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID
 from extcli.faults import FAULTS, report_repeated_ids
@@ -57,10 +56,7 @@ STORES = (
 )
 _MANY = 100_000
 
-_CLIENT_ID = Text(
-    pattern=rf"[!#-~]{{1,{MAX_CLIENT_ID_LENGTH}}}",
-    rule=f"a client id: 1 to {MAX_CLIENT_ID_LENGTH} printable ASCII characters without spaces",
-)
+_CLIENT_ID = Text(pattern=CLIENT_ID, rule=f"a client id: {CLIENT_ID_RULE}")
 _CHANNEL = _ID = Text(MAX_ID_LENGTH)
 _POLL_ID = Text(pattern=POLL_ID, rule=POLL_ID_RULE)
 _OF_EXTENSION = {"client_id": Field(_CLIENT_ID, "the client id, if not the one at the top")}

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from emulator.callers import Role
+from emulator.contract.names import CLIENT_ID_RULE, is_client_id
 from emulator.wire import json_codec
 from emulator.wire.refusals import invalid_member, missing_member, wrong_shape
 from emulator.wire.url import SERVICE
@@ -42,11 +43,12 @@ def checked_call(body: CallBody) -> CallBody:
         raise invalid_member("path", body.path, f"a path of the service API, which starts with {SERVICE}")
     if not body.client_id:
         raise missing_member("client_id")
-    for name in ("client_id", "user_id", "channel_id", "opaque_user_id"):
+    if not is_client_id(body.client_id):
+        raise invalid_member("client_id", body.client_id, CLIENT_ID_RULE)
+    for name in ("user_id", "channel_id", "opaque_user_id"):
         text: str = getattr(body, name)
-        if len(text) > _MAX_ID_LENGTH or not text.isprintable() or (name == "client_id" and " " in text):
-            needed = f"at most {_MAX_ID_LENGTH} printable characters, without spaces in client_id"
-            raise wrong_shape(name, needed=needed)
+        if len(text) > _MAX_ID_LENGTH or not text.isprintable():
+            raise wrong_shape(name, needed=f"at most {_MAX_ID_LENGTH} printable characters")
     return body
 
 

@@ -14,8 +14,8 @@ from msgspec import UNSET
 
 from emulator.callers import Caller, Role, opaque_id_of
 from emulator.clock import clamp_instant
-from emulator.contract.limits import MAX_CLIENT_ID_LENGTH, MAX_ID_LENGTH, MAX_USER_LENGTH
-from emulator.contract.names import VIEWER_STORES
+from emulator.contract.limits import MAX_ID_LENGTH, MAX_USER_LENGTH
+from emulator.contract.names import CLIENT_ID_RULE, VIEWER_STORES, is_client_id
 from emulator.control.seeds.document import Placed, Seed, SeedCodes, SeedPoll
 from emulator.control.seeds.refusals import invalid_seed, other_version
 from emulator.wire import json_codec
@@ -42,7 +42,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ID_LENGTH: Final = 22
 MAX_PROBLEMS: Final = 20
 """Problems that a response lists."""
-_LONGEST: Final = {"client_id": MAX_CLIENT_ID_LENGTH, "channel": MAX_ID_LENGTH, "user": MAX_USER_LENGTH}
+_LONGEST: Final = {"channel": MAX_ID_LENGTH, "user": MAX_USER_LENGTH}
 """Characters in a name."""
 
 
@@ -111,7 +111,10 @@ def plan_of(document: bytes) -> Plan:
 def _invalid_names(seed: Seed) -> Iterator[str]:
     """Yield the problems of client ids, channels and users that could not be in a token."""
     for place, name, text in _names_in(seed):
-        if not 1 <= len(text) <= _LONGEST[name] or not text.isprintable():
+        if name == "client_id":
+            if not is_client_id(text):
+                yield f"{place}: must be {CLIENT_ID_RULE}"
+        elif not 1 <= len(text) <= _LONGEST[name] or not text.isprintable():
             yield f"{place}: must be 1 to {_LONGEST[name]} printable characters"
 
 

@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 from emulator.callers import Caller, Grant, Role, opaque_id_of
 from emulator.clock import DAY
 from emulator.contract import limits
-from emulator.contract.limits import MAX_CLIENT_ID_LENGTH
+from emulator.contract.names import CLIENT_ID_RULE, is_client_id
 from emulator.engines.base import Key
 from emulator.engines.records import DocumentRecord
 from emulator.stored import Stored, decodes
@@ -118,9 +118,8 @@ def checked_client_id(client_id: str, field: str) -> str:
     """Return the client id; raise `BadRequest` naming `field` if it is missing or malformed."""
     if not client_id:
         raise missing_member(field, "the client id of your extension")
-    if len(client_id) > MAX_CLIENT_ID_LENGTH or not client_id.isprintable() or " " in client_id or '"' in client_id:
-        needed = f"a client id of at most {MAX_CLIENT_ID_LENGTH} printable characters, without spaces and quotes"
-        raise invalid_member(field, client_id, needed)
+    if not is_client_id(client_id):
+        raise invalid_member(field, client_id, CLIENT_ID_RULE)
     return client_id
 
 

@@ -1,0 +1,99 @@
+"""Which texts are client ids, wherever one is given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from emulator.auth import tokens
+from emulator.contract.extensions_file import InvalidExtensions, parsed
+from emulator.control.calls.rules import CallBody, checked_call
+from emulator.control.seeds.rules import plan_of
+from emulator.errors import ServiceError
+from emulator.features.pins.rules import checked_client_id
+from emulator.http.access import bare_client_id
+from emulator.realtime.gateway import client_id_of
+from extcli.seeds.schema import SEED
+
+CLIENT_IDS = [
+    "a",
+    "my-extension",
+    "x" * 100,
+    "!#$%&'()*+,-.:;<=>?@[]^_`{|}~",
+    "eyj",
+    "Bearer1",
+    "\xff",
+    "\xe4\xa1\xac\xae",
+    "0",
+    "kimne78kx3ncx6brgo4mv6wki5h1ko",
+]
+OTHERS = [
+    "",
+    "x" * 101,
+    "a b",
+    'a"b',
+    '"',
+    "a\x00b",
+    "a\x7fb",
+    "a\x85b",
+    "a\xa0b",
+    "a\xadb",
+    "\u0101",
+    "a\u200bb",
+    "\u0663",
+    "a\n",
+    "\n",
+    "Bearer",
+    "bearer",
+    "eyJ",
+    "eyJab",
+    "eyJhbGciOiJIUzI1NiJ9.e30.x",
+]
+
+
+def in_header(client_id: str) -> bool:
+    return tokens._split_header(f"{client_id} a.b.c") == (client_id, "a.b.c")
+
+
+def in_extensions_file(client_id: str) -> bool:
+    text = f"[extensions.{json.dumps(client_id)}]\nsecrets = ['c2VjcmV0IG9mIDMyIGJ5dGVzIG9yIG1vcmUsIHllcw==']\n"
+    return client_id in parsed(Path("extensions.toml"), text).tables
+
+
+def in_seed(client_id: str) -> bool:
+    document = {"extcli": 1, "client_id": client_id, "channel": "777", "links": [{}]}
+    (link,) = plan_of(json.dumps(document).encode()).links
+    return link.client_id == client_id
+
+
+def in_file_of_a_seed(client_id: str) -> bool:
+    problems: list[str] = []
+    SEED.check({"extcli": 1, "client_id": client_id}, (), lambda path, problem: problems.append(problem))
+    return not problems
+
+
+PLACES: dict[str, Callable[[str], bool]] = {
+    "header": in_header,
+    "header without a token": lambda client_id: bare_client_id(client_id) == client_id != "",
+    "body": lambda client_id: checked_client_id(client_id, "identifier") == client_id,
+    "path": lambda client_id: client_id_of(f"/0.2.0/{client_id}") == client_id != "",
+    "extensions file": in_extensions_file,
+    "call": lambda client_id: checked_call(CallBody("/v1/e/vote", client_id)).client_id == client_id,
+    "seed": in_seed,
+    "file of a seed": in_file_of_a_seed,
+}
+
+
+@pytest.mark.ruling("A1", "X1")
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("client_id", [*CLIENT_IDS, *OTHERS])
+def test_all_places_accept_the_same_client_ids(place: str, client_id: str):
+    try:
+        is_accepted = PLACES[place](client_id)
+    except (ServiceError, InvalidExtensions):
+        is_accepted = False
+
+    assert (client_id in CLIENT_IDS) == is_accepted
