@@ -160,6 +160,25 @@ def test_the_module_for_node_passes_its_own_tests(extcli, live: LiveServer, tmp_
 
 
 @needs_node
+@pytest.mark.parametrize("is_red", [True, False])
+def test_a_namespace_of_failed_tests_stays_for_the_report_of_exec(
+    extcli, live: LiveServer, tmp_path: Path, is_red: bool
+):
+    (tmp_path / "extcli.mjs").write_text(extcli("connect", "node-test").stdout)
+    test = (
+        "import { test } from 'node:test'; import { namespace } from './extcli.mjs'; const extcli = namespace('job');"
+    )
+    failing = "throw new Error('red')" if is_red else ""
+    (tmp_path / "a.test.mjs").write_text(f"{test} test('it', async () => {{ await extcli.reset(); {failing} }});")
+
+    run_node(tmp_path, "--test", EXTCLI_URL=live.url, EXTCLI_ON_FAILURE="/report")
+    kept = live._http.get("/_ns").json()["namespaces"]
+    live._http.delete("/_ns/job").raise_for_status()
+
+    assert is_red == ("job" in kept)
+
+
+@needs_node
 def test_at_exit_the_module_drops_its_namespace_of_a_service_with_a_token(extcli, guarded, tmp_path: Path):
     (tmp_path / "extcli.mjs").write_text(extcli("connect", "node-test").stdout)
     script = "import('./extcli.mjs').then(({ namespace }) => namespace('mine').reset())"

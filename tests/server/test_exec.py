@@ -199,6 +199,38 @@ def test_the_report_of_a_failed_run_has_its_journal(tmp_path: Path):
     assert [] == har_errors(json.loads((tmp_path / "journal.har").read_text()))
 
 
+def test_the_report_has_each_namespace_that_the_command_left(tmp_path: Path):
+    folder = tmp_path / "namespaces"
+    vote = f"EXTCLI_URL=$EXTCLI_URL/_ns/blue {PROGRAM} --quiet vote cast lunch --value 3; exit 1"
+    run_exec("--quiet", "--on-failure", str(tmp_path), "--", "sh", "-c", vote)
+    entries = [json.loads(line) for line in (folder / "blue" / "journal.jsonl").read_text().splitlines()]
+
+    assert ["blue"] == [each.name for each in folder.iterdir()]
+    assert ["POST /v1/e/vote"] == [entry["endpoint"] for entry in entries]
+    assert "lunch" in (folder / "blue" / "snapshot.json").read_text()
+    assert [] == har_errors(json.loads((folder / "blue" / "journal.har").read_text()))
+    assert (0o700, {0o600}) == (_mode(folder / "blue"), {_mode(each) for each in (folder / "blue").iterdir()})
+
+
+def test_the_report_of_the_next_run_replaces_only_its_own_files(tmp_path: Path):
+    use = f"EXTCLI_URL=$EXTCLI_URL/_ns/$NAME {PROGRAM} --quiet vote cast lunch --value 3; exit 1"
+    for name in ("blue", "red"):
+        run_exec("--quiet", "--on-failure", str(tmp_path), "--", "sh", "-c", use, env={"NAME": name})
+    (tmp_path / "namespaces" / "red" / "notes.txt").touch()
+    run_exec("--quiet", "--on-failure", str(tmp_path), "--", "false")
+
+    assert ["notes.txt"] == [each.name for each in (tmp_path / "namespaces").rglob("*") if each.is_file()]
+
+
+def test_the_command_knows_the_report_of_its_own_run_only(tmp_path: Path):
+    command = ("--", "sh", "-c", "echo $EXTCLI_ON_FAILURE")
+    of_another_run = {"EXTCLI_ON_FAILURE": "/elsewhere"}
+    _, with_report, _ = run_exec("--quiet", "--on-failure", str(tmp_path), *command, env=of_another_run)
+    _, without_report, _ = run_exec("--quiet", *command, env=of_another_run)
+
+    assert (f"{tmp_path}\n", "\n") == (with_report, without_report)
+
+
 def test_without_a_journal_the_report_has_none(tmp_path: Path):
     run_exec("--quiet", "--journal", "0", "--on-failure", str(tmp_path), "--", "false")
 

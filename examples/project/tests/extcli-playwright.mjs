@@ -11,7 +11,7 @@ export const test = base.extend({
     const extcli = namespace(`${process.pid}-${info.testId}-${info.retry}`);
     await extcli.reset(); // creates it: a page of another origin cannot
     await use(extcli);
-    await extcli.drop();
+    await extcli.drop({ failed: info.status !== info.expectedStatus });
   },
   page: async ({ page, context, extcli }, use) => {
     // Chromium counts a page that a test has changed as one from the Internet, which may not use this machine.

@@ -16,7 +16,8 @@ const worker = env.VITEST_POOL_ID ?? env.JEST_WORKER_ID ?? env.TEST_PARALLEL_IND
 const DROP = `const headers = { 'X-Emulator-Token': process.env.EXTCLI_CONTROL_TOKEN ?? '' };
 process.argv.slice(1).forEach((url) => fetch(url, { method: 'DELETE', headers }))`;
 const open = new Set();
-process.on('exit', () => open.size && spawnSync(process.execPath, ['-e', DROP, ...open]));
+const isKept = (failed) => failed && env.EXTCLI_ON_FAILURE; // for the report of `extcli exec --on-failure`
+process.on('exit', (code) => open.size && !isKept(code) && spawnSync(process.execPath, ['-e', DROP, ...open]));
 
 const TOKEN_SECONDS = 900;
 const WAIT = 5000; // ms to wait for a condition or an update, unless a test gives another timeout
@@ -249,9 +250,9 @@ export function namespace(name = `${process.pid}-${worker}`) {
   });
 
   const close = () => { sockets.forEach((each) => each.game.close()); sockets.clear(); };
-  const drop = async () => {
+  const drop = async ({ failed = false } = {}) => {
     close();
-    if (open.delete(url)) await send('DELETE', url, undefined, access);
+    if (open.delete(url) && !isKept(failed)) await send('DELETE', url, undefined, access);
   };
   const seed = (file, { trusted = false } = {}) => new Promise((resolve, reject) => { // by the command line
     const words = ['seed', 'apply', file, '--url', url, '--output', 'json', ...(trusted ? ['--trust-seed'] : [])];

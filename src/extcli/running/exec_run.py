@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import sys
-from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -15,8 +14,8 @@ from tempfile import gettempdir
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from emulator.contract.limits import MIN_SECRET_BYTES
 from emulator.contract.names import CONTROL_TOKEN
+from extcli.config.run_variables import ON_FAILURE, write_secret
 from extcli.config.settings import DEFAULT_CLIENT_ID, SERVICE_SETTINGS
 from extcli.config.urls import reachable, socket_of
 from extcli.errors import CliError, ExitCode, UsageError, shortened
@@ -53,15 +52,9 @@ class RunDirectory:
         }
 
     def write_secret(self, secret: str | None) -> None:
-        """Write the secret file with mode 0600: this secret in base64, or a random one, which a sandbox accepts.
-
-        Raises `UsageError`.
-        """
-        text = secret or b64encode(os.urandom(MIN_SECRET_BYTES)).decode()
+        """Write the secret file. Raises `UsageError`."""
         try:
-            descriptor = os.open(self.variables["EXTCLI_SECRET_FILE"], os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with open(descriptor, "w") as file:
-                file.write(f"{text.strip()}\n")
+            write_secret(self.variables["EXTCLI_SECRET_FILE"], secret)
         except OSError as error:
             raise UsageError(f"cannot write to {self.path}: {error.strerror}", fix="set TMPDIR") from None
 
@@ -92,8 +85,8 @@ def client_of_file(file: Path | None, client_id: str | None) -> tuple[str | None
 FIELDS = ("url", "ws_url", "host", "port", "client_id", "namespace")
 """What a template may contain, in braces."""
 REMOVED = {each.variable for each in SERVICE_SETTINGS if each.variable}
-REMOVED |= {"EXTCLI_PROFILE", "EXTCLI_TOKEN", "EXTCLI_SECRET", "EXTCLI_CONTROL_TOKEN"}
-"""Variables of the caller that would lead the command to another service, identity or channel."""
+REMOVED |= {"EXTCLI_PROFILE", "EXTCLI_TOKEN", "EXTCLI_SECRET", "EXTCLI_CONTROL_TOKEN", ON_FAILURE}
+"""Variables of the caller that would lead the command to another service, identity, channel or report."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PART = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
@@ -209,6 +202,8 @@ def _run_command(plan: Plan, supervisor: Supervisor, directory: RunDirectory, ur
         client_id, secret = client_of_file(plan.extensions, plan.client_id)
         directory.write_secret(secret)
         environment = environment_of(os.environ, url, directory, client_id, plan.templates)
+        if plan.report:
+            environment.setdefault(ON_FAILURE, str(plan.report.directory.absolute()))
         return supervisor.run_command(plan.command, environment)
     except CliError as error:
         _note(error.what)

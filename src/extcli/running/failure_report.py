@@ -14,11 +14,12 @@ from typing import Any, BinaryIO
 from emulator.contract.parity import UNKNOWN
 from extcli import bounded_json
 from extcli.api import local_http
+from extcli.config.run_variables import NAMESPACES
 from extcli.errors import CliError, ExitCode, UsageError
 from extcli.output.printer import write_stderr
 from extcli.output.sanitize import visible
 from extcli.parity import COUNTED_ONCE, SHAPE, Selection, lines_of
-from extcli.reading.shapes import problem_of
+from extcli.reading.shapes import SHAPE_ERRORS, problem_of
 
 _TAIL = 1 << 14
 """Bytes of the log that its last lines are taken from."""
@@ -66,9 +67,8 @@ def _print(data: bytes) -> None:
 
 
 _TIMEOUT = 30.0
-_FILES = {"metrics.txt": "/_emulator/metrics", "snapshot.json": "/_emulator/snapshot"}
-"""Files, and where the service has their content. A path that does not answer 200 is left out."""
 _JOURNAL = "/_emulator/journal/stream?since=0&timeout=0"
+_CONTENTS = ("snapshot.json", "journal.jsonl", "journal.har")
 _OWNER_ONLY = 0o700
 
 
@@ -82,22 +82,32 @@ class FailureReport:
         self.directory = directory
 
     def fetch(self, url: str) -> None:
-        """Write metrics, data and journal of the service at this URL. Raises `OSError` if a file cannot be written."""
-        self._prepare()
-        for name, path in _FILES.items():
-            _fetch(url, path, self.directory / name)
-        _write_journal(url, self.directory)
+        """Write metrics, data and journal of the service at this URL. Raises `OSError` if a file cannot be written.
+
+        Each namespace that the command has not dropped has a folder of its own below `NAMESPACES`.
+        """
+        _create_private(self.directory)
+        _fetch(url, "/_emulator/metrics", self.directory / "metrics.txt")
+        _write_contents(url, self.directory)
+        folder = self.directory / NAMESPACES
+        names = _namespaces_of(url)
+        for old in folder.glob("*"):
+            _remove_contents(old)
+        for name in names:
+            _create_private(folder / name)
+            _write_contents(f"{url}/_ns/{name}", folder / name)
 
     def write_log(self, log: Log) -> None:
         """Write the service's log. Raises `OSError`."""
-        self._prepare()
+        _create_private(self.directory)
         with _create_empty(self.directory / "service.log") as file:
             log.copy_to(file)
 
-    def _prepare(self) -> None:
-        """Create the directory, with mode 0700; one that exists keeps its mode."""
-        self.directory.parent.mkdir(parents=True, exist_ok=True)
-        self.directory.mkdir(mode=_OWNER_ONLY, exist_ok=True)
+
+def _create_private(directory: Path) -> None:
+    """Create a directory, with mode 0700; one that exists keeps its mode."""
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(mode=_OWNER_ONLY, exist_ok=True)
 
 
 def _create_empty(file: Path) -> BinaryIO:
@@ -106,11 +116,31 @@ def _create_empty(file: Path) -> BinaryIO:
     return os.fdopen(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b")
 
 
-def _write_journal(url: str, directory: Path) -> None:
-    """Write the journal as JSON lines and as an HTTP Archive, if the service keeps one. Raises `OSError`."""
+def _namespaces_of(url: str) -> list[str]:
+    """Return the names of the namespaces in use; none if the service does not list them."""
+    with suppress(local_http.Failed, *SHAPE_ERRORS):
+        document = bounded_json.decoded(local_http.get(url, "/_ns", seconds=_TIMEOUT).body)
+        return [str(name) for name in document["namespaces"]]
+    return []
+
+
+def _remove_contents(directory: Path) -> None:
+    """Remove what an earlier run wrote about a namespace, and the folder if nothing else is in it."""
+    with suppress(OSError):
+        for name in _CONTENTS:
+            (directory / name).unlink(missing_ok=True)
+        directory.rmdir()
+
+
+def _write_contents(url: str, directory: Path) -> None:
+    """Write the data of one namespace, and its journal as JSON lines and as an HTTP Archive, if the service keeps one.
+
+    Raises `OSError`.
+    """
     from extcli.journal.views import har_lines
 
-    file, archive = directory / "journal.jsonl", directory / "journal.har"
+    data, file, archive = (directory / name for name in _CONTENTS)
+    _fetch(url, "/_emulator/snapshot", data)
     stream = directory / "journal.stream"
     archive.unlink(missing_ok=True)
     file.unlink(missing_ok=True)
