@@ -99,6 +99,52 @@ def test_failed_namespaces_are_kept_on_request(live: LiveServer, tmp_path: Path)
     assert f"{live.url}/_ns/{kept}" in run.output
 
 
+def test_a_failed_namespace_is_kept_for_the_report_of_exec(live: LiveServer, tmp_path: Path):
+    test = """
+        def test_passes(extcli): extcli.viewer().vote("boss", 1)
+        def test_fails(extcli): assert not extcli.viewer().vote("boss", 1)
+    """
+    run = run_pytest(tmp_path, files={"test": test}, EXTCLI_URL=live.url, EXTCLI_ON_FAILURE="/report")
+    (kept,) = namespaces_of_tests(live)
+    live._http.delete(f"/_ns/{kept}").raise_for_status()
+
+    assert kept.startswith("test_fails-")
+    assert f"its data and journal, after the run: /report/namespaces/{kept}" in run.output
+
+
+def test_a_program_of_a_test_finds_a_secret(tmp_path: Path):
+    test = """
+        from base64 import b64decode
+        from pathlib import Path
+        def test_it(extcli, extcli_async):
+            file = Path(extcli.env["EXTCLI_SECRET_FILE"])
+            assert (32, 0o600) == (len(b64decode(file.read_text())), file.stat().st_mode & 0o777)
+            assert extcli.env == extcli_async.env
+    """
+    run = run_pytest(tmp_path, files={"test": test})
+
+    assert 0 == run.exit_code, run.output
+
+
+@pytest.mark.parametrize("where", ["environment", "options"])
+def test_a_secret_of_the_user_comes_first(tmp_path: Path, where: str):
+    test = 'def test_it(extcli): assert "EXTCLI_SECRET_FILE" not in extcli.env'
+    conftest = ""
+    if where == "options":
+        (tmp_path / "extensions.toml").write_text(
+            '[extensions.mine]\nsecrets = ["c2VjcmV0LW9mLTMyLWJ5dGVzLWF0LWxlYXN0LTEyMzQ1"]'
+        )
+        conftest = """
+            import pytest
+            @pytest.fixture(scope="session")
+            def extcli_serve_args(): return ["--extensions", "extensions.toml"]
+        """
+    variables = {"EXTCLI_SECRET_FILE": "of-the-user"} if where == "environment" else {}
+    run = run_pytest(tmp_path, files={"test": test, "conftest": conftest}, **variables)
+
+    assert 0 == run.exit_code, run.output
+
+
 def test_a_kept_namespace_keeps_its_service(tmp_path: Path):
     test = """
         def test_fails(extcli):

@@ -210,11 +210,13 @@ class Namespace(Part[ModeT]):
         client_id: str = DEFAULT_CLIENT_ID,
         channel: str = DEFAULT_CHANNEL,
         secret: bytes | None = None,
+        secret_file: Path | None = None,
         awaited: bool = False,
     ) -> None:
-        """`secret` signs the tokens of the callers. Without it the sandbox issues them."""
+        """`secret` signs the tokens of the callers. Without it the sandbox issues them. `secret_file` is for `env`."""
         super().__init__(awaited=awaited)
         self._secret = secret
+        self._secret_file = secret_file
         self.name = name
         self.client_id = client_id
         self.channel = channel
@@ -234,14 +236,24 @@ class Namespace(Part[ModeT]):
 
     @property
     def env(self) -> dict[str, str]:
-        """The variables that point extcli, and a program started by the test, at the namespace."""
-        return {"EXTCLI_URL": self.url, "EXTCLI_WS_URL": self.ws_url, "EXTCLI_CLIENT_ID": self.client_id}
+        """The variables that point extcli, and a program started by the test, at the namespace.
+
+        With a service that the plugin started they also name a file with a secret, unless the environment does.
+        """
+        found = {"EXTCLI_URL": self.url, "EXTCLI_WS_URL": self.ws_url, "EXTCLI_CLIENT_ID": self.client_id}
+        return found | ({"EXTCLI_SECRET_FILE": str(self._secret_file)} if self._secret_file else {})
 
     @property
     def as_async(self) -> Namespace[Awaited]:
         """The namespace for an asynchronous test: operations return awaitables."""
         twin: Namespace[Awaited] = Namespace(
-            self._root, self.name, client_id=self.client_id, channel=self.channel, secret=self._secret, awaited=True
+            self._root,
+            self.name,
+            client_id=self.client_id,
+            channel=self.channel,
+            secret=self._secret,
+            secret_file=self._secret_file,
+            awaited=True,
         )
         twin._sockets = self._sockets
         return twin

@@ -18,6 +18,7 @@ import pytest
 from extcli import clock
 from extcli.api.http import Http
 from extcli.config import secret_lookup
+from extcli.config.run_variables import NAMESPACES, ON_FAILURE, write_secret
 from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID
 from extcli.errors import CliError, UsageError
 from extcli.reading.shapes import document_of
@@ -46,6 +47,8 @@ class Server:
     client_id: str = DEFAULT_CLIENT_ID
     secret: bytes | None = field(default=None, repr=False)
     """The secret of the extension, if the environment of this run names one; pytest shows no field of it."""
+    secret_file: Path | None = None
+    """A file with a random secret, for programs that sign tokens; `None` if they have another."""
     log: Path | None = None
     """The file with its log; `None` if this run did not start it."""
     process: subprocess.Popen[str] | None = field(default=None, repr=False)
@@ -87,7 +90,7 @@ def started(args: Sequence[str], log: Path, *, may_stay: bool = False) -> Iterat
         url = process.stdout.readline().removeprefix("listening on ").strip()
         if not url:
             raise NotUsable(f"extcli serve did not start:\n{_tail_of_log(log)}")
-        server = Server(url, _connection(url), log=log, process=process)
+        server = Server(url, _connection(url), secret_file=_secret_file(log.parent, args), log=log, process=process)
         _wait_until_ready(server.http, log)
         yield server
         server.http.close()
@@ -96,6 +99,17 @@ def started(args: Sequence[str], log: Path, *, may_stay: bool = False) -> Iterat
         raise
     if not server.stays:
         _stop(process)
+
+
+def _secret_file(folder: Path, args: Sequence[str]) -> Path | None:
+    """Write a random secret, and return its file.
+
+    None if the environment names one, or if the service has registered extensions with secrets of their own.
+    """
+    if os.environ.get("EXTCLI_SECRET_FILE") or any(each.startswith("--extensions") for each in args):
+        return None
+    write_secret(file := folder / "secret")
+    return file
 
 
 def _process(args: Sequence[str], log: Path, *, may_stay: bool) -> subprocess.Popen[str]:
@@ -185,7 +199,8 @@ class Space:
     @staticmethod
     def is_kept(item: pytest.Item) -> bool:
         """Return whether the test failed and its namespaces are to stay."""
-        return item.stash.get(_FAILED, False) and bool(item.config.getoption("--extcli-keep"))
+        is_wanted = item.config.getoption("--extcli-keep") or os.environ.get(ON_FAILURE)
+        return item.stash.get(_FAILED, False) and bool(is_wanted)
 
 
 class Reports:
@@ -204,7 +219,7 @@ class Reports:
                 if refused := _refusals(space):
                     report.sections.append((f"extcli refused requests of {space.name}", refused))
                 if Space.is_kept(item):
-                    space.server.stays = True
+                    space.server.stays = bool(item.config.getoption("--extcli-keep"))
                     report.sections.append(("extcli kept", _place_of_space(space)))
         return report
 
@@ -226,6 +241,8 @@ def _refusals(space: Space) -> str:
 
 
 def _place_of_space(space: Space) -> str:
+    if directory := os.environ.get(ON_FAILURE):
+        return f"its data and journal, after the run: {os.path.join(directory, NAMESPACES, space.name)}"
     process = space.server.process
     return space.url + (f" (its service runs on: stop it with kill {process.pid})" if process else "")
 
@@ -253,6 +270,7 @@ class Factory:
             client_id=client_id or self._server.client_id,
             channel=channel,
             secret=self._server.secret if of_server else None,
+            secret_file=self._server.secret_file,
         )
         self.made.append(made)
         spaces = self._node.stash.setdefault(Space.KEY, [])
