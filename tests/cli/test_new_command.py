@@ -83,7 +83,8 @@ def test_the_ci_job_of_a_project_is_the_one_that_connect_prints(extcli, folder: 
     extcli("new", "boss", "--backend", backend)
 
     job = (folder / "boss/.github/workflows/test.yml").read_text().splitlines()
-    printed = extcli("connect", "github").stdout.splitlines()
+    comment, *printed = extcli("connect", "github").stdout.splitlines()
+    assert comment.startswith("# Copy it to .github/workflows/")
     differences = [(own, other) for own, other in zip(job, printed, strict=True) if own != other]
     assert (0 if backend == "node" else 2) == len(differences)
     assert all("npm" in other and other.partition(": ")[0] == own.partition(": ")[0] for own, other in differences)

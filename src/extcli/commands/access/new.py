@@ -58,7 +58,7 @@ _LANGUAGES = {
             "SIGNER": "sign.py",
             "RUN": "python backend.py",
             "TEST": "python -m pytest",
-            "NEEDS": "The tests need pytest, in the environment that extcli is installed in.\n\n",
+            "NEEDS": "The tests need pytest, in the environment that extcli is installed in: `pip install pytest`.\n\n",
         },
         {"sign.py": SIGNERS[Kind.PYTHON]},
         {"npm install": _IN_CI, "npm test": ".venv/bin/python -m pytest"},
@@ -127,7 +127,8 @@ def _files(name: str, backend: Backend, resolver: Resolver) -> dict[str, str]:
     files[".gitignore"] = files.pop("gitignore")
     for path, write in language.printed.items():
         files[path] = _text(write(resolver))
-    files[".github/workflows/test.yml"] = _with_words(_text(WRITERS[Kind.GITHUB](resolver)), language.steps)
+    _comment, *job = WRITERS[Kind.GITHUB](resolver)
+    files[".github/workflows/test.yml"] = _with_words(_text(job), language.steps)
     return files
 
 

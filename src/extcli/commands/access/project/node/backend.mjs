@@ -16,6 +16,7 @@ export function winnerOf(options, votes) {
 }
 
 async function call(method, path, body) {
+  if (!env.EXTCLI_SECRET_FILE) throw new Error('EXTCLI_SECRET_FILE must name the file with the secret');
   const secret = readFileSync(env.EXTCLI_SECRET_FILE, 'utf8');
   const headers = {
     Authorization: `${CLIENT_ID} ${await sign(secret, 'backend', CHANNEL)}`,
