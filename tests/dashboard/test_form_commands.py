@@ -204,6 +204,7 @@ def test_only_pages_that_follow_the_service_or_fail_have_a_link_to_reload(live, 
 @pytest.mark.long
 def test_a_form_says_how_many_sockets_got_a_broadcast(live: LiveServer, page: Page):
     page.goto(f"{live.url}/_emulator/ui/broadcasts?client_id={CLIENT_ID}&channel_id=777")
+    page.click("#send-drawer > summary")
     page.click("#send button:not([type])")
     expect(page.locator("#result")).to_have_text("Sent, but nothing listens to this event there now: see Sockets.")
 

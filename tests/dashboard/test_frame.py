@@ -172,5 +172,6 @@ def test_one_switch_shows_the_commands_on_all_pages(live: LiveServer, page: Page
     vote(live)
     expect(page.locator("nav")).to_contain_text("Polls1")
     page.goto(screen(live, "namespaces"))
+    page.click("#create-drawer > summary")
 
     expect(page.locator("#create code")).to_be_visible()

@@ -103,7 +103,7 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
         "chosen": chosen,
         "most": ROWS,
         "scopes": _SCOPES,
-        "caller": suggested(service, query),
+        "suggested": suggested(service, query),
     }
 
 

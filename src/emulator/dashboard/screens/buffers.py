@@ -8,6 +8,7 @@ import msgspec
 
 from emulator.clock import clamp_instant
 from emulator.dashboard.commands import CALLER, field, record_command
+from emulator.dashboard.json_text import escaped
 from emulator.dashboard.listing import ROWS, chosen, listed
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.texts import pretty
@@ -16,6 +17,8 @@ from emulator.features.accumulation.rules import LIMIT, BufferEntry
 from emulator.wire.refusals import invalid_parameter
 
 _MAX_DIGITS: Final = 15
+_SHORT: Final = 60
+"""Characters of compact JSON that the page shows on one line."""
 
 
 class Line(NamedTuple):
@@ -26,7 +29,7 @@ class Line(NamedTuple):
     user_id: str
     """The shared id; empty if the user does not share it."""
     text: str
-    """The value as JSON, indented unless it is nested too deeply."""
+    """The value as JSON: on one line if it is short, else indented, unless it is nested too deeply."""
     size: int
     """Bytes of compact JSON."""
 
@@ -69,7 +72,9 @@ async def _buffer(service: Service, key: Key, query: Query) -> dict[str, Any]:
 def _line(item: Item) -> Line:
     entry = msgspec.json.decode(item.value, type=BufferEntry)
     data = bytes(entry.data)
-    return Line(item.at, entry.opaque_user_id, entry.user_id, pretty(data.decode()), len(data))
+    text = data.decode()
+    shown = escaped(text) if len(text) <= _SHORT else pretty(text)
+    return Line(item.at, entry.opaque_user_id, entry.user_id, shown, len(data))
 
 
 def _start(text: str) -> int:

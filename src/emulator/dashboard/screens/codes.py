@@ -56,7 +56,7 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
         "has_journal": service.journal.is_on,
         "redemptions": list(islice(_redemptions(service, client_id), _LATEST)),
         "client_id": client_id,
-        "caller": caller,
+        "suggested": caller,
         "poll": query.get("poll") or "default",
         "user": user,
         "shares": await _shares_of_user(service, caller.client_id, caller.channel_id, user) if user else [],

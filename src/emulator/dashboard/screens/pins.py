@@ -22,7 +22,7 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
         "found": found,
         "client_id": client_id,
         "channel_id": channel_id,
-        "caller": suggested(service, query),
+        "suggested": suggested(service, query),
     }
 
 

@@ -11,7 +11,7 @@ from emulator.dashboard.screen import Query, Screen, Service
 
 async def read(service: Service, query: Query) -> dict[str, Any]:
     """Return the outstanding purchases. Raises `BadRequest`."""
-    return {"caller": suggested(service, query), **await listed(service, "purchases", query)}
+    return {"suggested": suggested(service, query), **await listed(service, "purchases", query)}
 
 
 SCREEN = Screen("purchases", "Purchases", read)

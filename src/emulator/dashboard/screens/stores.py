@@ -153,7 +153,7 @@ async def _lists(service: Service, query: Query) -> dict[str, Any]:
         "stores": stores,
         "objects": objects,
         "kinds": [*_KINDS, JSON_STORE],
-        "caller": suggested(service, query),
+        "suggested": suggested(service, query),
     }
 
 

@@ -14,7 +14,7 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
     """Return the list of extensions with questions, or the questions of one. Raises `BadRequest`."""
     id = query.get("id", "")
     shared = {
-        "caller": suggested(service, {**query, "client_id": id or query.get("client_id", "")}),
+        "suggested": suggested(service, {**query, "client_id": id or query.get("client_id", "")}),
         "id": id,
         "states": [(state.value, state.removeprefix("state-")) for state in State],
     }
