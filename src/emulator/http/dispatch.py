@@ -154,8 +154,8 @@ class Dispatcher:
         self.recorder.answered(method, path, reply.status, seconds)
         if context.production:
             self.parity.settle(context, endpoint.title, reply.status, is_counted=endpoint.allows_any_origin)
-        if self.journal.is_on and endpoint.is_recorded:
-            if failure is not None and request.is_unread and not endpoint.streamed:
+        if self.journal.is_on and endpoint.is_in_journal:
+            if failure is not None and request.is_unread and endpoint.is_body_read:
                 await request.read_arrived()
             self.journal.add(request_entry(endpoint, request, reply, seconds, failure))
         del failure  # its traceback refers to this frame: a circle, which only a collection of garbage would free
@@ -172,7 +172,7 @@ class Dispatcher:
     def _record(
         self, endpoint: Endpoint[Any], request: Request, reply: Reply, seconds: float, error: ServiceError
     ) -> None:
-        if self.journal.is_on and endpoint.is_recorded:
+        if self.journal.is_on and endpoint.is_in_journal:
             self.journal.add(request_entry(endpoint, request, reply, seconds, error))
 
     async def run(self, method: str, path: str, caller: Caller, query: Mapping[str, str], body: bytes) -> object:
@@ -202,7 +202,7 @@ class Dispatcher:
         # The control API and pages have no callers, and their limits are for all.
         is_large = endpoint.audience in _OWN if caller is None else caller.role in endpoint.limit_roles
         limit: int = getattr(self.limits, endpoint.limit) if is_large else self.limits.body
-        body = b"" if endpoint.streamed else await request.body(limit)
+        body = await request.body(limit) if endpoint.is_body_read else b""
         if body and endpoint.audience is Audience.CONTROL and endpoint.body is not None:
             body = json_of(body, headers, endpoint.body_shape)
         recording = None

@@ -152,15 +152,16 @@ class Endpoint(Generic[S]):
     """The field of `Limits` with the largest body in bytes."""
     limit_roles: frozenset[Role]
     """The roles that `limit` is for; others have the limit `body`."""
-    streamed: bool
-    """Whether the handler reads the body from `Call.chunks`."""
+    is_body_read: bool
+    """Whether the body is read before the handler runs. If not, the handler reads it from `Call.chunks`, or there is
+    none."""
     held: bool
     """Whether the response may take long. Such a request has no body; it ends when the client leaves."""
     status: int
     """The status of a success."""
     secrets: frozenset[str]
     """The members of the body and of the response, and the parameters, that the journal hides; `*` hides all."""
-    is_recorded: bool
+    is_in_journal: bool
     """Whether the journal records its responses. It omits reads of the journal, health checks and pages."""
 
     @property
@@ -176,7 +177,7 @@ class Endpoint(Generic[S]):
     @property
     def is_upload(self) -> bool:
         """Whether the body may be large. A process takes few at once (`http/long_requests.py`)."""
-        return self.streamed and not self.held
+        return not self.is_body_read and not self.held
 
     @cached_property
     def title(self) -> str:
@@ -254,14 +255,15 @@ def endpoint(
     """Declare the decorated function as the handler of `method path`.
 
     The function returns a value to encode as JSON or a `Special` response, or raises a `ServiceError`. `body`, `answer`
-    and `headers` are for the OpenAPI document. A `body` whose import takes long may be a function that returns it.
+    and `headers` are for the OpenAPI document. A `body` whose import takes long may be a function that returns it. If
+    `streamed`, the handler reads the body from `Call.chunks`.
     """
 
     def declare(handler: Callable[[S, Call], Awaitable[object]]) -> Endpoint[S]:
         return Endpoint(
             method, path, handler, roles, audience, body, answer, query, headers, limit, limit_roles,
-            streamed or held, held, status, secrets,
-            is_recorded and audience not in (Audience.MONITORING, Audience.PAGE),
+            is_body_read=not (streamed or held), held=held, status=status, secrets=secrets,
+            is_in_journal=is_recorded and audience not in (Audience.MONITORING, Audience.PAGE),
         )  # fmt: skip
 
     return declare
