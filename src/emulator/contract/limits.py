@@ -8,6 +8,7 @@ MAX_ID_LENGTH: Final = 64
 """Characters in the id of a channel, poll, ranking, buffer, JSON store, or trivia question or option (ruling W8)."""
 MAX_CLIENT_ID_LENGTH: Final = 100
 MAX_USER_LENGTH: Final = 256
+"""Characters in the id of a user, and in each id in a request for a token or for a call as any caller."""
 
 LOWEST: Final = -99
 HIGHEST: Final = 99

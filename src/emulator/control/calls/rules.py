@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from emulator.callers import Role
+from emulator.contract.limits import MAX_USER_LENGTH
 from emulator.contract.names import CLIENT_ID_RULE, is_client_id
 from emulator.wire import json_codec
 from emulator.wire.refusals import invalid_member, missing_member, wrong_shape
@@ -18,7 +19,6 @@ from emulator.wire.url import SERVICE
 MAX_ANSWER: Final = 1024 * 1024
 """Bytes of a response that are returned."""
 CUT: Final = f"the response is longer than {MAX_ANSWER:,} bytes; this is its beginning, as text"
-_MAX_ID_LENGTH: Final = 256
 
 
 class CallBody(Struct):
@@ -47,8 +47,8 @@ def checked_call(body: CallBody) -> CallBody:
         raise invalid_member("client_id", body.client_id, CLIENT_ID_RULE)
     for name in ("user_id", "channel_id", "opaque_user_id"):
         text: str = getattr(body, name)
-        if len(text) > _MAX_ID_LENGTH or not text.isprintable():
-            raise wrong_shape(name, needed=f"at most {_MAX_ID_LENGTH} printable characters")
+        if len(text) > MAX_USER_LENGTH or not text.isprintable():
+            raise wrong_shape(name, needed=f"at most {MAX_USER_LENGTH} printable characters")
     return body
 
 

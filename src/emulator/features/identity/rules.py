@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from emulator.callers import opaque_id_of
 from emulator.clock import MINUTE
+from emulator.contract.limits import MAX_USER_LENGTH
 from emulator.engines.records import DocumentRecord
 from emulator.stored import VALUE, Stored, text_of
 from emulator.wire.refusals import invalid_member, wrong_shape
@@ -17,7 +18,6 @@ TOKEN_LIFETIME = 30 * MINUTE
 """Lifetime of a sandbox token in ms; the published SDK refreshes it every 25 minutes."""
 HELPER: Final = "helper"
 """The parameter with which the pages' scripts and the test fixtures of the emulator request tokens."""
-_MAX_ID_LENGTH = 256
 
 
 class AuthtokenBody(Struct):
@@ -63,10 +63,10 @@ def identities_of(body: AuthtokenBody, anonymous_id: Callable[[], str]) -> list[
 def id_text(value: str | int | None) -> str:
     """Return an id as text, empty for `None`. Raises `BadRequest` unless it is at most 256 printable characters."""
     text = "" if value is None else str(value)
-    if len(text) > _MAX_ID_LENGTH or not text.isprintable():
+    if len(text) > MAX_USER_LENGTH or not text.isprintable():
         raise wrong_shape(
-            problem=f"an id has at most {_MAX_ID_LENGTH} printable characters",
-            needed=f"ids of at most {_MAX_ID_LENGTH} printable characters",
+            problem=f"an id has at most {MAX_USER_LENGTH} printable characters",
+            needed=f"ids of at most {MAX_USER_LENGTH} printable characters",
         )
     return text
 
