@@ -24,13 +24,13 @@ from typing import Any
 from emulator.config.settings import Settings
 from emulator.engines.engine import Upgrades
 from emulator.engines.opening import open_engine
-from emulator.engines.sqlite import dump, namespace_ids, schema
+from emulator.engines.sqlite import dump, namespace, schema
 from emulator.engines.sqlite import load as load_module
 from emulator.engines.sqlite.files import backup, copying
 from emulator.opening import open_app
 
 _MODULES = {backup.__file__, copying.__file__}
-_COPYING = {namespace_ids.__file__, load_module.__file__, dump.__file__}
+_COPYING = {namespace.__file__, load_module.__file__, dump.__file__}
 _UPGRADE = {schema.create_or_upgrade.__code__, schema._backed_up.__code__, schema.create_or_raise.__code__}
 FORKED = "forked"
 

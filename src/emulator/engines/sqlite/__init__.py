@@ -19,7 +19,7 @@ from emulator.engines.sqlite.dump import Dump
 from emulator.engines.sqlite.files.locks import service_lock
 from emulator.engines.sqlite.load import Load
 from emulator.engines.sqlite.logs import SqliteLogs
-from emulator.engines.sqlite.namespace_ids import HIDDEN, NamespaceIds, size_of
+from emulator.engines.sqlite.namespace import HIDDEN, Namespace, size_of
 from emulator.engines.sqlite.pool_cache import Lists, PoolCache, SpentItems
 from emulator.engines.sqlite.pools import SqlitePools, SqliteRosters
 from emulator.engines.sqlite.purge import Purge
@@ -42,7 +42,7 @@ class SqliteEngine:
         self.location = path or "memory"
         self.survives_restart = self.is_shared = path is not None
         self._group_commit = database.group_commit
-        self._namespace = NamespaceIds(self._group_commit, database.numbers, namespace)
+        self._namespace = Namespace(self._group_commit, database.numbers, namespace)
         ballot_cache = BallotCache(self._namespace)
         lists, spent = Lists(self._namespace), SpentItems(self._namespace)
         pool_cache = PoolCache(self._namespace, lists, spent)
@@ -173,4 +173,4 @@ class SqliteMedium:
 
     def _size(self, file: Database, namespace: str) -> int:
         connection = file.group_commit.connection
-        return size_of(connection, NamespaceIds(file.group_commit, file.numbers, namespace).stored_in(connection))
+        return size_of(connection, Namespace(file.group_commit, file.numbers, namespace).stored_in(connection))

@@ -12,8 +12,8 @@ from typing import Final
 
 from emulator.bounded_cache import BoundedCache
 from emulator.engines.base import Key, Terms
-from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds, Tables
-from emulator.engines.sqlite.table_list import BALLOTS, MARKS, TALLIES, TERMS, terms_of
+from emulator.engines.sqlite.namespace import Namespace, Tables
+from emulator.engines.sqlite.table_list import BALLOTS, BY_KEY, MARKS, TALLIES, TERMS, terms_of
 
 MAX_HELD: Final = 32_768
 """Voters whose casts are cached: some 15 MB, at 300 to 500 bytes each."""
@@ -68,7 +68,7 @@ class VoterFilter:
 class Marks(Tables):
     """The rows that voters have now. A query on the table sees all of them only after `flush`."""
 
-    def __init__(self, namespace: NamespaceIds) -> None:
+    def __init__(self, namespace: Namespace) -> None:
         super().__init__(namespace)
         self._unsaved: dict[tuple[int, str, int], Mark] = {}
         self._held: BoundedCache[tuple[int, str], tuple[Row, ...]] = BoundedCache(MAX_HELD)
@@ -196,7 +196,7 @@ class CachedBallot:
 
 
 class BallotCache(Tables):
-    def __init__(self, namespace: NamespaceIds) -> None:
+    def __init__(self, namespace: Namespace) -> None:
         super().__init__(namespace)
         self.marks = Marks(namespace)
         self._ballots: BoundedCache[Key, CachedBallot] = BoundedCache(MAX_BALLOTS)

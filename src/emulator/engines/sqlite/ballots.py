@@ -21,7 +21,8 @@ from emulator.engines.base import (
 )
 from emulator.engines.sqlite.ballot_cache import BallotCache, CachedBallot, Row
 from emulator.engines.sqlite.entries import Readings
-from emulator.engines.sqlite.namespace_ids import BY_KEY_ALL_CHANNELS, KEY_COLUMNS, LISTED_ORDER, NamespaceIds, Tables
+from emulator.engines.sqlite.namespace import Namespace, Tables
+from emulator.engines.sqlite.table_list import BY_KEY_ALL_CHANNELS, KEY_COLUMNS, LISTED_ORDER, listing_condition
 
 _TOP = "SELECT choice, count FROM tallies WHERE ballot = ? ORDER BY count DESC, since LIMIT ?"
 _ALIVE = f"SELECT id FROM ballots WHERE {BY_KEY_ALL_CHANNELS} AND expires_at > ?"
@@ -46,7 +47,7 @@ _DEFAULT = Terms()
 
 
 class SqliteBallots(Tables):
-    def __init__(self, namespace: NamespaceIds, ballot_cache: BallotCache) -> None:
+    def __init__(self, namespace: Namespace, ballot_cache: BallotCache) -> None:
         super().__init__(namespace)
         self._ballot_cache = ballot_cache
         self._marks = ballot_cache.marks
@@ -161,7 +162,7 @@ class SqliteBallots(Tables):
 
     def _listed_rows(self, group: Key, after: Key | None, limit: int, now: int, matching: str) -> list[tuple[Any, ...]]:
         self._ballot_cache.flush()
-        condition, params = self._namespace.listing_condition(group, after, matching)
+        condition, params = listing_condition(self._namespace.id, group, after, matching)
         # The plus sign keeps SQLite from using the index by expiry, which would sort all ballots.
         return self._group_commit.connection.execute(
             f"SELECT id, {KEY_COLUMNS}, expires_at, definition FROM ballots WHERE {condition} AND +expires_at > ?"

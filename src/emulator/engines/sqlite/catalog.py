@@ -10,7 +10,8 @@ from typing import Any, Final
 from emulator.engines.base import NEVER, Expired, Key, Thing
 from emulator.engines.sqlite.ballot_cache import BallotCache
 from emulator.engines.sqlite.merge import PAGE
-from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, MATCHING, NamespaceIds, Tables
+from emulator.engines.sqlite.namespace import Namespace, Tables
+from emulator.engines.sqlite.table_list import KEY_COLUMNS, MATCHING
 
 _ENTRIES: Final = 2_000
 """Entries of logs that are looked at between two returns to the event loop."""
@@ -63,7 +64,7 @@ _Coming = tuple[list[Expired], _Position | None]
 
 
 class SqliteCatalog(Tables):
-    def __init__(self, namespace: NamespaceIds, ballot_cache: BallotCache) -> None:
+    def __init__(self, namespace: Namespace, ballot_cache: BallotCache) -> None:
         super().__init__(namespace)
         self._ballot_cache = ballot_cache
 

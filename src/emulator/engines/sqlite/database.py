@@ -15,7 +15,7 @@ from functools import partial
 from emulator.engines.engine import Upgrades
 from emulator.engines.sqlite.connection import connect, finished_in_thread
 from emulator.engines.sqlite.group_commit import GroupCommit
-from emulator.engines.sqlite.namespace_ids import Numbers
+from emulator.engines.sqlite.namespace import Numbers
 from emulator.engines.sqlite.relay import Messages
 from emulator.errors import EngineError
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from emulator.bounded_cache import BoundedCache
 from emulator.engines.base import NEVER, Edit, Key, changed
-from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds, Tables
-from emulator.engines.sqlite.table_list import DOCUMENTS, KEYED
+from emulator.engines.sqlite.namespace import Namespace, Tables
+from emulator.engines.sqlite.table_list import BY_KEY, DOCUMENTS, KEYED
 
 _READ = f"SELECT value, expires_at FROM documents WHERE {BY_KEY}"
 _EXPIRY = f"SELECT expires_at FROM documents WHERE {BY_KEY}"
@@ -29,7 +29,7 @@ _ABSENT = (b"", 0)
 
 
 class SqliteDocuments(Tables):
-    def __init__(self, namespace: NamespaceIds) -> None:
+    def __init__(self, namespace: Namespace) -> None:
         super().__init__(namespace)
         self._peeked: BoundedCache[Key, tuple[bytes, int]] = BoundedCache(_MAX_PEEKED)
         """Value and expiry of documents that were peeked at or kept. Cleared when another process writes."""

@@ -16,8 +16,8 @@ from emulator.engines import records as types
 from emulator.engines.base import BallotEntry, Key
 from emulator.engines.records import ITEMS_PER_RECORD, Record
 from emulator.engines.sqlite.connection import connect, engine_errors, finished_in_thread
-from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, Tables, key_columns
-from emulator.engines.sqlite.table_list import TERMS, terms_of
+from emulator.engines.sqlite.namespace import Tables
+from emulator.engines.sqlite.table_list import KEY_COLUMNS, TERMS, key_columns, terms_of
 
 PAGE: Final = 100
 """Records between two returns to the event loop."""

@@ -17,7 +17,8 @@ from emulator.engines.base import NEVER, BallotEntry, Key
 from emulator.engines.sqlite.ballot_cache import BallotCache
 from emulator.engines.sqlite.connection import engine_errors
 from emulator.engines.sqlite.merge import PAGE, Row, merged_pages
-from emulator.engines.sqlite.namespace_ids import BY_KEY, BY_KEY_ALL_CHANNELS, NamespaceIds, Tables
+from emulator.engines.sqlite.namespace import Namespace, Tables
+from emulator.engines.sqlite.table_list import BY_KEY, BY_KEY_ALL_CHANNELS
 
 _ONE = f"SELECT id, latest < {NEVER} FROM ballots WHERE {BY_KEY} AND expires_at > ?"
 _ALL_CHANNELS = f"SELECT id, latest < {NEVER} FROM ballots WHERE {BY_KEY_ALL_CHANNELS} AND expires_at > ?"
@@ -146,7 +147,7 @@ class Reading:
 
 
 class Readings(Tables):
-    def __init__(self, namespace: NamespaceIds, ballot_cache: BallotCache) -> None:
+    def __init__(self, namespace: Namespace, ballot_cache: BallotCache) -> None:
         super().__init__(namespace)
         self._ballot_cache = ballot_cache
         self.active: dict[int, list[Reading]] = {}

@@ -18,10 +18,10 @@ from emulator.engines.base import NEVER, Key
 from emulator.engines.records import Record, checked_pages
 from emulator.engines.sqlite import table_list as tables
 from emulator.engines.sqlite.ballot_cache import ADD_COUNT
-from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds, Tables
+from emulator.engines.sqlite.namespace import Namespace, Tables
 from emulator.engines.sqlite.pool_cache import SPEND, USE_LIST, SpentItems, chunks_of
 from emulator.engines.sqlite.pools import ADD_MEMBER, ROOT_OF_ROSTERS
-from emulator.engines.sqlite.table_list import Table
+from emulator.engines.sqlite.table_list import BY_KEY, Table
 from emulator.errors import EngineError
 
 _STORED_IN: Final[dict[type[Record], Table]] = {
@@ -82,7 +82,7 @@ def _writes(record_type: type[Record], statement: str) -> Callable[[_RowsOf], _R
 class RecordRows:
     """Writes checked records in the order of a dump. `finish`, called until it returns False, completes them."""
 
-    def __init__(self, namespace: NamespaceIds, space: int) -> None:
+    def __init__(self, namespace: Namespace, space: int) -> None:
         self._connection = namespace.group_commit.connection
         self._next_number = namespace.next_number
         self._space = space
@@ -238,7 +238,7 @@ _COPIED = 100
 
 
 class Load(Tables):
-    def __init__(self, namespace: NamespaceIds, copy_log: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, namespace: Namespace, copy_log: Callable[[], Awaitable[None]]) -> None:
         super().__init__(namespace)
         self._copy_log = copy_log
 

@@ -9,8 +9,16 @@ from typing import Any
 from emulator.engines.base import NEVER, Item, Key, ListedLog, Span
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.merge import Row, merged_pages
-from emulator.engines.sqlite.namespace_ids import BY_KEY, BY_KEY_ALL_CHANNELS, KEY_COLUMNS, LISTED_ORDER, Tables
-from emulator.engines.sqlite.table_list import ITEMS, LOGS
+from emulator.engines.sqlite.namespace import Tables
+from emulator.engines.sqlite.table_list import (
+    BY_KEY,
+    BY_KEY_ALL_CHANNELS,
+    ITEMS,
+    KEY_COLUMNS,
+    LISTED_ORDER,
+    LOGS,
+    listing_condition,
+)
 
 _LOG = f"SELECT id FROM logs WHERE {BY_KEY}"
 _LOGS_ALL_CHANNELS = f"SELECT id FROM logs WHERE {BY_KEY_ALL_CHANNELS}"
@@ -88,7 +96,7 @@ class SqliteLogs(Tables):
         return latest, [_Reading(self._group_commit, log, start, now, since) for (log,) in logs]
 
     def _listed_rows(self, group: Key, after: Key | None, limit: int, now: int, matching: str) -> list[tuple[Any, ...]]:
-        condition, params = self._namespace.listing_condition(group, after, matching)
+        condition, params = listing_condition(self._namespace.id, group, after, matching)
         return self._group_commit.connection.execute(
             f"SELECT id, {KEY_COLUMNS} FROM logs WHERE {condition} AND {_HAS_ENTRIES} ORDER BY {LISTED_ORDER} LIMIT ?",
             (*params, now, limit),

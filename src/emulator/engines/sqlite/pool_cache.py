@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from emulator.engines.base import Key
 from emulator.engines.records import digest_of
-from emulator.engines.sqlite.namespace_ids import BY_KEY, KEY_COLUMNS, NamespaceIds, Tables
-from emulator.engines.sqlite.table_list import CHUNKS, FAMILIES, LISTS, POOLS, SPENT
+from emulator.engines.sqlite.namespace import Namespace, Tables
+from emulator.engines.sqlite.table_list import BY_KEY, CHUNKS, FAMILIES, KEY_COLUMNS, LISTS, POOLS, SPENT
 
 CHUNK_SIZE = 128
 """Items in one row. Few, because a process that draws alternately with another one reads the same row repeatedly."""
@@ -139,7 +139,7 @@ class CachedPool:
 
 
 class PoolCache(Tables):
-    def __init__(self, namespace: NamespaceIds, lists: Lists, spent: SpentItems) -> None:
+    def __init__(self, namespace: Namespace, lists: Lists, spent: SpentItems) -> None:
         super().__init__(namespace)
         self._lists = lists
         self._spent = spent

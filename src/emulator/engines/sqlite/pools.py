@@ -13,7 +13,7 @@ from typing import Any
 
 from emulator.engines.base import Key
 from emulator.engines.pools import NO_SIZES, Assignment, Count, Drawn, Holding, Limit, Stock, assigned
-from emulator.engines.sqlite.namespace_ids import BY_KEY, NamespaceIds, Tables, key_columns
+from emulator.engines.sqlite.namespace import Namespace, Tables
 from emulator.engines.sqlite.pool_cache import (
     ROOT_OF_POOLS,
     CachedPool,
@@ -23,7 +23,7 @@ from emulator.engines.sqlite.pool_cache import (
     SpentItems,
     chunks_of,
 )
-from emulator.engines.sqlite.table_list import HANDED, MEMBERS, ROSTERS
+from emulator.engines.sqlite.table_list import BY_KEY, HANDED, MEMBERS, ROSTERS, key_columns
 
 MAX_SKIPPED = 500
 """Items that all pools together skip in one group commit."""
@@ -45,7 +45,7 @@ class _Pending(Enum):
 
 
 class SqlitePools(Tables):
-    def __init__(self, namespace: NamespaceIds, lists: Lists, pool_cache: PoolCache, spent: SpentItems) -> None:
+    def __init__(self, namespace: Namespace, lists: Lists, pool_cache: PoolCache, spent: SpentItems) -> None:
         super().__init__(namespace)
         self._lists = lists
         self._pool_cache = pool_cache

@@ -7,13 +7,14 @@ from typing import Any, Final
 from emulator.engines.base import Expired, Key
 from emulator.engines.sqlite.ballot_cache import BallotCache
 from emulator.engines.sqlite.documents import SqliteDocuments
-from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, NamespaceIds, Tables
+from emulator.engines.sqlite.namespace import Namespace, Tables
 from emulator.engines.sqlite.pool_cache import PoolCache
 from emulator.engines.sqlite.table_list import (
     BALLOTS,
     CHUNKS,
     DOCUMENTS,
     FALLEN,
+    KEY_COLUMNS,
     LISTS,
     POOLS,
     ROSTERS,
@@ -72,7 +73,7 @@ _ROWS_OF_NAMESPACE: Final = [
 
 class Purge(Tables):
     def __init__(
-        self, namespace: NamespaceIds, ballot_cache: BallotCache, pool_cache: PoolCache, documents: SqliteDocuments
+        self, namespace: Namespace, ballot_cache: BallotCache, pool_cache: PoolCache, documents: SqliteDocuments
     ) -> None:
         super().__init__(namespace)
         self._ballot_cache, self._pool_cache, self._documents = ballot_cache, pool_cache, documents

@@ -10,7 +10,8 @@ from contextlib import suppress
 
 from emulator.engines.base import Key
 from emulator.engines.sqlite.group_commit import GroupCommit
-from emulator.engines.sqlite.namespace_ids import KEY_COLUMNS, NamespaceIds, Tables
+from emulator.engines.sqlite.namespace import Namespace, Tables
+from emulator.engines.sqlite.table_list import KEY_COLUMNS
 
 POLL_INTERVAL = 0.05
 """Seconds between two polls. If nothing was written, a poll takes microseconds."""
@@ -112,7 +113,7 @@ class Messages:
 class SqliteRelay(Tables):
     """The relay of one namespace."""
 
-    def __init__(self, messages: Messages, namespace: NamespaceIds, name: str) -> None:
+    def __init__(self, messages: Messages, namespace: Namespace, name: str) -> None:
         super().__init__(namespace)
         self.is_local = messages.is_local
         self._messages = messages

@@ -1,4 +1,4 @@
-"""The tables of a database: how rows are identified, and which rows are removed together with others.
+"""The tables of a database: how rows are identified and found by key, and which rows are removed together with others.
 
 Removal in steps, the copies of a namespace, counts and the checks of a file all follow from this list. The columns
 are in `schema.py`.
@@ -10,10 +10,17 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from emulator.engines.base import Terms
+from emulator.engines.base import Key, Terms
 
 KEYED: Final = "space, shelf, owner, name, holder, place"
 """The columns of a key, with its namespace."""
+BY_KEY: Final = "space = ? AND shelf = ? AND owner = ? AND name = ? AND holder = ? AND place = ?"
+BY_KEY_ALL_CHANNELS: Final = "space = ? AND shelf = ? AND owner = ? AND name = ? AND holder = ?"
+KEY_COLUMNS: Final = "shelf, owner, name, place, holder"
+"""In the order of `Key`."""
+LISTED_ORDER: Final = "place, name, holder"
+MATCHING: Final = "instr(name || char(10) || place || char(10) || holder, %s)"
+"""Whether the name, channel or user contains a text, to be completed with a parameter."""
 TERMS: Final = ", ".join(Terms._fields)
 """The columns of a ballot's terms."""
 
@@ -136,3 +143,27 @@ THINGS: Final = (DOCUMENTS, BALLOTS, LOGS, POOLS, LISTS, ROSTERS)
 def belonging_to(owners: Table) -> list[Table]:
     """Return the tables whose rows belong to rows of another table."""
     return [table for table in TABLES.values() if table.owners == owners.name]
+
+
+def key_columns(table: str) -> str:
+    """Return the columns of a key in the order of `Key`, with the name of their table."""
+    return ", ".join(f"{table}.{column}" for column in KEY_COLUMNS.split(", "))
+
+
+def listing_condition(space: int, group: Key, after: Key | None, matching: str) -> tuple[str, tuple[object, ...]]:
+    """Return the condition and its parameters for a listing of a namespace, to be sorted by `LISTED_ORDER`.
+
+    `space` is the id of the namespace.
+    """
+    condition = "space = ? AND shelf = ? AND owner = ?"
+    params: tuple[object, ...] = (space, group.kind, group.owner)
+    if matching:
+        condition, params = f"{condition} AND {MATCHING % '?'}", (*params, matching)
+    if group.channel is not None:
+        start = (after.name, after.user) if after else ()
+        condition += " AND place = ?" + (" AND (name, holder) > (?, ?)" if after else "")
+        return condition, (*params, group.channel, *start)
+    if after:
+        condition += " AND (place, name, holder) > (?, ?, ?)"
+        return condition, (*params, after.channel, after.name, after.user)
+    return condition, params

@@ -14,7 +14,7 @@ from emulator.engines.records import digest_of
 from emulator.engines.sqlite.connection import FAILURES, describe, explain, is_corruption
 from emulator.engines.sqlite.files.checks import CONTENT_CHECKS, REFERENCE_CHECKS, Check, key_of
 from emulator.engines.sqlite.files.copying import check_exists, open_read_only
-from emulator.engines.sqlite.namespace_ids import HIDDEN, UNFINISHED_END
+from emulator.engines.sqlite.namespace import HIDDEN, UNFINISHED_END
 from emulator.engines.sqlite.schema import VERSION, UnusableDatabase, format_of, statements_of, writer_of
 from emulator.engines.sqlite.table_list import TABLES, THINGS
 from emulator.errors import EngineError

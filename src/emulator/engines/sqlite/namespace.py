@@ -1,4 +1,4 @@
-"""The id of a namespace inside the database, and the ascending numbers that identify new rows."""
+"""One namespace of a database, the base of the classes that use its tables, and the numbers that identify new rows."""
 
 from __future__ import annotations
 
@@ -7,23 +7,9 @@ from collections.abc import Callable, Sequence
 
 from emulator.engines.base import Key
 from emulator.engines.sqlite.group_commit import GroupCommit, WriteCache
-from emulator.engines.sqlite.table_list import LISTS, THINGS
+from emulator.engines.sqlite.table_list import KEY_COLUMNS, LISTS, THINGS
 from emulator.errors import EngineError
 
-BY_KEY = "space = ? AND shelf = ? AND owner = ? AND name = ? AND holder = ? AND place = ?"
-BY_KEY_ALL_CHANNELS = "space = ? AND shelf = ? AND owner = ? AND name = ? AND holder = ?"
-KEY_COLUMNS = "shelf, owner, name, place, holder"
-"""In the order of `Key`."""
-
-
-def key_columns(table: str) -> str:
-    """Return the columns of a key in the order of `Key`, with the name of their table."""
-    return ", ".join(f"{table}.{column}" for column in KEY_COLUMNS.split(", "))
-
-
-LISTED_ORDER = "place, name, holder"
-MATCHING = "instr(name || char(10) || place || char(10) || holder, %s)"
-"""Whether the name, channel or user contains a text, to be completed with a parameter."""
 _FIND = "SELECT space FROM spaces WHERE namespace = ?"
 HIDDEN = "//"
 """Only names of hidden namespaces contain this. The part before it names the namespace that owns the hidden one."""
@@ -81,11 +67,11 @@ class Numbers:
         self._is_changed = False
 
 
-class NamespaceIds:
+class Namespace:
     """One namespace. While it is closed, operations on it raise `EngineError`."""
 
     def __init__(self, group_commit: GroupCommit, numbers: Numbers, namespace: str) -> None:
-        self.group_commit = self._group_commit = group_commit
+        self.group_commit = group_commit
         self.caches: Sequence[WriteCache] = (self,)
         """The caches of this namespace's data."""
         self.next_number: Callable[[], int] = numbers.next_number
@@ -103,7 +89,7 @@ class NamespaceIds:
         if self._id is None:
             stored = self._stored()
             if stored is None:  # another process has dropped the namespace
-                if not self._group_commit.is_writing:
+                if not self.group_commit.is_writing:
                     return _NO_ID
                 self._store(stored := self.next_number())
             self._id = stored
@@ -125,25 +111,6 @@ class NamespaceIds:
         """Return the parameters of `BY_KEY_ALL_CHANNELS`."""
         return self.id, key.kind, key.owner, key.name, key.user
 
-    def listing_condition(self, group: Key, after: Key | None, matching: str) -> tuple[str, tuple[object, ...]]:
-        """Return the condition and its parameters for a listing, to be sorted by `LISTED_ORDER`."""
-        condition = "space = ? AND shelf = ? AND owner = ?"
-        params: tuple[object, ...] = (self.id, group.kind, group.owner)
-        if matching:
-            condition, params = f"{condition} AND {MATCHING % '?'}", (*params, matching)
-        if group.channel is not None:
-            start = (after.name, after.user) if after else ()
-            condition += " AND place = ?" + (" AND (name, holder) > (?, ?)" if after else "")
-            return condition, (*params, group.channel, *start)
-        if after:
-            return condition + " AND (place, name, holder) > (?, ?, ?)", (
-                *params,
-                after.channel,
-                after.name,
-                after.user,
-            )
-        return condition, params
-
     def register(self, *, is_alone: bool) -> None:
         """Give the namespace an id if it is new in this database.
 
@@ -153,7 +120,7 @@ class NamespaceIds:
         if self._stored() is None:
             self._store(self.next_number())
         if is_alone:
-            rows = self._group_commit.connection.execute(_HIDDEN_UNDER, {"start": f"{self._namespace}/"}).fetchall()
+            rows = self.group_commit.connection.execute(_HIDDEN_UNDER, {"start": f"{self._namespace}/"}).fetchall()
             for (name,) in rows:
                 self._remove(name)
 
@@ -210,7 +177,7 @@ class NamespaceIds:
             raise EngineError("another process opened or loaded the same namespace meanwhile; nothing was replaced")
         self.drop_cached()
         self._remove(self._namespace)
-        self._group_commit.connection.execute("DELETE FROM spaces WHERE namespace = ?", (self._hidden,))
+        self.group_commit.connection.execute("DELETE FROM spaces WHERE namespace = ?", (self._hidden,))
         self._store(id)
         self._id = None
 
@@ -227,7 +194,7 @@ class NamespaceIds:
 
     def size(self) -> int:
         """Return the number of records of all types."""
-        return size_of(self._group_commit.connection, self.id)
+        return size_of(self.group_commit.connection, self.id)
 
     def stored_in(self, connection: sqlite3.Connection) -> int:
         """Return the namespace's id in the data that this connection sees."""
@@ -240,11 +207,11 @@ class NamespaceIds:
     def probe_write(self) -> None:
         """Write to the database without changing anything."""
         self.check_open()
-        self._group_commit.connection.execute("UPDATE numbers SET next = next")
+        self.group_commit.connection.execute("UPDATE numbers SET next = next")
 
     def note_expired(self, key: Key, at: int) -> None:
         """Make `purge` report the expiry of a record that is about to be replaced or dropped."""
-        self._group_commit.connection.execute(
+        self.group_commit.connection.execute(
             f"INSERT INTO fallen (space, {KEY_COLUMNS}, at) VALUES (?, ?, ?, ?, ?, ?, ?)", (self.id, *key, at)
         )
 
@@ -268,20 +235,20 @@ class NamespaceIds:
 
     def _stored(self, name: str | None = None) -> int | None:
         self.check_open()
-        row = self._group_commit.connection.execute(_FIND, (name or self._namespace,)).fetchone()
+        row = self.group_commit.connection.execute(_FIND, (name or self._namespace,)).fetchone()
         return None if row is None else int(row[0])
 
     def _store(self, id: int, name: str | None = None) -> None:
         row = (name or self._namespace, id)
-        self._group_commit.connection.execute("INSERT OR REPLACE INTO spaces VALUES (?, ?)", row)
+        self.group_commit.connection.execute("INSERT OR REPLACE INTO spaces VALUES (?, ?)", row)
 
     def _rename(self, name: str, new: str) -> None:
         statement = "UPDATE OR REPLACE spaces SET namespace = ? WHERE namespace = ?"
-        self._group_commit.connection.execute(statement, (new, name))
+        self.group_commit.connection.execute(statement, (new, name))
 
     def _remove(self, name: str) -> None:
         """Remove a namespace. An absent namespace is not an error."""
-        execute = self._group_commit.connection.execute
+        execute = self.group_commit.connection.execute
         execute("INSERT INTO dead_spaces SELECT space FROM spaces WHERE namespace = ?", (name,))
         execute("DELETE FROM spaces WHERE namespace = ?", (name,))
 
@@ -298,6 +265,6 @@ def size_of(connection: sqlite3.Connection, space: int) -> int:
 class Tables:
     """Base of the classes that read and write the tables of one namespace."""
 
-    def __init__(self, namespace: NamespaceIds) -> None:
+    def __init__(self, namespace: Namespace) -> None:
         self._group_commit = namespace.group_commit
         self._namespace = namespace
