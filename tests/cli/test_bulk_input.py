@@ -176,12 +176,6 @@ def test_blobs_without_a_user_field_are_sent_as_the_given_user(extcli, identity,
     assert [user] == [entry["user_id"] for entry in extcli("accumulate", "get", "-o", "jsonl").jsonl]
 
 
-def test_count_and_from_exclude_each_other(extcli):
-    result = extcli("vote", "cast", "--from", "-", "--count", "3", input="U1,3\n", fails=2)
-
-    assert "--count and --from exclude each other" in result.stderr
-
-
 def test_a_wrong_number_of_tokens_is_an_unexpected_response(extcli, answering):
     url = answering(http_response("200 OK", '{"tokens":["a.b.c"]}'))
 

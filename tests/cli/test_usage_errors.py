@@ -90,6 +90,7 @@ REFUSED = [
     ("vote edit lunch", "nothing to change"),
     ("vote cast", VOTE),
     ("vote cast --value 3 --from -", VOTE),
+    ("vote cast --from - --count 3", "--count and --from exclude each other"),
     ("vote cast --value 3 --skip 5", "--skip requires --from"),
     ("vote define p --starts-at 90s --starts-in 90s", "--starts-at and --starts-in exclude each other"),
     ("vote define p --ends-at 90s --ends-in 90s", "--ends-at and --ends-in exclude each other"),

@@ -2,35 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
 from support.service import Client
-
-
-@pytest.mark.parametrize("place", range(3))
-@pytest.mark.parametrize(
-    "operation", [{"op": "remove", "path": "/absent"}, {"op": "fly", "path": "/a"}, {}, [], None, 5], ids=json.dumps
-)
-@pytest.mark.ruling("S2")
-def test_a_failing_operation_changes_nothing(admin: Client, operation: Any, place: int):
-    admin.post("channel_state", json={"a": {"b": 1}})
-    patch: list[Any] = [{"op": "add", "path": "/early", "value": 1}, {"op": "remove", "path": "/a"}]
-    patch.insert(place, operation)
-
-    answer = admin.patch("channel_state", json=patch)
-
-    assert (400, "Invalid patch") == (answer.status_code, answer.json()["reason"])
-    assert {"a": {"b": 1}} == admin.get("channel_state").json()
-
-
-def test_the_error_tells_why_a_patch_was_refused(admin: Client):
-    error = admin.patch("channel_state", json=[{"op": "remove", "path": "/absent"}]).json()
-
-    assert "Invalid patch" == error["reason"]
-    assert "absent" in error["info"]
 
 
 @pytest.mark.ruling("S2")

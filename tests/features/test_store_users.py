@@ -111,27 +111,6 @@ def test_userid_selects_a_record_for_a_backend_only(live: LiveServer, viewer, st
 
 @USER_STORES
 @pytest.mark.ruling("S1")
-def test_an_admin_patches_many_users_with_patches_of_both_kinds(viewer, admin: Client, store: str):
-    viewer("2").post(store, json={"kept": 1, "gone": 2})
-
-    answer = admin.patch(
-        store,
-        json={
-            "1": {"hello": "world"},
-            "2": [{"op": "remove", "path": "/gone"}, {"op": "add", "path": "/foo", "value": "bar"}],
-            "U3": {"n": 1},
-        },
-    )
-
-    assert (200, {}) == (answer.status_code, answer.json())
-    assert {"1": {"hello": "world"}, "2": {"kept": 1, "foo": "bar"}, "U3": {"n": 1}} == states(
-        admin, store, "1", "2", "U3"
-    )
-    assert {} == admin.get(store).json()
-
-
-@USER_STORES
-@pytest.mark.ruling("S1")
 def test_a_map_may_contain_the_ids_of_anonymous_users(live: LiveServer, stranger: Client, admin: Client, store: str):
     token = stranger.post("/v1/e/authtoken", json={"channel_id": CHANNEL}).json()["token"]
     anonymous = live.bearer(token)

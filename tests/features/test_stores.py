@@ -6,10 +6,7 @@ import json
 
 import pytest
 
-from emulator.config.environment import PRODUCTION
-from emulator.config.extensions import Extension
-from emulator.config.settings import Settings
-from support.service import CHANNEL, CLIENT_ID, SECRET, Client, LiveServer, live_server
+from support.service import Client, LiveServer
 
 HOUR = 3_600_000
 DAY = 24 * HOUR
@@ -22,14 +19,6 @@ EVERY_STORE = pytest.mark.parametrize("store", STATE + CONFIG)
 def object_of(size: int, *, character: str = "x") -> dict[str, str]:
     """Return an object with this many bytes of compact JSON."""
     return {"a": character * ((size - len('{"a":""}')) // len(character.encode()))}
-
-
-@EVERY_STORE
-@pytest.mark.ruling("S2")
-def test_an_unwritten_store_is_an_empty_object(admin: Client, store: str):
-    answer = admin.get(store)
-
-    assert (200, "{}") == (answer.status_code, answer.text)
 
 
 def test_a_store_keeps_the_order_of_its_keys(admin: Client):
@@ -90,21 +79,6 @@ def test_admins_and_backends_choose_the_channel(admin: Client, backend: Client, 
     assert {"a": 1} != admin.get(store).json()
 
 
-@EVERY_STORE
-@pytest.mark.ruling("S4")
-def test_in_sandbox_a_store_expires_24_hours_after_its_last_write(live: LiveServer, admin: Client, store: str):
-    live.freeze()
-    admin.post(store, json={"a": 1})
-    live.advance(20 * HOUR)
-    admin.patch(store, json={"b": 2})
-
-    live.advance(DAY - 1)
-    before = admin.get(store).json()
-    live.advance(1)
-
-    assert ({"a": 1, "b": 2}, {}) == (before, admin.get(store).json())
-
-
 def test_a_write_after_the_expiry_starts_from_an_empty_store(live: LiveServer, admin: Client):
     live.freeze()
     admin.post("channel_state", json={"a": 1})
@@ -124,43 +98,6 @@ def test_a_refused_write_does_not_extend_the_lifetime(live: LiveServer, admin: C
     live.advance(1)
 
     assert {} == admin.get("channel_state").json()
-
-
-@pytest.mark.ruling("S4")
-def test_in_production_state_expires_after_30_days_and_config_never():
-    extensions = {CLIENT_ID: Extension(CLIENT_ID, (SECRET,))}
-    with live_server(Settings(PRODUCTION, extensions=extensions)) as live:
-        clock = live.service.clock
-        clock.set(2_000_000_000_000)
-        clock.freeze(True)
-        admin = live.client("admin", user="1", channel=CHANNEL, exp=9_000_000_000)
-        for store in STATE + CONFIG:
-            admin.post(store, json={"a": 1}).raise_for_status()
-
-        clock.set(2_000_000_000_000 + 30 * DAY - 1)
-        before = [admin.get(store).json() for store in STATE + CONFIG]
-        clock.set(2_000_000_000_000 + 30 * DAY)
-        after = [admin.get(store).json() for store in STATE]
-        clock.set(2_000_000_000_000 + 10_000 * DAY)
-        config = [admin.get(store).json() for store in CONFIG]
-
-    assert [{"a": 1}] * 7 == before
-    assert [{}] * 5 == after
-    assert [{"a": 1}] * 2 == config
-
-
-@pytest.mark.ruling("S5")
-def test_a_json_store_expires_14_days_after_its_last_write(live: LiveServer, admin: Client):
-    live.freeze()
-    admin.post("json_store", json={"a": 1})
-    live.advance(10 * DAY)
-    admin.post("json_store", json={"a": 2})
-
-    live.advance(14 * DAY - 1)
-    before = admin.get("json_store").json()
-    live.advance(1)
-
-    assert ({"a": 2}, 404) == (before, admin.get("json_store").status_code)
 
 
 @pytest.mark.parametrize(

@@ -23,14 +23,13 @@ def cors(answer: httpx.Response) -> dict[str, str]:
 @pytest.mark.parametrize(
     "path", ["vote", "//vote", "authtoken", "config/channel", "no/such/path", "accumulate?id=a&b#c"]
 )
-@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
 @pytest.mark.ruling("W5")
-def test_a_preflight_succeeds_for_every_path_and_method(stranger: Client, path: str, method: str):
+def test_a_preflight_succeeds_for_every_path(stranger: Client, path: str):
     answer = stranger.options(
         f"/v1/e/{path}",
         headers={
             "Origin": PAGE,
-            "Access-Control-Request-Method": method,
+            "Access-Control-Request-Method": "PATCH",
             "Access-Control-Request-Headers": "authorization",
         },
     )

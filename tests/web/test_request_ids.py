@@ -113,12 +113,6 @@ def test_a_handshake_carries_the_request_id_accepted_or_rejected(live: LiveServe
     assert [["mine"], ["mine"]] == ids
 
 
-def test_pages_may_read_the_request_id(stranger: Client):
-    exposed = stranger.get("/v1/e/vote").headers["access-control-expose-headers"]
-
-    assert {"X-Request-Id", "Retry-After"} == {each.strip() for each in exposed.split(",")}
-
-
 def test_a_hot_endpoint_reached_by_the_router_carries_a_request_id():
     with live_server(hot=frozenset()) as live:
         answer = live.client("viewer", user="1", channel="777").get("vote")
