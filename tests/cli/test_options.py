@@ -209,6 +209,13 @@ def test_a_value_without_its_option_gets_the_name_of_the_option(extcli, argument
     assert extcli(*arguments).stderr.splitlines()[0].endswith(suggestion)
 
 
+@pytest.mark.parametrize("typed", [("logs", "-n", "5"), ("logs", "--tail=5"), ("clock", "next", "-n", "5")])
+def test_an_option_of_tail_gets_the_name_that_it_has_here(extcli, typed: tuple[str, ...]):
+    option = typed[-2 if typed[-1] == "5" else -1].partition("=")[0]
+
+    assert f"extcli: no such option: {option} (Possible options: --limit)" == extcli(*typed).stderr.splitlines()[0]
+
+
 @pytest.mark.parametrize("noun", ["", *NOUNS])
 def test_no_summary_in_a_list_of_commands_is_cut_off(extcli, noun):
     summaries = extcli(*[noun] * bool(noun), "--help").stdout.partition("Commands:" if noun else "The emulator:")[2]

@@ -128,6 +128,8 @@ _NEGATIVE = ("--value", "--key")
 """Options whose value may be below zero."""
 _UNNAMED = (*_NEGATIVE, "--match")
 """Options whose value is often typed without their name."""
+_OF_OTHER_PROGRAMS = {"-n": "--limit", "--tail": "--limit"}
+"""Options of `tail` and its like, and what they are called here."""
 
 
 class Command(TyperCommand):
@@ -177,11 +179,13 @@ def _are_flags(letters: str, options: Mapping[str, Any]) -> bool:
 
 
 def _suggest(error: Any, typed: Sequence[str], options: Container[str]) -> None:
-    """Add a suggestion to an error about a value whose option name is missing, or about a value that looks like an
-    option.
+    """Add a suggestion to an error about a value whose option name is missing, about a value that looks like an option,
+    or about an option of another program.
     """
     number, option = getattr(error, "option_name", ""), next((name for name in _UNNAMED if name in options), None)
-    if number[1:2].isdigit():
+    if (known := _OF_OTHER_PROGRAMS.get(number)) and known in options:
+        error.possibilities = [known]
+    elif number[1:2].isdigit():
         meant = next((arg for arg in typed if arg.startswith(number)), number)
         error.possibilities = [f"{option} {meant}"] if option else []
     elif option and (extra := _EXTRA.fullmatch(error.message)) and extra[1] in typed:
@@ -195,7 +199,12 @@ class Group(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         parse_fast(self.get_params(ctx))
-        return super().parse_args(ctx, with_forms(args))
+        typed = with_forms(args)
+        try:
+            return super().parse_args(ctx, list(typed))
+        except typer.TyperException as error:
+            _suggest(error, typed, {name for each in self.get_params(ctx) for name in each.opts})
+            raise
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         self.format_commands(ctx, formatter)
