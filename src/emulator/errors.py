@@ -113,6 +113,14 @@ class ConfigurationError(Exception):
     """The configuration is invalid. The message is one line: the file, the key and the problem."""
 
 
+class PortTaken(ConfigurationError):
+    """Another program has the port."""
+
+    def __init__(self, message: str, port: int) -> None:
+        super().__init__(message)
+        self.port = port
+
+
 class EngineError(Exception):
     """Storage failed or is unreachable. Engines raise it for driver errors; clients get `Unavailable`."""
 

@@ -91,6 +91,23 @@ def test_a_taken_name_is_refused_with_the_holder(runtime: Path):
         ) == log
 
 
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs a system that names the program")
+@pytest.mark.parametrize(
+    ("name", "how"), [(["--name", "web"], ", and `extcli stop web` stops it"), ([], "")], ids=["named", "nameless"]
+)
+def test_a_taken_port_is_refused_with_the_holder(extcli: Run, name: list[str], how: str):
+    with server_process(*name) as served:
+        port = urlsplit(served.url).port
+        refused = extcli("serve", "--port", str(port))
+        holder = f"(pid {served.process.pid}) on 127.0.0.1 has this one{how}\n"
+
+    assert (2, "") == refused[:2]
+    assert refused[2].startswith(
+        f"extcli serve: --host 127.0.0.1 --port {port}: Address already in use; --port 0 takes a free port; "
+    )
+    assert refused[2].endswith(holder)
+
+
 @pytest.mark.parametrize("name", ["a b", "", "../x", "x" * 65])
 def test_a_name_that_is_not_a_file_name_is_refused(runtime: Path, name: str):
     with preloaded.start(["serve", "--port", "0", "--name", name], os.environ) as process:

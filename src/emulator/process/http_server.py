@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from emulator.errors import ConfigurationError
+from emulator.errors import ConfigurationError, PortTaken
 from emulator.http.http_protocol import SECURITY_HEADERS, Protocol, close_overdue
 from emulator.http.middleware import Application, ProxyHeaders
 from emulator.realtime.websocket import WebSocket
@@ -117,8 +117,10 @@ def listen(host: str, port: int) -> socket.socket:
         listener.listen(_BACKLOG)
     except (OSError, OverflowError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        hint = "; --port 0 takes a free port" if is_taken(error) else ""
-        raise ConfigurationError(f"--host {host} --port {port}: {reason}{hint}") from None
+        problem = f"--host {host} --port {port}: {reason}"
+        if is_taken(error):
+            raise PortTaken(f"{problem}; --port 0 takes a free port", port) from None
+        raise ConfigurationError(problem) from None
     return listener
 
 

@@ -63,7 +63,7 @@ def serve(**given: Any) -> None:
     """
     options = Options(**given)
     with garbage_collection_paused():
-        from emulator.errors import ConfigurationError, EngineError, ExportFailed
+        from emulator.errors import ConfigurationError, EngineError, ExportFailed, PortTaken
         from emulator.process import run as server
     try:
         if options.lifeline is not None:
@@ -77,7 +77,8 @@ def serve(**given: Any) -> None:
         with ExitStack() as stack:
             server.run(settings, options.host, options.port, options.workers, hooks, _on_listening(options, stack))
     except (ConfigurationError, EngineError, UsageError) as error:
-        typer.echo(f"extcli serve: {error}", err=True)
+        holder = _holder_of(error.port) if isinstance(error, PortTaken) else ""
+        typer.echo(f"extcli serve: {error}{holder}", err=True)
         raise typer.Exit(ExitCode.USAGE) from None
     except ExportFailed as error:
         typer.echo(f"extcli serve: {error}", err=True)
@@ -170,6 +171,18 @@ def _on_listening(options: Options, stack: ExitStack) -> Any:
     if options.open_:
         announced.append(_open_dashboard)
     return (lambda *details: [each(*details) for each in announced]) if announced else None
+
+
+def _holder_of(port: int) -> str:
+    """Return which program has the port, and how to stop it if that is a service with a name; empty if unknown."""
+    from extcli.doctor.machine import listeners
+    from extcli.running.registry import running
+
+    holder = next((each for each in listeners(port) or () if each.pid), None)
+    if holder is None:
+        return ""
+    names = [each.name for each in running() if each.pid == holder.pid]
+    return f"; {holder} has this one" + "".join(f", and `extcli stop {name}` stops it" for name in names)
 
 
 def _say_how_to_find_the_program() -> None:
