@@ -54,7 +54,7 @@ def has_no_websocket() -> bool:
 @pytest.mark.parametrize("language", ["python", "js"])
 def test_a_client_of_the_page_reads_the_state_and_an_update(live: LiveServer, tmp_path: Path, language: str) -> None:
     [text] = [block.text for block in blocks(PAGE) if block.info == language]
-    command = [sys.executable, "game.py"] if language == "python" else ["node", "game.mjs"]
+    command = [sys.executable, "-W", "error", "game.py"] if language == "python" else ["node", "game.mjs"]
     if not shutil.which(command[0]):
         pytest.skip("needs Node.js")
     if language == "js" and has_no_websocket():
