@@ -165,6 +165,11 @@ class Hints:
         if event not in known and (near := nearest(event, known)):
             hint(f"{what} {event}; did you mean {near}?")
 
+    def default_event(self, event: str) -> None:
+        """Give a hint that the request named no event, and that it sent this one."""
+        if self.is_on:
+            hint(f"the request has no event, so it sent the event {event}")
+
     def client(self, client_id: str) -> str:
         """Return the hint about a client id, and give it to the current request; empty if there is none.
 

@@ -160,3 +160,26 @@ def test_a_name_quoted_in_a_hint_cannot_add_a_header(broadcaster: Client, path: 
     assert (200, False) == (answer.status_code, "x-own" in answer.headers)
     assert str(hint_of(answer)).startswith(r"channel_id=8\u000d\u000aX-Own: 1\u0000\xe988")
     assert 320 > len(str(hint_of(answer)))
+
+
+# Members
+
+
+@pytest.mark.parametrize("path", ["broadcast", "extension_broadcast", "whisper_self"])
+@pytest.mark.parametrize(
+    ("body", "hint"),
+    [
+        ({"topic": "round", "data": 1}, "the request has no event, so it sent the event default"),
+        ({"event": "default", "data": 1}, None),
+        ({"event": "round", "data": 1}, None),
+    ],
+    ids=["none", "default", "another"],
+)
+def test_a_broadcast_without_an_event_is_pointed_out(admin: Client, path: str, body: dict[str, object], hint: str):
+    assert hint == hint_of(admin.post(path, json=body).raise_for_status())
+
+
+def test_the_event_in_the_query_counts_as_one(admin: Client):
+    answers = [admin.get(f"broadcast?data=1{event}") for event in ("", "&event=default")]
+
+    assert ["the request has no event, so it sent the event default", None] == [hint_of(each) for each in answers]

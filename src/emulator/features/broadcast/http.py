@@ -26,11 +26,14 @@ _QUERY: Final = (
 )
 
 
+_DEFAULT_EVENT: Final = "default"
+
+
 class MessageBody(Struct):
     """An event with its message."""
 
     data: Any = UNSET
-    event: str = "default"
+    event: str = _DEFAULT_EVENT
     target: str = BROADCAST
     """`broadcast` or `whisper-<user id>`."""
     user_id: str | int = ""
@@ -72,7 +75,10 @@ def _endpoints_of(send: Send, roles: frozenset[Role], *methods: str) -> tuple[En
 
     def declare(method: str) -> Endpoint[Broadcasts]:
         async def handler(broadcasts: Broadcasts, call: Call) -> Nothing:
-            await send(broadcasts, call, _body(call))
+            body = _body(call)
+            await send(broadcasts, call, body)
+            if body.event == _DEFAULT_EVENT and b'"event"' not in call.raw and not call.text("event"):
+                broadcasts.name_is_default(_DEFAULT_EVENT)
             return Nothing()
 
         name = send.__name__

@@ -120,6 +120,10 @@ class Broadcasts:
         checked_event(strip_prefix(event, self._environment.name, caller.client_id))
         await self._publish(caller, channel_id, event, data, target)
 
+    def name_is_default(self, event: str) -> None:
+        """Point out to the caller that the request named no event."""
+        self._hints.default_event(event)
+
     def topics(self, caller: Caller, channel: str | None, event: str) -> tuple[Key, ...]:
         """Return the topics of a subscriber to an event; `*` means all events. Raises `BadRequest`."""
         self._hints.event(
