@@ -49,6 +49,17 @@ def _has_ballots(path: Path) -> bool:
     return False
 
 
+async def test_a_read_that_fails_in_sqlite_raises_an_engine_error_and_the_next_one_works(path: Path) -> None:
+    async with opened(path) as engine:
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("ALTER TABLE documents RENAME TO moved")
+            with pytest.raises(EngineError, match="no such table: documents"):
+                await read(engine)
+
+            other.execute("ALTER TABLE moved RENAME TO documents")
+            assert await read(engine) is None
+
+
 async def test_two_engines_on_one_file_act_as_one(path: Path) -> None:
     async with opened(path) as one, opened(path) as two:
         for number in range(4):
