@@ -205,42 +205,6 @@ def test_the_latest_vote_counts(backend: Client, viewer):
     assert [0, 1] == [eligible(viewer(user))[0] for user in ("1", "2")]
 
 
-@pytest.mark.parametrize("unit", [1, SECOND], ids=["seconds", "milliseconds"])
-@pytest.mark.ruling("C4")
-def test_votes_up_to_the_cutoff_count(live: LiveServer, backend: Client, viewer, unit: int):
-    cutoff = live.freeze() // SECOND * SECOND + 60 * SECOND
-    for user, at in (("1", cutoff - SECOND), ("2", cutoff), ("3", cutoff + SECOND)):
-        live.set(at)
-        viewer(user).post("vote", json={"value": 2})
-
-    from_poll(backend, cutoff_timestamp=cutoff // SECOND * unit)
-
-    assert [1, 1, 0] == [eligible(viewer(user))[0] for user in ("1", "2", "3")]
-
-
-@pytest.mark.ruling("C4")
-def test_a_cutoff_in_seconds_includes_the_whole_second(live: LiveServer, backend: Client, viewer):
-    second = live.freeze() // SECOND
-    live.set(second * SECOND + 500)
-    viewer("1").post("vote", json={"value": 2})
-
-    from_poll(backend, cutoff_timestamp=second * SECOND + 499)
-    by_millisecond = eligible(viewer("1"))[0]
-    from_poll(backend, cutoff_timestamp=second)
-
-    assert (0, 1) == (by_millisecond, eligible(viewer("1"))[0])
-
-
-@pytest.mark.ruling("C4")
-def test_the_query_names_the_poll(backend: Client, viewer):
-    viewer("1").post("vote", params={"id": "quiz"}, json={"value": 2})
-    viewer("2").post("vote", json={"value": 2})
-
-    from_poll(backend, poll="quiz")
-
-    assert [1, 0] == [eligible(viewer(user))[0] for user in ("1", "2")]
-
-
 @pytest.mark.ruling("C4")
 def test_an_extension_level_token_covers_all_channels_or_the_one_named(backend: Client, viewer):
     for user, channel in (("1", "777"), ("2", "888")):

@@ -29,10 +29,9 @@ def named(live: LiveServer) -> Iterator[Client]:
 
 
 @pytest.mark.ruling("T1", "T2")
-@pytest.mark.parametrize("is_bound", [True, False], ids=["bound", "unbound"])
-def test_a_pin_expires_after_five_minutes(live, named, broadcaster, is_bound):
+def test_an_unbound_pin_expires_after_five_minutes(live, named, broadcaster):
     live.freeze()
-    pin = create_pin(broadcaster if is_bound else named)
+    pin = create_pin(named)
 
     live.advance(5 * MINUTE - 1)
     before = validate(broadcaster, pin)

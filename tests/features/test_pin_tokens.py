@@ -222,35 +222,10 @@ def test_the_payload_of_an_issued_token_contains_no_dash_and_no_underscore(live,
     assert channel == claims_of(pair["jwt"])["channel_id"] == pair["twitch_id"]
 
 
-@pytest.mark.ruling("T3")
-def test_an_access_token_expires_after_seven_days(live):
-    live.set(2_000_000_000_000)
-    with SocketClient(live) as game:
-        token = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": request_pin(live)})["jwt"]
-    client = live.bearer(token)
-
-    live.advance(7 * DAY - 1)
-    before = client.get("user_info").status_code
-    live.advance(1)
-
-    assert [200, 401] == [before, client.get("user_info").status_code]
-
-
 def test_delete_pin_does_not_revoke_access_tokens(live, pair, broadcaster):
     broadcaster.delete("pin")
 
     assert 200 == live.bearer(pair["jwt"]).get("user_info").status_code
-
-
-@pytest.mark.parametrize(("method", "path", "body"), CALLS)
-def test_a_refresh_token_is_refused_over_rest(live, pair, method, path, body):
-    assert 401 == live.bearer(pair["refresh"]).request(method, path, json=body).status_code
-
-
-def test_in_production_a_refresh_token_is_refused_over_rest(production):
-    token = production.service.tokens.issue(YEAR, use="refresh", extension_id=CLIENT_ID, channel_id=CHANNEL, link="x")
-
-    assert 401 == production.bearer(token).get("user_info").status_code
 
 
 @pytest.mark.ruling("T2")

@@ -13,7 +13,6 @@ from support.service import CHANNEL, CLIENT_ID, OTHER_ID, Client, LiveServer
 from support.socket_client import SocketClient, request_pin
 
 ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ2346789"
-PATHS = ["link/pin", "gamelink/pin", "gamelink/token"]
 
 
 @pytest.fixture
@@ -46,31 +45,21 @@ def test_live_pins_are_unique(broadcaster, stranger):
     assert 200 == len({*bound, *unbound})
 
 
-@pytest.mark.ruling("T2", "W1")
-@pytest.mark.parametrize("path", PATHS)
-def test_the_response_contains_the_pin_under_both_names_that_clients_read(broadcaster, path):
-    answer = broadcaster.post(path)
-
-    assert (200, {"pin", "token"}) == (answer.status_code, answer.json().keys())
-    assert answer.json()["pin"] == answer.json()["token"]
-
-
 @pytest.mark.ruling("T2")
-@pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("body", [b"", b" ", b"{}", b'"{}"', b'{"identifier":"my-extension"}', b'{"x":1}', b"not json"])
-def test_with_the_client_id_in_the_header_the_body_is_ignored(named, path, body):
-    assert 200 == named.post(path, content=body).status_code
+def test_with_the_client_id_in_the_header_the_body_is_ignored(named, body):
+    assert 200 == named.post("link/pin", content=body).status_code
 
 
 @pytest.mark.ruling("T2", "W2")
-@pytest.mark.parametrize("path", [*PATHS, "pin", "unauthed/pin"])
+@pytest.mark.parametrize("path", ["link/pin", "pin"])
 @pytest.mark.parametrize("body", [b'{"identifier":"my-extension"}', rb'"{\"identifier\":\"my-extension\"}"'])
 def test_the_client_id_may_be_in_the_body_without_a_header(stranger, path, body):
     assert 200 == stranger.post(f"/v1/e/{path}", content=body).status_code
 
 
 @pytest.mark.ruling("T2")
-@pytest.mark.parametrize("path", [*PATHS, "pin", "unauthed/pin"])
+@pytest.mark.parametrize("path", ["link/pin", "pin"])
 @pytest.mark.parametrize(
     "body",
     [

@@ -37,20 +37,6 @@ def test_a_pin_returns_a_pair_of_tokens_and_the_channel(live, unlinked):
     assert [] == [value for value in answer.values() if not isinstance(value, str)]
 
 
-@pytest.mark.ruling("T1", "T3")
-def test_a_validated_pin_expires_five_minutes_after_its_issue(live, broadcaster):
-    live.freeze()
-    pin = unbound_pin(live)
-    live.advance(2 * MINUTE)
-    broadcaster.post("validate_pin", json={"pin": pin}).raise_for_status()
-
-    live.advance(3 * MINUTE - 1)
-    before = status_of_pin(live, pin)
-    live.advance(1)
-
-    assert [200, 400] == [before, status_of_pin(live, pin)]
-
-
 @pytest.mark.ruling("T3")
 def test_use_does_not_extend_a_pin(live):
     live.freeze()
@@ -63,6 +49,7 @@ def test_use_does_not_extend_a_pin(live):
     assert 400 == status_of_pin(live, pin)
 
 
+@pytest.mark.ruling("T1")
 @pytest.mark.parametrize("template", [" {}", "{} ", "{}\n", "{}\0", "\ufeff{}"])
 def test_a_pin_with_other_characters_around_it_is_wrong(live, unlinked, template):
     assert (400, "Bad Request") == refused(unlinked, pin=template.format(request_pin(live)))
