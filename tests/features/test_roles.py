@@ -117,17 +117,6 @@ def test_listed_roles_are_allowed_and_others_get_403_with_an_explanation(
         assert texts.rules()[explanation["rule"]].text == explanation["text"]
 
 
-@pytest.mark.slow
-@each(ROWS)
-@pytest.mark.ruling("A2")
-def test_an_unknown_role_has_the_rights_of_a_viewer(row: Row, live: LiveServer, by_role: dict[str, Client]):
-    clients = [live.client(role, user="777", channel="777") for role in ("moderator", "ADMIN", "")]
-
-    statuses = {row.call(client).status_code for client in clients}
-
-    assert {row.success if "viewer" in row.roles else 403} == statuses
-
-
 @each(ROWS)
 def test_without_a_credential_every_endpoint_returns_401_with_an_explanation(row: Row, live: LiveServer):
     with Client(base_url=f"{live.url}/v1/e/") as client:
