@@ -26,15 +26,6 @@ from support.service import CHANNEL, CLIENT_ID, OTHER_ID, SECRET, Client, Runnin
 pytestmark = pytest.mark.slow
 
 
-def test_a_broadcast_reaches_only_its_channel(live, admin):
-    with ExitStack() as stack:
-        here, elsewhere = Audience(stack, live), Audience(stack, live, "888")
-
-        assert_ok(admin.post("broadcast", json=MESSAGE))
-
-        assert (["news"], []) == (here.events(), elsewhere.events())
-
-
 def test_an_extension_broadcast_reaches_every_channel_once(live, admin):
     with ExitStack() as stack:
         audiences = [Audience(stack, live, channel) for channel in (CHANNEL, "888", "all")]

@@ -43,12 +43,6 @@ def test_only_the_exact_prefix_makes_a_poll_global(viewer, poll):
     assert 0 == count(viewer(channel="888"), f"?id={poll}")
 
 
-def test_polls_of_different_extensions_are_separate(live):
-    for client_id in ("one", "two", "ONE"):
-        client = live.client("viewer", user="U1", channel="777", client_id=client_id)
-        assert 1 == cast(client)["count"] == cast(client, 1, "?id=global-x")["count"]
-
-
 @pytest.mark.parametrize("role", ["admin", "backend"])
 def test_admin_and_backend_use_channel_id_or_else_the_channel_of_the_token(live, role, three_channels):
     client = live.client(role, user="9", channel="777")
@@ -57,13 +51,6 @@ def test_admin_and_backend_use_channel_id_or_else_the_channel_of_the_token(live,
 
     assert (2, 7) == (poll["count"], poll["sum"])
     assert (1, 2, 2) == (count(client), count(client, "?channel_id=888"), count(client, "?id=default&channel_id=888"))
-
-
-@pytest.mark.ruling("A2", "A4")
-def test_a_broadcaster_without_channel_id_acts_on_the_channel_of_the_user_id(live, three_channels):
-    broadcaster = live.client("broadcaster", user="888")
-
-    assert (1, [2]) == (count(broadcaster), blobs(broadcaster))
 
 
 @pytest.mark.parametrize("role", ["admin", "backend"])

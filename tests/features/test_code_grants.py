@@ -10,8 +10,6 @@ import pytest
 from support.codes import eligible
 from support.service import Client, LiveServer
 
-SECOND = 1_000
-
 
 @pytest.fixture(autouse=True)
 def sets(backend: Client) -> None:

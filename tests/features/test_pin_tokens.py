@@ -14,7 +14,6 @@ from support.pins import validate
 from support.service import CHANNEL, CLIENT_ID, OTHER_ID, Client, LiveServer
 from support.socket_client import SocketClient, request_pin
 
-YEAR = 365 * DAY
 CALLS = [
     ("GET", "user_info", None),
     ("GET", "vote", None),

@@ -8,8 +8,7 @@ import pytest
 
 from support.service import Client, LiveServer
 
-HOUR = 3_600_000
-DAY = 24 * HOUR
+DAY = 86_400_000
 KIB = 1024
 STATE = ("extension_state", "channel_state", "viewer_state", "extension_viewer_state", "extension_hidden_state")
 CONFIG = ("extension_config", "channel_config")

@@ -7,31 +7,10 @@ import pytest
 from emulator.clock import DAY, SECOND
 from support.authentication import authenticate, refused
 from support.service import CHANNEL, OTHER_ID
-from support.socket_client import SocketClient, linked_game, request_pin
+from support.socket_client import SocketClient, request_pin
 
 YEAR = 365 * DAY
 START = 2_000_000_000_000
-
-
-@pytest.mark.ruling("T3")
-def test_the_old_and_the_new_pair_both_stay_valid(live, unlinked):
-    first = authenticate(unlinked, pin=request_pin(live))
-    second = authenticate(unlinked, refresh=first["refresh"])
-
-    again = [authenticate(unlinked, refresh=pair["refresh"])["twitch_id"] for pair in (first, second, first)]
-
-    assert [CHANNEL] * 3 == again
-    assert [200, 200] == [live.bearer(pair["jwt"]).get("user_info").status_code for pair in (first, second)]
-
-
-def test_a_refresh_token_works_on_another_connection(live, unlinked, broadcaster):
-    broadcaster.post("channel_state", json={"of": CHANNEL})
-    with linked_game(live) as game:
-        refresh = authenticate(game, pin=request_pin(live))["refresh"]
-
-    authenticate(unlinked, refresh=refresh)
-
-    assert {"of": CHANNEL} == unlinked.data("get", "state", {"state_id": "channel"})["state"]
 
 
 @pytest.mark.ruling("T3")

@@ -1,9 +1,7 @@
-"""Broadcasts over the socket: subscribers, whispers and sizes (Events; rulings B2, B3, X8)."""
+"""Broadcasts over the socket: subscribers and whispers (Events; rulings B3, X8)."""
 
 from __future__ import annotations
 
-import random
-import string
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,8 +10,6 @@ import pytest
 from support.authentication import authenticated_game
 from support.service import CHANNEL, CLIENT_ID, OTHER_ID, LiveServer
 from support.socket_client import SocketClient, linked_game, request_pin
-
-LARGEST = 4_096
 
 
 @pytest.fixture
@@ -27,20 +23,11 @@ def send(game: SocketClient, topic: str = "news", data: object = None, **members
     return game.data("broadcast", data={"topic": topic, "data": {"a": 1} if data is None else data, **members})
 
 
-def refused(game: SocketClient, data: object) -> dict[str, Any]:
-    return game.error("broadcast", data={"topic": "news", "data": data})
-
-
 def received(game: SocketClient, number: int) -> list[str]:
     """The events of the next updates, after checking that there are no more."""
     seen = [game.update()["data"]["event"] for _ in range(number)]
     assert game.no_update()
     return seen
-
-
-def incompressible(size: int) -> str:
-    """Text that compresses to no less than about six bits per character."""
-    return "".join(random.Random(7).choices(string.ascii_letters + string.digits + "+/", k=size))
 
 
 @pytest.mark.ruling("X8")
@@ -200,17 +187,6 @@ def test_an_event_name_is_any_printable_text(game, event):
     send(game, event)
 
     assert [event] == received(game, 1)
-
-
-@pytest.mark.ruling("B2")
-def test_4097_incompressible_bytes_are_400(game):
-    game.data("subscribe", "news")
-
-    error = refused(game, incompressible(LARGEST - 1))
-
-    assert (400, "Bad Request") == (error["status"], error["title"])
-    assert f"{LARGEST + 1} bytes" in error["detail"]
-    assert [] == received(game, 0)
 
 
 @pytest.mark.ruling("X8")
