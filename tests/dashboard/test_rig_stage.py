@@ -144,10 +144,14 @@ def test_a_frame_lists_a_refused_call_its_reason_a_broadcast_and_a_script_error(
     expect(first.locator(".calls .error")).to_contain_text("403 POST /v1/e/broadcast")
     first.get_by_text("Why").click()
     expect(first.locator("details")).to_contain_text("broadcaster")
+    assert first.locator("details > p").evaluate("(text) => text.scrollWidth <= text.clientWidth"), "the text is cut"
     expect(first.locator(".said .error")).to_have_text("error Uncaught Error: boom")
     expect(first.locator(".said")).to_contain_text('log rolled {"dice":6}')
     for each in (first, second):
-        expect(each.locator(".said")).to_contain_text("heard broadcast")
+        expect(each.locator(".said")).to_contain_text('heard broadcast {"event":"motd"')
+        expect(each.locator(".said [title*=motd]")).to_have_attribute(
+            "title", re.compile('"sandbox:my-extension:motd"')
+        )
     expect(second.locator(".error")).to_have_count(0)
     expect(first.get_by_role("link", name="403 POST")).to_have_attribute("href", re.compile("ui/requests.entry="))
 

@@ -17,6 +17,8 @@ function fit() {
 addEventListener("resize", fit);
 fit();
 
+const OWN_EVENT = /"event":"sandbox:[^":]+:/; // the name of each event begins with the environment and the client id
+
 /** List what the helper in a frame tells: events that its page heard, lines of its console, and errors of its scripts. */
 addEventListener("message", ({ source, origin, data }) => {
   const frame = [...document.querySelectorAll(".frame iframe")].find((each) => each.contentWindow === source);
@@ -26,7 +28,8 @@ addEventListener("message", ({ source, origin, data }) => {
   const line = document.createElement("li");
   const head = document.createElement("b");
   head.textContent = kind;
-  line.append(head, ` ${text}`);
+  line.append(head, ` ${text.replace(OWN_EVENT, '"event":"')}`);
+  line.title = text;
   line.classList.toggle("error", kind === "error");
   const list = frame.closest(".frame").querySelector(".said");
   list.prepend(line);
