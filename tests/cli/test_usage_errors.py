@@ -9,6 +9,8 @@ import pytest
 
 WRONG = {
     ("votes",): ("no such command 'votes'. Did you mean 'vote', 'contents', 'codes'?", "extcli"),
+    ("token", "sign"): ("no such command 'sign'. Commands: mint, sandbox, inspect", "extcli token"),
+    ("token", "mnt"): ("no such command 'mnt'. Did you mean 'mint'?", "extcli token"),
     ("vote", "cast", "lunch", "3"): ("unexpected argument: 3. Did you mean --value 3?", "extcli vote cast"),
     ("vote", "cast", "--vlaue", "3"): ("no such option: --vlaue (Possible options: --value)", "extcli vote cast"),
     ("logs", "--limit", "x"): ("--limit: 'x' is not a whole number of at least 1", "extcli logs"),

@@ -124,6 +124,8 @@ _PARAMETERS = parameters_of(shared_flags)
 
 
 _EXTRA = re.compile(r"Got unexpected extra argument\(s\) \((.+)\)")
+_NO_COMMAND = re.compile(r"No such command [^?]*\.")
+"""An error of Typer that suggests no command."""
 _NEGATIVE = ("--value", "--key")
 """Options whose value may be below zero."""
 _UNNAMED = (*_NEGATIVE, "--match")
@@ -204,6 +206,15 @@ class Group(TyperGroup):
             return super().parse_args(ctx, list(typed))
         except typer.TyperException as error:
             _suggest(error, typed, {name for each in self.get_params(ctx) for name in each.opts})
+            raise
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        try:
+            return super().resolve_command(ctx, args)
+        except typer.TyperException as error:
+            if ctx.parent is not None and _NO_COMMAND.fullmatch(error.message):
+                shown = [name for name, each in self.commands.items() if not each.hidden]
+                error.message += f" Commands: {', '.join(shown)}"
             raise
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
