@@ -47,7 +47,7 @@ def decoded(value: bytes, shape: type[T], name: str) -> T:
         raise wrong(name, json_codec.error_text(error)) from None
 
 
-def decodes(shape: Any) -> Callable[[Any], object]:
+def decode_check(shape: Any) -> Callable[[Any], object]:
     """Return the check of documents whose value has this type."""
     return lambda record: decoded(record.value, shape, VALUE)
 

@@ -25,7 +25,7 @@ def sleep(seconds: float) -> None:
     time.sleep(seconds)
 
 
-def waits(seconds: float | None, longest: float | None = LONGEST_WAIT) -> Iterator[float | None]:
+def split_wait(seconds: float | None, longest: float | None = LONGEST_WAIT) -> Iterator[float | None]:
     """Divide a wait into parts of at most `longest` seconds. `None` means an endless wait."""
     if longest is None:
         yield seconds

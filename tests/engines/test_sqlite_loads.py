@@ -15,7 +15,7 @@ import pytest
 from emulator.engines.opening import open_engine
 from emulator.engines.records import DocumentRecord, Record
 from emulator.engines.sqlite.files.backup import back_up, restore
-from emulator.engines.sqlite.files.verification import described, verify_file
+from emulator.engines.sqlite.files.verification import facts_of_file, verify_file
 from emulator.errors import EngineError
 from engines.contract_dump import dumped, fill_all
 from engines.shorthand import END, NOW, Open, cast, counts, key, read, write
@@ -62,17 +62,17 @@ async def test_a_half_copy_is_no_damage_before_while_and_after_it_is_deleted(
     open_alone: Open, path: Path, namespace: str
 ):
     records = await all_records(open_alone)
-    counts = described(str(path)).environments
+    counts = facts_of_file(str(path)).environments
     shutil.copy(await leave_half_copy(open_alone, path, namespace, records), path)
 
     assert [] == verify_file(str(path)).findings
-    assert counts == described(str(path)).environments
+    assert counts == facts_of_file(str(path)).environments
     async with open_alone(namespace="main") as engine:
         # The steps of `tidy`, with a look at the file after each.
         while await engine._group_commit.write(engine.purge._collect_some):
             assert [] == verify_file(str(path)).findings
         assert records == await dumped(engine)
-    assert counts == described(str(path)).environments
+    assert counts == facts_of_file(str(path)).environments
 
 
 async def test_a_backup_of_a_file_with_a_half_copy_restores(open_alone: Open, path: Path, tmp_path: Path):

@@ -18,7 +18,7 @@ from emulator.engines.opening import open_engine
 from emulator.engines.sqlite import SqliteEngine, corruption
 from emulator.engines.sqlite.corruption import marker_path
 from emulator.engines.sqlite.files.copying import timestamp
-from emulator.engines.sqlite.files.verification import described
+from emulator.engines.sqlite.files.verification import facts_of_file
 from emulator.engines.sqlite.schema import VERSION
 from emulator.errors import EngineError
 from engines.database_files import opened
@@ -45,7 +45,7 @@ async def test_a_file_of_the_current_format_opens_without_upgrades(path: Path) -
 def test_a_file_names_the_version_that_wrote_it(path: Path) -> None:
     use(path)
 
-    assert version("extcli") == described(str(path)).version
+    assert version("extcli") == facts_of_file(str(path)).version
 
 
 def test_the_names_of_files_have_the_time_in_utc() -> None:

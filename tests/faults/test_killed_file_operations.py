@@ -16,7 +16,7 @@ import pytest
 from emulator.engines.base import NEVER, CastRequest, Key
 from emulator.engines.opening import open_engine
 from emulator.engines.sqlite.files.backup import restore
-from emulator.engines.sqlite.files.verification import described, verify_file
+from emulator.engines.sqlite.files.verification import facts_of_file, verify_file
 from emulator.engines.sqlite.schema import VERSION
 from emulator.errors import EngineError
 from engines.aged_files import unpack
@@ -37,7 +37,7 @@ def die_at_each_step(task: str, folder: Path) -> int:
 def test_an_upgrade_that_is_killed_leaves_the_old_format_or_the_new(tmp_path: Path):
     (tmp_path / "start").mkdir()
     unpack(OLDER, tmp_path / "start" / "data.db")
-    counts = described(str(tmp_path / "start" / "data.db")).environments
+    counts = facts_of_file(str(tmp_path / "start" / "data.db")).environments
 
     deaths = die_at_each_step("upgrade", tmp_path)
 
@@ -51,7 +51,7 @@ def test_an_upgrade_that_is_killed_leaves_the_old_format_or_the_new(tmp_path: Pa
             assert (OLDER, []) == verify_file(str(kept))[::2], step
         dying_process.upgrade(file.parent)
         assert (VERSION, []) == verify_file(str(file))[::2], step
-        assert counts == described(str(file)).environments, step
+        assert counts == facts_of_file(str(file)).environments, step
         assert not list(file.parent.glob(".*.part")), step
     assert (True, {OLDER, VERSION}) == (deaths > 50, found)
 
@@ -80,7 +80,7 @@ def test_a_restore_that_is_killed_leaves_the_old_file_or_the_backup(tmp_path: Pa
     start.mkdir()
     unpack(VERSION, start / "backup.db")
     unpack(VERSION, start / "data.db")
-    new = described(str(start / "backup.db")).environments["sandbox"]["poll"]
+    new = facts_of_file(str(start / "backup.db")).environments["sandbox"]["poll"]
     make_file_with_a_log(start)
 
     deaths = die_at_each_step("restore", tmp_path)
@@ -90,13 +90,13 @@ def test_a_restore_that_is_killed_leaves_the_old_file_or_the_backup(tmp_path: Pa
         file = tmp_path / str(step) / "data.db"
         verified = verify_file(str(file))
         assert [] == verified.findings, step
-        polls = described(str(file)).environments["sandbox"]["poll"]
+        polls = facts_of_file(str(file)).environments["sandbox"]["poll"]
         found.add(polls)
         if polls == new:
             kept = file.with_name("data.db.before-restore-19700101T000000Z")
-            assert new + WRITES == described(str(kept)).environments["sandbox"]["poll"], step
+            assert new + WRITES == facts_of_file(str(kept)).environments["sandbox"]["poll"], step
         restore(str(file.parent / "backup.db"), str(file), environments=("sandbox",), now=2_000)
-        assert new == described(str(file)).environments["sandbox"]["poll"], step
+        assert new == facts_of_file(str(file)).environments["sandbox"]["poll"], step
         assert not list(file.parent.glob(".*.part")), step
     assert (True, {new, new + WRITES}) == (deaths > 50, found)
 

@@ -15,7 +15,7 @@ from emulator.engines.base import Key
 from emulator.engines.records import DocumentRecord
 from emulator.kind_list import KINDS
 from emulator.kinds import Kind, Measured, Shape, Subject
-from emulator.stored import Stored, decodes
+from emulator.stored import Stored, decode_check
 from support.service import CHANNEL, CLIENT_ID, Client, LiveServer, live_server
 from support.waits import ask
 
@@ -31,7 +31,7 @@ TOYS = Kind(
     Shape.DOCUMENTS,
     1_000,
     "toys",
-    (Stored(DocumentRecord, "toy", decodes(int)),),
+    (Stored(DocumentRecord, "toy", decode_check(int)),),
     waits_for=Subject("toy", "toy", frozenset({"count"}), "*"),
     measure=lambda service: measured,
 )

@@ -36,7 +36,7 @@ VALUES = {
 def test_a_template_is_filled(argument: str, name: str, filled: str):
     template = Template.parse(argument)
 
-    assert (name, filled) == (template.name, template.filled(VALUES))
+    assert (name, filled) == (template.name, template.fill(VALUES))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from extcli.completion.shells import written
-from extcli.completion.words import asked, commands_in, options_of, read_table, split
+from extcli.completion.words import commands_in, options_of, read_table, split, words_at_end
 
 TABLE = read_table(
     "*\t\t\t-p=profiles --profile=profiles --url=- -q --quiet\n"
@@ -44,7 +44,7 @@ LINES = [
 
 @pytest.mark.parametrize(("line", "kind", "typed", "command"), LINES)
 def test_the_word_at_the_cursor_has_a_kind(line: str, kind: str, typed: str, command: str) -> None:
-    found = asked(TABLE, line)
+    found = words_at_end(TABLE, line)
 
     assert found is not None
     assert (kind, typed, command) == (found.kind, found.typed, found.command)
@@ -54,11 +54,11 @@ def test_the_word_at_the_cursor_has_a_kind(line: str, kind: str, typed: str, com
     "line", ["extcli nothing ", "extcli vote get lunch more", "extcli serve x", "extcli serve --x=1"]
 )
 def test_some_words_have_no_candidates(line: str) -> None:
-    assert asked(TABLE, line) is None
+    assert words_at_end(TABLE, line) is None
 
 
 def test_the_options_before_the_cursor_are_known() -> None:
-    found = asked(TABLE, "extcli -p live --url=http://a vote get ")
+    found = words_at_end(TABLE, "extcli -p live --url=http://a vote get ")
 
     assert found is not None
     assert {"-p": "live", "--url": "http://a"} == found.given

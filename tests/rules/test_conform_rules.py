@@ -7,7 +7,7 @@ import re
 import pytest
 
 from extcli import clock
-from extcli.conform.report import compare, recorded
+from extcli.conform.report import as_recorded, compare
 from extcli.conform.run import Exchange, Result, Status, all_rules
 from extcli.conform.target import BURST, PER_SECOND, Pace
 from extcli.rulings import rulings
@@ -22,7 +22,7 @@ def result(answer: object, *, status: int = 200, request: str = "GET vote", **na
 
 
 def recording_of(found: Result) -> dict[str, object]:
-    return {RULE.name: recorded(found)}
+    return {RULE.name: as_recorded(found)}
 
 
 # The catalog
@@ -65,14 +65,14 @@ def test_rules_are_sorted_by_source():
     ],
 )
 def test_values_that_vary_have_names_in_a_recording(value, name):
-    found = recorded(result({"x": [value]}, **{"conform-12ab3": "<poll-1>"}))
+    found = as_recorded(result({"x": [value]}, **{"conform-12ab3": "<poll-1>"}))
 
     assert {"x": [name]} == found["answers"][0]["answer"]
 
 
 @pytest.mark.parametrize("member", ["pin", "token"])
 def test_a_pin_has_a_name_in_a_recording(member):
-    assert {member: "<pin>"} == recorded(result({member: "ABC234"}))["answers"][0]["answer"]
+    assert {member: "<pin>"} == as_recorded(result({member: "ABC234"}))["answers"][0]["answer"]
 
 
 @pytest.mark.parametrize(

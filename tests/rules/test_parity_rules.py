@@ -13,7 +13,7 @@ from emulator.engines.base import NEVER, Expired, Key
 from emulator.observability.request_context import RequestContext, bound_to
 from emulator.parity import rules
 from emulator.parity.lapses import Lapses
-from emulator.parity.rules import ANSWERS, is_final, settled
+from emulator.parity.rules import ANSWERS, final_verdict, is_final
 from emulator.parity.service import Example, Tally, is_reached, note
 from extcli.errors import UsageError
 from extcli.parity import RULES, Selection, lines_of
@@ -74,7 +74,7 @@ def test_every_difference_between_the_environments_has_a_rule():
     ],
 )
 def test_the_same_status_in_both_is_no_difference(verdict: str, status: int, expected: str):
-    assert expected == settled(verdict, status)
+    assert expected == final_verdict(verdict, status)
 
 
 def test_the_first_check_that_decides_gives_the_verdict():

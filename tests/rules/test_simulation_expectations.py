@@ -6,7 +6,7 @@ import pytest
 
 from extcli.errors import UsageError
 from extcli.simulate.expectations import parse
-from extcli.simulate.outcome import Tally, latencies, percentile, series
+from extcli.simulate.outcome import Tally, latencies, percentile, points_over_time
 
 TALLY = Tally(
     planned=1000, sent=1003, answered=999, refused=3, late=0, failed=1, unsent=0, repeated=3, reopened=0,
@@ -77,7 +77,7 @@ def test_latencies_need_no_order():
 
 
 def test_a_series_counts_by_planned_instant_and_by_answer():
-    points = series([0.0, 0.5, 1.0, 1.5], [0.1, 2.0, 1.1, 9.0], [True, True, True, False], [9.0])
+    points = points_over_time([0.0, 0.5, 1.0, 1.5], [0.1, 2.0, 1.1, 9.0], [True, True, True, False], [9.0])
 
     assert 4 == sum(point.planned for point in points) * 0.2
     assert 3 == round(sum(point.answered for point in points) * 0.2)

@@ -159,24 +159,24 @@ def test_a_choice_may_contain_colons():
 
 @pytest.mark.parametrize(("text", "value"), [("5%", Fraction(1, 20)), ("0.05", Fraction(1, 20)), ("100%", 1), ("0", 0)])
 def test_shares_are_percentages_or_fractions(text: str, value: object):
-    assert value == planning.share(text, "--late")
+    assert value == planning.parse_share(text, "--late")
 
 
 @pytest.mark.parametrize("text", ["", "5", "101%", "-1%", "x", "5 %%"])
 def test_a_wrong_share_is_an_error_that_names_the_option(text: str):
     with pytest.raises(UsageError, match="--late"):
-        planning.share(text, "--late")
+        planning.parse_share(text, "--late")
 
 
 @pytest.mark.parametrize(("text", "value"), [("500/s", 500), ("500", 500), ("600/min", 10), ("0.5/s", 0.5)])
 def test_rates_are_per_second_or_per_minute(text: str, value: float):
-    assert value == planning.rate(text, "--rate")
+    assert value == planning.parse_rate(text, "--rate")
 
 
 @pytest.mark.parametrize("text", ["", "0", "0/s", "-1", "5/h", "fast"])
 def test_a_wrong_rate_is_an_error(text: str):
     with pytest.raises(UsageError, match="--rate"):
-        planning.rate(text, "--rate")
+        planning.parse_rate(text, "--rate")
 
 
 def test_churn_is_a_share_of_the_connections_per_time():

@@ -8,7 +8,7 @@ import pytest
 
 from extcli.api.local_http import AnswerReader, Failed
 from extcli.simulate.connection import NO_ANSWER, NOT_SENT
-from extcli.simulate.outcome import Verdict, acknowledged, compare, compare_entries
+from extcli.simulate.outcome import Verdict, compare, compare_entries, possible_counts
 from extcli.simulate.plan import Plan
 from extcli.simulate.subjects import wrong_statistics
 
@@ -65,7 +65,7 @@ def test_only_the_difference_from_existing_votes_counts():
 def test_late_requests_do_not_count():
     plan = plan_of((0, 0), (1, 1), expected=(1, 0), late=1)
 
-    assert ([(1, 1), (0, 0)], (1, 1), 0) == acknowledged(plan, (200, 400))
+    assert ([(1, 1), (0, 0)], (1, 1), 0) == possible_counts(plan, (200, 400))
 
 
 @pytest.mark.parametrize(

@@ -65,11 +65,11 @@ def _printed(encoding: str, *args: str, channel: str = "1") -> str:
     [(None, None, None), (5, None, 5), (None, 0.2, 0.2), (5, 0.2, 0.2), (0.1, 0.2, 0.1), (0, 0.2, 0)],
 )
 def test_a_wait_is_divided_where_ctrl_c_needs_that(seconds: float | None, longest: float | None, first: float | None):
-    assert next(clock.waits(seconds, longest)) == first
+    assert next(clock.split_wait(seconds, longest)) == first
 
 
 def test_a_wait_without_seconds_left_ends():
-    assert list(clock.waits(0, 0.2)) == [0]
+    assert list(clock.split_wait(0, 0.2)) == [0]
 
 
 @pytest.mark.parametrize(

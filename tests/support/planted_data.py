@@ -165,7 +165,7 @@ def redeemed_codes_vanish_with_their_set(patch: Patch) -> None:
         live = await self.list_sets(caller)
         return [codes if index in live else [] for index, codes in enumerate(await redeemed(self, caller))]
 
-    wrap(patch, codes_service.CodeSets, "redeemed", of_live_sets)
+    wrap(patch, codes_service.CodeSets, "redeemed_codes", of_live_sets)
 
 
 @planted("trivia.new-question")
@@ -175,7 +175,7 @@ def viewers_see_inactive_questions(patch: Patch) -> None:
 
 @planted("purchases.purchase")
 def a_purchase_is_sent_with_each_receipt(patch: Patch) -> None:
-    patch.setattr(transactions, "claimed", lambda text, claim: False)
+    patch.setattr(transactions, "is_same_claim", lambda text, claim: False)
 
 
 @planted("T6.receipt-of-any-text")

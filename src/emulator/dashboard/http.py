@@ -56,7 +56,7 @@ async def read_overview(service: Any, call: Call) -> Page:
 
 
 @endpoint("GET", ENTER, audience=Audience.PAGE, query=(_TOKEN,))
-async def enter(service: Any, call: Call) -> Page:
+async def sign_in(service: Any, call: Call) -> Page:
     """Take the control token from the URL into a cookie, and send the browser to the dashboard."""
     token = service.settings.control_token
     # Lax, so that the redirect has it when the link is in another page. The gate refuses other sites by their origin.
@@ -156,7 +156,7 @@ def _prepare(name: str) -> None:
 endpoints: Final = (
     read_root,
     read_overview,
-    enter,
+    sign_in,
     read_screens,
     *map(_redirect_to_screen, _LEADING),
     read_screen,

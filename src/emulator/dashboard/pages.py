@@ -20,7 +20,7 @@ from emulator.dashboard import commands, refusals, texts
 from emulator.dashboard import screens as screens_package
 from emulator.dashboard.commands import Command, command_of
 from emulator.dashboard.frame import GROUPS, frame_of
-from emulator.dashboard.rig.happened import happened
+from emulator.dashboard.rig.happened import frame_activity
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.static_files import version_of
 from emulator.dashboard.stream import GONE, compressed, digest_of, ending, events_of
@@ -156,7 +156,7 @@ class Pages:
         """
         regions = {} if screen is None else {"main": (await self._content(screen, query, None))[0]}
         if name == "rig":
-            regions |= await happened(self.service, query, self.host, self.render)
+            regions |= await frame_activity(self.service, query, self.host, self.render)
         return regions | {"frame": await self._frame(name, query, has_reload=screen is not None)}
 
     async def _content(self, screen: Screen, query: Query, fields: Query | None) -> tuple[str, int]:

@@ -51,7 +51,7 @@ wrote in between.
 Value = TypeVar("Value")
 
 
-def changed(
+def writes_of_change(
     change: Callable[[Mapping[Key, Value]], Mapping[Key, Value]], live: Mapping[Key, Value], keys: Iterable[Key]
 ) -> dict[Key, Value]:
     """Return the writes of a change to these keys. Raises `ValueError` for any other key."""

@@ -34,7 +34,7 @@ class Engine(Protocol):
     catalog: Catalog
     relay: Relay
 
-    def claimed(self) -> AbstractContextManager[None]:
+    def exclusive_lock(self) -> AbstractContextManager[None]:
         """Hold the lock on data that only one service at a time can use.
 
         Raises `EngineError` if another service holds it. Opens nothing.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
-from emulator.engines.base import Key, changed
+from emulator.engines.base import Key, writes_of_change
 
 
 class Stock(NamedTuple):
@@ -31,9 +31,9 @@ Like `Edit`, it may run again and must be pure.
 """
 
 
-def assigned(change: Assignment, live: Mapping[Key, Stock], keys: Iterable[Key]) -> dict[Key, Stock]:
+def writes_of_assignment(change: Assignment, live: Mapping[Key, Stock], keys: Iterable[Key]) -> dict[Key, Stock]:
     """Return an assignment's writes to these keys. Raises `ValueError` for any other key, or for a repeated list."""
-    written = changed(change, live, keys)
+    written = writes_of_change(change, live, keys)
     if len({source for source, _ in written.values()}) < len(written):
         raise ValueError("each pool needs a list of its own")
     return written

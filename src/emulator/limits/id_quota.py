@@ -17,7 +17,7 @@ from emulator.clock import HOUR, Clock
 from emulator.engines.base import Documents, Key
 from emulator.engines.records import DocumentRecord
 from emulator.limits.refusals import too_many_ids
-from emulator.stored import Stored, anything, decodes
+from emulator.stored import Stored, anything, decode_check
 from emulator.wire import json_codec
 
 _ID: Final = "ids/"
@@ -123,7 +123,7 @@ def _moved(counts: Mapping[int, int], before: int | None, after: int | None) -> 
 
 
 STORED: Final = (
-    Stored(DocumentRecord, _ID, decodes(int)),
-    Stored(DocumentRecord, _COUNTS, decodes(dict[int, int])),
+    Stored(DocumentRecord, _ID, decode_check(int)),
+    Stored(DocumentRecord, _COUNTS, decode_check(dict[int, int])),
     Stored(DocumentRecord, _EARLIER, anything),
 )

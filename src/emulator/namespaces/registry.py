@@ -25,7 +25,7 @@ from emulator.ids import token_id
 from emulator.namespaces import refusals
 from emulator.observability.audit import audit
 from emulator.observability.request_context import DEFAULT_NAMESPACE as DEFAULT
-from emulator.observability.request_context import detached, in_namespace
+from emulator.observability.request_context import in_namespace, outside_request
 from emulator.refusals import stopping
 
 _STEP: Final = 25
@@ -193,7 +193,7 @@ class Registry:
         """Open a namespace unless it is open. The caller holds `changing`."""
         if tenant.front is None:
             try:
-                with detached(), in_namespace(name):  # background tasks do not belong to the first request
+                with outside_request(), in_namespace(name):  # background tasks do not belong to the first request
                     tenant.front = await tenant.stack.enter_async_context(self._storage.open(name))
             except BaseException:
                 self._tenants.pop(name, None)

@@ -107,7 +107,7 @@ def add_fault(header: str) -> None:
 
 
 @contextmanager
-def broadcasting_under(fault: str) -> Iterator[None]:
+def with_delivery_fault(fault: str) -> Iterator[None]:
     """Add a fault's id to the journal entries of deliveries in this block and in tasks that start in it."""
     context = current_request.get() or RequestContext("")
     inner = replace(context, delivery_fault=fault)
@@ -152,7 +152,7 @@ def bind_context(scope: Mapping[str, Any]) -> RequestContext:
     return context
 
 
-def detached() -> AbstractContextManager[None]:
+def outside_request() -> AbstractContextManager[None]:
     """Leave the context of the current request in a block that starts tasks which may outlive the request."""
     return bound_to(None)
 

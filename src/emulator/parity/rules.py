@@ -71,7 +71,7 @@ _STATUSES: Final = {
 """The status of production's response by verdict; 0 if that is not all that differs."""
 
 
-def settled(verdict: str, status: int, answered: int | None = None) -> str:
+def final_verdict(verdict: str, status: int, answered: int | None = None) -> str:
     """Return the verdict; empty if the sandbox returned the status that production would.
 
     `answered` is production's status, if it differs from the rule's.

@@ -10,7 +10,7 @@ from emulator.clock import Clock
 from emulator.contract.parity import outcome_of, rule_of
 from emulator.errors import MethodNotAllowed, ServiceError
 from emulator.observability.request_context import RequestContext, current_request
-from emulator.parity.rules import ANSWERS, ENDPOINT, FOR_SANDBOX, UNJUDGED, is_final, settled
+from emulator.parity.rules import ANSWERS, ENDPOINT, FOR_SANDBOX, UNJUDGED, final_verdict, is_final
 
 
 class Example(Struct, gc=False):
@@ -117,7 +117,7 @@ def is_reached() -> bool:
     return context is None or not is_final(context.production)
 
 
-def noted() -> str:
+def current_verdict() -> str:
     """Return the verdict that checks of the current request have set so far."""
     context = current_request.get()
     return context.production if context is not None else ""
@@ -164,7 +164,7 @@ class Parity:
         `answered` is production's status, if it differs from the rule's. Calls of the control API are not counted:
         tests make them, and no extension does. Probes, which a tool makes for itself, are not counted either.
         """
-        verdict = settled(context.production, status, answered)
+        verdict = final_verdict(context.production, status, answered)
         context.production = "" if verdict == FOR_SANDBOX else verdict
         if verdict and is_counted and not context.is_probe:
             example = Example(context.id, endpoint, self._clock.now())

@@ -161,7 +161,7 @@ def run(
     engine = open_engine(settings.data, namespace=settings.environment.name)  # stays closed
     if workers > 1 and not engine.is_shared:
         raise ConfigurationError("--workers needs --data that processes can share, not in memory")
-    with engine.claimed(), listen(host, port) as listener:
+    with engine.exclusive_lock(), listen(host, port) as listener:
         is_token_chosen = bool(settings.control_token)
         if settings.environment.has_control and is_beyond_loopback(listener) and not is_token_chosen:
             settings = replace(settings, control_token=secrets.token_urlsafe(32))

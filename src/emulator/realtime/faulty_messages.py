@@ -26,7 +26,7 @@ from emulator.faults import (
     Pause,
     Subject,
 )
-from emulator.observability.request_context import RequestContext, add_fault, broadcasting_under
+from emulator.observability.request_context import RequestContext, add_fault, with_delivery_fault
 from emulator.parity.service import withdraw
 from emulator.realtime.closes import closed_by_fault
 from emulator.realtime.envelope import Request
@@ -117,7 +117,7 @@ class FaultyBroadcasts:
 
     async def _disturb(self, hit: Hit, of: Key, send: Send, lose: Callable[[], None]) -> None:
         add_fault(hit.header)
-        with broadcasting_under(hit.id):
+        with with_delivery_fault(hit.id):
             if hit.effect == LOSE:
                 lose()
             elif hit.effect == DOUBLE:

@@ -65,6 +65,6 @@ class Probing:
             yield answer
 
 
-def given(**values: Any) -> dict[str, Any]:
+def without_none(**values: Any) -> dict[str, Any]:
     """Return the keyword arguments that are not `None`, as a dict."""
     return {name: value for name, value in values.items() if value is not None}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
-from extcli.api.call import SERVICE, Call, Caller, Probing, encoded, given
+from extcli.api.call import SERVICE, Call, Caller, Probing, encoded, without_none
 from extcli.api.http import Answer, Body
 from extcli.config.settings import DEFAULT_PIN_PATH
 
@@ -56,7 +56,7 @@ class Service:
         self, poll: str, *, since: int | None = None, limit: int | None = None, channel: str | None = None
     ) -> AbstractContextManager[Answer]:
         """Return a context manager for the response. Its body is streamed, because it may be very large."""
-        return self._stream("vote_logs", given(id=poll, since=since, limit=limit, channel_id=channel))
+        return self._stream("vote_logs", without_none(id=poll, since=since, limit=limit, channel_id=channel))
 
     def define_poll(self, poll: str, config: Mapping[str, Any], *, expected: Mapping[str, Any] | None = None) -> Answer:
         """Define a poll.
@@ -93,7 +93,7 @@ class Service:
 
     def read_buffer(self, buffer: str, *, start: int | None = None) -> AbstractContextManager[Answer]:
         """Return a context manager for the response. Its body is streamed, because it may be very large."""
-        return self._stream("accumulate", given(id=buffer, start=start))
+        return self._stream("accumulate", without_none(id=buffer, start=start))
 
     def list_buffers(self, cursor: str) -> Answer:
         return self._get("buffers", cursor=cursor)
@@ -102,7 +102,7 @@ class Service:
 
     def read_store(self, store: str, *, users: str | None = None, user: str | None = None) -> Answer:
         """Read the caller's store; as admin the stores of `users`, as backend the store of `user`."""
-        return self._get(store, **given(user_ids=users, userID=user))
+        return self._get(store, **without_none(user_ids=users, userID=user))
 
     def replace_store(self, store: str, document: object) -> Answer:
         return self._post(store, document)
@@ -131,12 +131,12 @@ class Service:
         return self._delete_with("curated_poll_edit_option", {"question": question, "option": option})
 
     def set_question_state(self, question: str, state: str, *, winner: str | None = None) -> Answer:
-        body = {"transition": state, **given(winner=winner)}
+        body = {"transition": state, **without_none(winner=winner)}
         return self.perform(Call("POST", f"{SERVICE}curated_poll_state", {"id": question}, encoded(body)))
 
     def read_questions(self, question: str | None = None) -> Answer:
         """Read one question, or all that the caller may see."""
-        return self._get("curated_poll", **given(id=question))
+        return self._get("curated_poll", **without_none(id=question))
 
     def vote_on_question(self, question: str, option: str) -> Answer:
         return self._post("curated_poll", {"question_id": question, "vote": option})
@@ -187,7 +187,7 @@ class Service:
     # Broadcasts: GET with a body, as specified, or POST for deployments that accept nothing else
 
     def broadcast(self, event: str, data: object, *, target: str, channel: str | None, method: str) -> Answer:
-        message = {"event": event, "target": target, **given(user_id=channel), "data": data}
+        message = {"event": event, "target": target, **without_none(user_id=channel), "data": data}
         return self.perform(Call(method, f"{SERVICE}broadcast", body=encoded(message)))
 
     def extension_broadcast(self, event: str, data: object, *, target: str, method: str) -> Answer:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from extcli.api.call import CONTROL, NAMESPACES, Call, Caller, Probing, encoded, given
+from extcli.api.call import CONTROL, NAMESPACES, Call, Caller, Probing, encoded, without_none
 from extcli.api.http import Answer, Body
 
 
@@ -45,7 +45,7 @@ class Control:
 
     def reset(self, keep: int = 0) -> Answer:
         """Delete all data. With `keep`, the reset can be undone for that many seconds."""
-        return self._send("POST", "reset", given(undo=keep or None))
+        return self._send("POST", "reset", without_none(undo=keep or None))
 
     def undo_reset(self) -> Answer:
         return self._send("POST", "undo")
@@ -131,13 +131,13 @@ class Control:
     def create_namespace(self, name: str, source: str | None = None) -> Answer:
         """Create a namespace, empty or as a copy of `source`. An empty name lets the service choose one."""
         path = f"{NAMESPACES}/{name}" if name else NAMESPACES
-        return self._perform(Call("POST", path, given(**{"from": source}), signed=False))
+        return self._perform(Call("POST", path, without_none(**{"from": source}), signed=False))
 
     def drop_namespace(self, name: str) -> Answer:
         return self._perform(Call("DELETE", f"{NAMESPACES}/{name}", signed=False))
 
     def _get(self, name: str, **query: Any) -> Answer:
-        return self._send("GET", name, given(**query))
+        return self._send("GET", name, without_none(**query))
 
     def _post(self, name: str, document: object) -> Answer:
         return self._send("POST", name, body=encoded(document))

@@ -115,7 +115,7 @@ class Http:
         fields = headers(body, authorization) | dict(extra or {})
         if self._control_token and path.startswith(_CONTROL):
             fields.setdefault(TOKEN, self._control_token)
-        with explained(self.url):
+        with translate_errors(self.url):
             if is_probe:
                 fields["x-request-id"] = probe_id()
             request = self._client.build_request(
@@ -217,7 +217,7 @@ def _traced(request: httpx.Request, body: Body | None, authorization: str | None
 
 def url_of(url: str, query: Mapping[str, Any]) -> str:
     """Return the complete URL of a request, in httpx's spelling."""
-    with explained(url):
+    with translate_errors(url):
         return str(httpx.URL(url, params=query) if query else httpx.URL(url))
 
 
@@ -288,7 +288,7 @@ def is_loopback(host: str) -> bool:
 
 
 @contextmanager
-def explained(url: str) -> Iterator[None]:
+def translate_errors(url: str) -> Iterator[None]:
     """Turn httpx errors into `CliError`. Most of their texts are dropped, because they may quote a token."""
     try:
         yield

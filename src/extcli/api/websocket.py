@@ -57,7 +57,7 @@ class WebSocketClient:
         """Messages sent. The journal also numbers them."""
         trace(f"> CONNECT {url}")
         started = clock.elapsed()
-        with explained(url):
+        with translate_errors(url):
             self._socket = connect(
                 url,
                 compression=None,
@@ -114,7 +114,7 @@ class WebSocketClient:
         self._trace(f"> {shown_frame(text)}" if isinstance(text, str) else f"> {len(text)} bytes")
         self._sent = len(text)
         self._count += 1
-        with explained(self.url, sent=self._sent):
+        with translate_errors(self.url, sent=self._sent):
             self._socket.send(text)
 
     def receive(self, seconds: float | None = None) -> Message | None:
@@ -134,8 +134,8 @@ class WebSocketClient:
 
     def receive_text(self, seconds: float | None = None) -> bytes | None:
         """Wait for a text frame of any content and return it, or `None` after `seconds`."""
-        with explained(self.url, sent=self._sent):
-            for wait in clock.waits(seconds):
+        with translate_errors(self.url, sent=self._sent):
+            for wait in clock.split_wait(seconds):
                 with suppress(TimeoutError):
                     text = self._socket.recv(None if wait is None else max(wait, 0))
                     break
@@ -205,7 +205,7 @@ _ENDINGS = {
 
 
 @contextmanager
-def explained(url: str, *, sent: int = 0) -> Iterator[None]:
+def translate_errors(url: str, *, sent: int = 0) -> Iterator[None]:
     """Turn errors of websockets into `CliError`. `sent` is the length of the last frame."""
     try:
         yield

@@ -12,7 +12,7 @@ from extcli.bulk.input_lines import Input
 from extcli.errors import CliError, ExitCode, status_line
 from extcli.output.format import Format, flush
 from extcli.output.printer import Output, write_stderr
-from extcli.output.progress import followed
+from extcli.output.progress import progress_bar_of
 from extcli.output.sanitize import compact
 
 _MAX_RANGES = 500
@@ -199,4 +199,4 @@ class Report:
         def done() -> tuple[int, str]:
             return self._input.consumed, f"{self.sent:,} line{'s' * (self.sent != 1)}"
 
-        return followed(self._output, self._input.size, done, delay=0)
+        return progress_bar_of(self._output, self._input.size, done, delay=0)

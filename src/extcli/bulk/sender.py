@@ -11,7 +11,7 @@ from extcli import bounded_json, clock
 from extcli.api import bodies
 from extcli.api.call import Call
 from extcli.api.failures import NotConnected
-from extcli.api.http import Answer, bound, client_options, explained, headers, httpx, probe_id
+from extcli.api.http import Answer, bound, client_options, headers, httpx, probe_id, translate_errors
 from extcli.api.retry import RATE_LIMITED, UNAVAILABLE, Deadline, pause, retry_after
 from extcli.api.signed_calls import error_of, is_expired
 from extcli.bulk.input_lines import Batches, Line, ReaderThread
@@ -54,7 +54,7 @@ class Connection:
         fields = headers(call.body, job.authorization)
         if call.is_probe:
             fields["x-request-id"] = probe_id()
-        with explained(self._url):
+        with translate_errors(self._url):
             request = self._client.build_request(
                 call.method,
                 self._url + call.path,

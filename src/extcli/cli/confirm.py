@@ -62,7 +62,7 @@ def guard(session: Session, loss: str, *, yes: bool, over_socket: bool = False, 
         ask(session, [visible(loss)], "Continue?", over_socket=over_socket)
 
 
-def guarded(loses: str, *, is_control: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def with_confirmation(loses: str, *, is_control: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the option --yes. Without it, the command asks before it destroys production data.
 
     `loses` says what would be lost. `{poll}` in it stands for that argument.

@@ -315,9 +315,9 @@ def command(
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
         if loses:
-            from extcli.cli.confirm import guarded
+            from extcli.cli.confirm import with_confirmation
 
-            function = guarded(loses, is_control=is_control)(function)
+            function = with_confirmation(loses, is_control=is_control)(function)
         verb = shared(function, use_profile=use_profile, prints=prints)
         if was:
             was[0].command(was[1], cls=Command, hidden=True)(verb)

@@ -168,7 +168,7 @@ def candidates(line: str, environ: Mapping[str, str]) -> tuple[str, list[tuple[s
     """Return the kind of the word at the cursor, and its candidates with a description each."""
     with open(os.path.join(os.path.dirname(__file__), "commands.txt"), encoding="utf-8") as file:
         table = words.read_table(file.read())
-    asked = words.asked(table, line)
+    asked = words.words_at_end(table, line)
     if asked is None:
         return words.NOTHING, []
     found: list[tuple[str, str]]

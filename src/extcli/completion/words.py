@@ -85,7 +85,7 @@ class _Before(NamedTuple):
     """Whether `--` has ended the options."""
 
 
-def asked(table: Table, line: str) -> Asked | None:
+def words_at_end(table: Table, line: str) -> Asked | None:
     """Return which words may stand at the end of the line; `None` if no command has a word there."""
     words, typed, _ = split(line)
     while words and "=" in words[0]:

@@ -96,7 +96,7 @@ class LinkStore:
         self._change(drop)
 
     def _change(self, change: Callable[[dict[Key, Link]], None]) -> None:
-        with self._explained():
+        with self._translate_errors():
             if not self.directory.exists():
                 self.directory.mkdir(parents=True, exist_ok=True, mode=_DIRECTORY_MODE)
             lock = filelock.FileLock(self.directory / "links.lock", timeout=_LOCK_SECONDS, mode=_FILE_MODE)
@@ -109,7 +109,7 @@ class LinkStore:
                     atomic_file.replace(self.path, f"{text}\n", keep_mode=False)
 
     def _read(self) -> dict[Key, Link]:
-        with self._explained():
+        with self._translate_errors():
             try:
                 text = self.path.read_bytes()
             except FileNotFoundError:
@@ -126,7 +126,7 @@ class LinkStore:
         return {link.key: link for link in links}
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except filelock.Timeout:

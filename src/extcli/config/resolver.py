@@ -71,7 +71,7 @@ class Resolver:
 
     def find(self, setting: Setting[T]) -> Found[T] | None:
         """Return the value with the highest precedence. Raises `UsageError` if it or the profile is invalid."""
-        if (text := setting.given_in(self.flags)) is not None:
+        if (text := setting.option_value(self.flags)) is not None:
             return Found(setting.read(text, setting.option), Source.FLAG, setting.option, setting.key)
         first, second = by_precedence(self.in_variable, self.in_profile, is_named=bool(self.flags.profile))
         return first(setting) or second(setting)

@@ -67,7 +67,7 @@ class Setting(Generic[T_co]):
     variable: str = ""
     option: str = ""
 
-    def given_in(self, flags: Flags) -> str | None:
+    def option_value(self, flags: Flags) -> str | None:
         """Return the value of the setting's command-line option, if given. It may be empty."""
         given: Any = getattr(flags, "acts_as" if self.key == "as" else self.key, None)
         return None if given is None else str(given)

@@ -162,7 +162,7 @@ class Leftovers:
             case _ if name in EXTENSION_STORES:
                 self._add(name, lambda: self._at.extension_admin.post(name, {}))
 
-    def wrote_over_socket(self, action: str, target: str, data: Mapping[str, Any]) -> None:
+    def note_socket_write(self, action: str, target: str, data: Mapping[str, Any]) -> None:
         """Record what to remove after a socket request that has succeeded, or may have."""
         if action == "create" and target == "poll":
             self.poll(str(data.get("poll_id", "default")))
@@ -382,7 +382,7 @@ class Deployment:
         """Record the data to remove after a call that has succeeded."""
         self._leftovers.wrote(caller, path, query, body)
 
-    def wrote_over_socket(self, action: str, target: str, data: Mapping[str, Any]) -> None:
+    def note_socket_write(self, action: str, target: str, data: Mapping[str, Any]) -> None:
         """Record the data to remove after a socket request that has succeeded."""
         if self.rule.writes:
-            self._leftovers.wrote_over_socket(action, target, data)
+            self._leftovers.note_socket_write(action, target, data)

@@ -59,14 +59,14 @@ _OF_EXTENSION = (
 _EXTENSION = "<extension>"
 
 
-def recorded(result: Result) -> dict[str, Any]:
+def as_recorded(result: Result) -> dict[str, Any]:
     """Return the responses of a probe, with names in place of ids, tokens, PINs and times."""
     return {"status": result.status.value, "answers": [_answer(each, result.names) for each in result.exchanges]}
 
 
 def write(path: Path, environment: str, found: Sequence[Result]) -> None:
     """Write the recording of all rules that were probed. Raises `UsageError`."""
-    rules = [_lines(each.rule.name, recorded(each)) for each in found if each.status is not Status.SKIPPED]
+    rules = [_lines(each.rule.name, as_recorded(each)) for each in found if each.status is not Status.SKIPPED]
     head = f'{{"{_HEAD}": {VERSION}, "environment": {json.dumps(environment)}, "rules": {{'
     try:
         replace(path, "\n".join([head, ",\n".join(rules), "}}", ""]))
@@ -113,7 +113,7 @@ def compare(result: Result, rules: Mapping[str, Any]) -> str:
     old = rules.get(result.rule.name)
     if old is None:
         return NOT_RECORDED
-    return next(_differences(old["answers"], recorded(result)["answers"]), SAME)
+    return next(_differences(old["answers"], as_recorded(result)["answers"]), SAME)
 
 
 def _differences(old: Sequence[Any], new: Sequence[Any]) -> Iterator[str]:

@@ -98,14 +98,14 @@ def probe(rule: Rule, target: Target) -> Result:
     """Probe one rule. Raises `Unreachable` if the service does not answer."""
     at = Deployment(target, rule)
     try:
-        result = _outcome(rule, at, is_own=target.is_emulator)
+        result = _probe_rule(rule, at, is_own=target.is_emulator)
         result.exchanges, result.names = list(at.exchanges), at.names
     finally:
         target.left += at.close()
     return result
 
 
-def _outcome(rule: Rule, at: Deployment, *, is_own: bool) -> Result:
+def _probe_rule(rule: Rule, at: Deployment, *, is_own: bool) -> Result:
     """Probe a rule, and decide its result.
 
     Where the specification is silent, another service's difference is `unknown`.

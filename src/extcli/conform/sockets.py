@@ -55,7 +55,7 @@ class Socket:
             number = self.send(action, target, data)
             reply = self.reply()
         except BaseException:  # also Ctrl-C: the service may have taken the write
-            self._at.wrote_over_socket(action, target, data if isinstance(data, dict) else {})
+            self._at.note_socket_write(action, target, data if isinstance(data, dict) else {})
             raise
         name = f"{action} {target}".strip()
         errors = reply.get("errors")
@@ -64,7 +64,7 @@ class Socket:
         if reply["meta"].get("request_id") != number:
             raise Differs(f"the request_id in the reply to {name}", number, reply["meta"].get("request_id"))
         if status == 200:
-            self._at.wrote_over_socket(action, target, data if isinstance(data, dict) else {})
+            self._at.note_socket_write(action, target, data if isinstance(data, dict) else {})
         return reply
 
     def data(self, action: str, target: str = "", data: Any = None) -> Json:

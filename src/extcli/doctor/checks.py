@@ -15,7 +15,7 @@ from extcli.config import secret_lookup
 from extcli.config.profiles import Profile
 from extcli.doctor import machine
 from extcli.doctor import service as answers
-from extcli.doctor.service import NOT_OURS, Finding, Kind, PollAge, Probe, Status, failed, probe
+from extcli.doctor.service import NOT_OURS, Finding, Kind, PollAge, Probe, Status, failed_finding, probe
 from extcli.errors import CliError, ErrorAnswer, UnexpectedAnswer, shortened
 from extcli.output.sanitize import visible
 from extcli.reading.shapes import SHAPE_ERRORS
@@ -42,7 +42,7 @@ def findings(session: Session, poll: str | None) -> Iterator[Finding]:
 
 def _reachable(session: Session, found: Probe) -> Finding:
     if found.error:
-        return failed("reachable", found.error)
+        return failed_finding("reachable", found.error)
     return Finding("reachable", Status.OK, f"{session.resolver.url()} answers")
 
 
@@ -50,7 +50,7 @@ def _service(session: Session, found: Probe) -> Finding:
     check = "service"
     match found.kind:
         case Kind.NOTHING:
-            return _skipped(check)
+            return _skipped_finding(check)
         case Kind.WRONG_PATH:
             meaning = f"an extension service answers, but not at this path: {shortened(found.reason, 120)}"
             return Finding(check, Status.FAIL, meaning, "use its base URL, without /v1/e")
@@ -68,7 +68,7 @@ def _service(session: Session, found: Probe) -> Finding:
 def _ready(found: Probe) -> Finding:
     check = "ready"
     if not found.is_ours:
-        return _skipped(check)
+        return _skipped_finding(check)
     if found.kind is Kind.DEPLOYMENT:
         return Finding(check, Status.SKIPPED, "a deployment does not report it")
     if not found.ready:
@@ -79,7 +79,7 @@ def _ready(found: Probe) -> Finding:
 
 def _environment(session: Session, found: Probe) -> Finding:
     if not found.ready:
-        return _skipped("environment")
+        return _skipped_finding("environment")
     profile = _profile(session)
     return answers.environment(
         found.environment,
@@ -91,7 +91,7 @@ def _environment(session: Session, found: Probe) -> Finding:
 
 def _clock(found: Probe) -> Finding:
     if not found.is_ours:
-        return _skipped("clock")
+        return _skipped_finding("clock")
     return answers.clock(found.date, found.before, found.after, found.clock)
 
 
@@ -145,7 +145,7 @@ def _secret(session: Session) -> Finding:
             warning = secret_lookup.permission_warning(found.value)
         return answers.secret(found.label, secret_lookup.secret(resolver) or b"", warning=warning)
     except CliError as error:
-        return failed(check, error)
+        return failed_finding(check, error)
 
 
 def _token_and_polls(session: Session, found: Probe, poll: str | None) -> Iterator[Finding]:
@@ -153,7 +153,7 @@ def _token_and_polls(session: Session, found: Probe, poll: str | None) -> Iterat
     try:
         token = _token(session, found)
     except CliError as error:
-        token = failed("token", error)
+        token = failed_finding("token", error)
     if token.status is not Status.OK or not found.ready:
         yield token
         yield Finding("polls", Status.SKIPPED, "needs a ready service and a valid token")
@@ -162,10 +162,10 @@ def _token_and_polls(session: Session, found: Probe, poll: str | None) -> Iterat
         polls = _polls(session, found, poll)
     except ErrorAnswer as error:
         if error.status == 401:
-            token = failed("token", error)
+            token = failed_finding("token", error)
         polls = Finding("polls", Status.SKIPPED, f"{error.what}{f': {error.why}' if error.why else ''}", error.fix)
     except CliError as error:
-        polls = failed("polls", error)
+        polls = failed_finding("polls", error)
     yield token
     yield polls
 
@@ -211,7 +211,7 @@ def _profile(session: Session) -> Profile | None:
     return profile if profile and profile.is_of(session.resolver.url()) else None
 
 
-def _skipped(check: str) -> Finding:
+def _skipped_finding(check: str) -> Finding:
     return Finding(check, Status.SKIPPED, "needs a service that answers")
 
 

@@ -51,7 +51,7 @@ class Finding:
         return asdict(self)
 
 
-def failed(check: str, error: CliError) -> Finding:
+def failed_finding(check: str, error: CliError) -> Finding:
     """Return the finding of a failed check, with the texts of an error."""
     return Finding(check, Status.FAIL, f"{error.what}: {error.why}" if error.why else error.what, error.fix)
 

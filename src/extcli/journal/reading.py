@@ -12,7 +12,7 @@ from extcli.api.call import SERVICE, encoded
 from extcli.api.http import Answer
 from extcli.errors import CliError, ExitCode, Refused, TooLarge, UnexpectedAnswer, Unreachable, UsageError
 from extcli.output import times
-from extcli.reading.shapes import document_of, expected, problem_of
+from extcli.reading.shapes import document_of, expect_shape, problem_of
 from extcli.reading.streams import lines
 from extcli.session import Session
 
@@ -242,7 +242,7 @@ def _without_end(session: Session) -> CliError:
 
 def _item(answer: Answer, line: bytes) -> Json:
     """Return a line of the stream: an entry, or the mark that was reached. Raises `UnexpectedAnswer`."""
-    with expected(answer):
+    with expect_shape(answer):
         item = bounded_json.decoded(line)
     is_entry = isinstance(item, dict) and "number" in item
     if problem := problem_of(item, ENTRY if is_entry else _LINE):

@@ -115,7 +115,7 @@ def counts_of(
     ]
 
 
-def spaced(name: str) -> str:
+def name_with_spaces(name: str) -> str:
     """Return the name of a kind with spaces: `json store`."""
     return visible(name.replace("_", " "))
 

@@ -18,7 +18,7 @@ from extcli.errors import CliError, UnexpectedAnswer
 from extcli.output.format import Format, silence, writable
 from extcli.output.sanitize import compact, printable
 from extcli.reading import shapes, streams
-from extcli.reading.shapes import expected
+from extcli.reading.shapes import expect_shape
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -71,7 +71,7 @@ class Part(Protocol):
 class Watcher(Protocol):
     """Shows results that change (`output/progress.py`)."""
 
-    def see(self, value: Any, view: View) -> None: ...
+    def update(self, value: Any, view: View) -> None: ...
 
 
 class Output:
@@ -104,7 +104,7 @@ class Output:
             self.body([answer.content])
         else:
             document = shapes.document_of(answer, object)
-            with expected(answer):
+            with expect_shape(answer):
                 self._print(document, view)
 
     def show_stream(self, answer: Answer, items_at: str, view: View) -> None:
@@ -114,8 +114,8 @@ class Output:
         """
         path = str(answer.request.url.path)
         if self.query:
-            whole = b"".join(streams.limited(answer.iter_bytes(), f"the response of {path}"))
-            with expected(answer):
+            whole = b"".join(streams.limit_size(answer.iter_bytes(), f"the response of {path}"))
+            with expect_shape(answer):
                 document = bounded_json.decoded(whole)
             self.show_value(document, view, of=answer)
             return
@@ -124,8 +124,8 @@ class Output:
             return
         pieces = answer.iter_bytes()
         if self.format is Format.TABLE:
-            pieces = streams.limited(pieces, f"the response of {path}")
-        with expected(answer):
+            pieces = streams.limit_size(pieces, f"the response of {path}")
+        with expect_shape(answer):
             self._print(streams.items(pieces, items_at, path), view)
 
     def show_value(self, value: Any, view: View, *, of: Answer | None = None) -> None:
@@ -134,9 +134,9 @@ class Output:
             value, view = self.query.part_of(value), self.query.view
             if value in (None, []) and self.format is not Format.JSON and not self.watcher:
                 self._report_nothing_found()
-        with expected(of):
+        with expect_shape(of):
             if self.watcher:
-                self.watcher.see(value, view)
+                self.watcher.update(value, view)
             elif self.format is Format.JSON:
                 self.line(json.dumps(value, ensure_ascii=False))
             else:

@@ -53,7 +53,7 @@ def shown(output: Output, what: str, total: int, *, is_bytes: bool = True) -> It
 
 
 @asynccontextmanager
-async def followed(
+async def progress_bar_of(
     output: Output, total: int | None, done: Callable[[], tuple[int, str]], *, delay: float = DELAY_SECONDS
 ) -> AsyncIterator[None]:
     """Show a progress bar while an event loop works, after `delay` seconds.
@@ -96,7 +96,7 @@ class Watcher:
         self._live = live
         self._last = ""
 
-    def see(self, value: Any, view: View) -> None:
+    def update(self, value: Any, view: View) -> None:
         """Show a result, unless it equals the previous one."""
         text = compact(value)
         if text == self._last:

@@ -13,9 +13,9 @@ from extcli.output.columns import (
     counts_of,
     grouped,
     listing,
+    name_with_spaces,
     numbered_table,
     shown,
-    spaced,
     table,
     whole,
 )
@@ -178,7 +178,7 @@ MOVED_CLOCK = listing(
 
 SEEDED = listing(
     lambda result: [pair for pair in result["counts"].items() if pair[1]],
-    *counts_of(text=spaced, plain=spaced),
+    *counts_of(text=name_with_spaces, plain=name_with_spaces),
     around=lambda result, table: stacked(table, f"clock  {times.shown(result['now'])}"),
     items=whole,
 )

@@ -51,7 +51,7 @@ def document_of(answer: Answer, shape: Shape = dict) -> Any:
 
 
 @contextmanager
-def expected(answer: Answered | None) -> Iterator[None]:
+def expect_shape(answer: Answered | None) -> Iterator[None]:
     """Raise `UnexpectedAnswer` if the block finds that the response does not have the expected shape.
 
     Without a response, errors are not caught, because the block works on a value that extcli computed.

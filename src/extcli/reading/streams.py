@@ -66,7 +66,7 @@ def items(pieces: Iterable[bytes], at: str, source: str) -> Iterator[Any]:
         yield item
 
 
-def limited(pieces: Iterable[bytes], source: str) -> Iterator[bytes]:
+def limit_size(pieces: Iterable[bytes], source: str) -> Iterator[bytes]:
     """Yield pieces that are held in memory as a whole. Raises `TooLarge` above `LARGEST_WHOLE`."""
     size = 0
     for piece in pieces:

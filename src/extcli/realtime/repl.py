@@ -95,7 +95,7 @@ class Repl:
 
     def _next(self) -> _Line | _EndOfInput | Message | CliError:
         """Return the next line, message or end. Raises `Unreachable` if a reply takes too long."""
-        for wait in clock.waits(self._websocket.timeout if self._unanswered else None):
+        for wait in clock.split_wait(self._websocket.timeout if self._unanswered else None):
             with suppress(Empty):
                 return self._events.get(timeout=wait)
         raise timed_out(self._websocket.url)

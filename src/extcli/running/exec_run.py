@@ -118,7 +118,7 @@ class Template:
                 )
         return cls(name, text)
 
-    def filled(self, values: Mapping[str, str]) -> str:
+    def fill(self, values: Mapping[str, str]) -> str:
         """Return the text with the value of each field."""
         return _PART.sub(lambda found: found[0][0] if found[1] is None else values[found[1]], self.text)
 
@@ -147,7 +147,7 @@ def environment_of(
         "EXTCLI_CLIENT_ID": values["client_id"],
         **({"EXTCLI_CONTROL_TOKEN": token} if token else {}),
         **directory.variables,
-        **{each.name: each.filled(values) for each in templates},
+        **{each.name: each.fill(values) for each in templates},
     }
 
 

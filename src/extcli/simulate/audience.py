@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 from extcli import clock
 from extcli.errors import ErrorAnswer, Unreachable, Withheld
-from extcli.output.progress import followed
+from extcli.output.progress import progress_bar_of
 from extcli.output.sanitize import visible
 from extcli.session import BROADCASTER, Session
 from extcli.simulate.crowds import Options, loop_factory
 from extcli.simulate.crowds import reopenings as reopenings_of
 from extcli.simulate.listeners import Listeners, closings
-from extcli.simulate.outcome import Comparison, Count, Tally, latencies, series
+from extcli.simulate.outcome import Comparison, Count, Tally, latencies, points_over_time
 from extcli.simulate.result import About, conclude, document
 
 PAGE, GAME = "page", "game"
@@ -69,7 +69,7 @@ def simulate(session: Session, audience: Audience, options: Options) -> None:
     comparison = _compare(audience, listeners, sent)
     due, done = _deliveries(listeners, sent)
     tally = _tally(audience, sent, [arrived - planned for planned, arrived in zip(due, done, strict=True)])
-    points = series(due, done, [True] * len(due), [])
+    points = points_over_time(due, done, [True] * len(due), [])
     about = About(
         simulation="socket",
         what="event",
@@ -124,7 +124,7 @@ class _Sender:
                 await listeners.open_pages(audience.connections, audience.channel, token, timeout)
             else:
                 await listeners.open_games(audience.connections, token, timeout)
-            async with followed(self._session.output, audience.broadcasts, self.done):
+            async with progress_bar_of(self._session.output, audience.broadcasts, self.done):
                 sent = await self._send_all(listeners)
                 await listeners.wait(timeout)
         finally:

@@ -77,7 +77,7 @@ class Owner(Protocol):
     def lost(self, connection: Connection) -> None:
         """Remove a closed connection from the pool."""
 
-    def answered(self, index: int, answer: AnswerReader, now: float) -> None:
+    def on_response(self, index: int, answer: AnswerReader, now: float) -> None:
         """Record a response, or schedule the request to be sent again."""
 
     def settle(self, index: int, status: int, now: float) -> None:
@@ -122,9 +122,9 @@ class Connection(asyncio.Protocol):
             self.abandon()
             return
         if self._answer.is_complete:
-            self._answered()
+            self._finish_response()
 
-    def _answered(self) -> None:
+    def _finish_response(self) -> None:
         index, self.index = self.index, -1
         if index < 0:  # a response to nothing
             self._transport.abort()
@@ -136,13 +136,13 @@ class Connection(asyncio.Protocol):
             pool.lost(self)
         else:
             pool.free(self, now)
-        pool.answered(index, answer, now)
+        pool.on_response(index, answer, now)
         answer.reset()
 
     def eof_received(self) -> bool:
         with suppress(Failed):
             self._answer.end()
-            self._answered()
+            self._finish_response()
         return False
 
     def connection_lost(self, error: Exception | None) -> None:

@@ -19,12 +19,12 @@ from extcli.api.retry import until_done
 from extcli.api.token_sources import Credentials, SelfSigned
 from extcli.config import settings
 from extcli.errors import CliError, Refused, UsageError, Withheld
-from extcli.output.progress import followed
+from extcli.output.progress import progress_bar_of
 from extcli.output.sanitize import visible
 from extcli.session import VIEWER, Session
 from extcli.simulate.connection import NO_ANSWER, NOT_SENT, Measured, Target, Work
 from extcli.simulate.expectations import Expectation
-from extcli.simulate.outcome import Comparison, Outcome, Point, outcome_of, series
+from extcli.simulate.outcome import Comparison, Outcome, Point, outcome_of, points_over_time
 from extcli.simulate.plan import Pace, Plan
 from extcli.simulate.pool import Pool
 from extcli.simulate.result import About, conclude, document
@@ -76,7 +76,7 @@ def simulate(session: Session, kind: str, subject: Subject, plan: Plan, options:
     url, client_id = session.resolver.url(), session.resolver.client_id()
     requests = requests_of(url, client_id, plan, tokens, lambda index: subject.call(plan, index))
     outcome = run(session, subject, plan, requests, options.manner, close=close)
-    comparison = _compared(session, subject, plan, before, outcome)
+    comparison = _compare_with_plan(session, subject, plan, before, outcome)
     about = About(
         simulation=kind,
         what=subject.what,
@@ -120,7 +120,7 @@ def _tokens(plan: Plan, credentials: Credentials) -> list[str]:
     return credentials.tokens_for(plan.users)
 
 
-def _compared(
+def _compare_with_plan(
     session: Session, subject: Subject, plan: Plan, before: Mapping[str, int], outcome: Outcome
 ) -> Comparison:
     """Read the result and compare it with the plan. If it cannot be read, report what was sent."""
@@ -208,7 +208,7 @@ def _points(outcome: Outcome) -> list[Point]:
     status, done = outcome.measured.status, outcome.measured.done
     answered = [each not in (NO_ANSWER, NOT_SENT) for each in status]
     refusals = [done[index] for index, each in enumerate(status) if not 200 <= each < 300]
-    return series(outcome.due, done, answered, [*refusals, *outcome.measured.repeats_at])
+    return points_over_time(outcome.due, done, answered, [*refusals, *outcome.measured.repeats_at])
 
 
 _MARGIN = 0.2
@@ -315,7 +315,7 @@ class _Sending:
 
     async def run(self) -> Outcome:
         plan = self._plan
-        async with followed(self._session.output, len(plan), self.done):
+        async with progress_bar_of(self._session.output, len(plan), self.done):
             in_time = await self._send(slice(0, plan.late_from))
             first = self._first_instant
             late, offset = Measured.of(0), 0.0

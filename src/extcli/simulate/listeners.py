@@ -21,7 +21,7 @@ from websockets.exceptions import ConnectionClosed
 from extcli import bounded_json, clock
 from extcli.api import envelope
 from extcli.api.http import certificates, is_loopback
-from extcli.api.websocket import explained
+from extcli.api.websocket import translate_errors
 from extcli.errors import Refused, ServerError, Unreachable
 from extcli.reading.shapes import SHAPE_ERRORS
 
@@ -144,7 +144,7 @@ class Listeners:
 
         async def open_one() -> ClientConnection:
             async with gate:
-                with explained(url):
+                with translate_errors(url):
                     socket = await connect(
                         url,
                         compression=None,

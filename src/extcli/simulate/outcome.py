@@ -80,7 +80,7 @@ class Point:
     max: float | None
 
 
-def series(
+def points_over_time(
     due: Sequence[float], done: Sequence[float], is_answered: Sequence[bool], refusals: Sequence[float]
 ) -> list[Point]:
     """Return a run in at most 60 intervals of equal length. All times are seconds from the start."""
@@ -279,7 +279,7 @@ def is_unknown(status: int) -> bool:
     return status == NO_ANSWER or status >= 500
 
 
-def acknowledged(plan: Plan, status: Sequence[int]) -> tuple[list[tuple[int, int]], tuple[int, int], int]:
+def possible_counts(plan: Plan, status: Sequence[int]) -> tuple[list[tuple[int, int]], tuple[int, int], int]:
     """Return the least and the most users by choice and in all that the responses allow, and how many are undecided.
 
     A user has the choice of the last accepted request. After a request without a response, its choice is possible too.
@@ -310,7 +310,7 @@ def compare(
     plan: Plan, status: Sequence[int], before: Mapping[str, int], after: Mapping[str, int], faults: Sequence[str]
 ) -> Comparison:
     """Compare the users of each choice, and all users, before and after a run. Other choices must not change."""
-    by_choice, voters, undecided = acknowledged(plan, status)
+    by_choice, voters, undecided = possible_counts(plan, status)
     counts = []
     for choice, planned, answers in zip(plan.choices, plan.expected, by_choice, strict=True):
         counts.append(Count(choice, planned, answers, after.get(choice, 0) - before.get(choice, 0)))

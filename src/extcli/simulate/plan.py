@@ -19,7 +19,7 @@ _CHURN = re.compile(_NUMBER + r"%/(s|min|m)")
 _PER_SECOND = {None: 1, "s": 1, "m": 60, "min": 60}
 
 
-def share(text: str, option: str) -> Fraction:
+def parse_share(text: str, option: str) -> Fraction:
     """Parse `5%` or `0.05`, from 0 to 1. Raises `UsageError` that names the option."""
     found = _SHARE.fullmatch(text.strip())
     value = Fraction(found[1]) / (100 if found[2] else 1) if found else None
@@ -28,7 +28,7 @@ def share(text: str, option: str) -> Fraction:
     return value
 
 
-def rate(text: str, option: str) -> float:
+def parse_rate(text: str, option: str) -> float:
     """Parse `500/s`, `600/min` or `500` to requests per second, above 0. Raises `UsageError`."""
     found = _RATE.fullmatch(text.strip())
     value = Fraction(found[1]) / _PER_SECOND[found[2]] if found else Fraction(0)

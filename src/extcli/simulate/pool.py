@@ -149,7 +149,7 @@ class Pool:
         if self.finished == len(self._work.requests) and not self._ended.done():
             self._ended.set_result(None)
 
-    def answered(self, index: int, answer: AnswerReader, now: float) -> None:
+    def on_response(self, index: int, answer: AnswerReader, now: float) -> None:
         """Record a response, or schedule the request to be sent again."""
         wait = self._pause_after(answer)
         if wait is not None and now + wait < self.measured.sent[index] + self._timeout:

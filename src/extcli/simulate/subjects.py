@@ -11,7 +11,7 @@ from extcli.api.call import Call, encoded
 from extcli.api.client import answer_submission, buffer_addition, vote_cast
 from extcli.errors import Refused, UsageError
 from extcli.output.sanitize import visible
-from extcli.reading.shapes import document_of, expected
+from extcli.reading.shapes import document_of, expect_shape
 from extcli.reading.streams import items
 from extcli.session import BACKEND, BROADCASTER, VIEWER, Session, is_global
 from extcli.simulate.outcome import ENTRIES, Comparison, compare, compare_entries
@@ -76,7 +76,7 @@ class Poll:
             if error.status != 404:
                 raise
             return
-        with expected(answer):
+        with expect_shape(answer):
             found = dict(document_of(answer))
             self.closes_at = int(found.get("endsAt") or 0) * 1000
         name = visible(self.name)
@@ -109,7 +109,7 @@ class Poll:
 
     def _stats(self) -> Mapping[str, Any]:
         answer = self._session.service(VIEWER).read_poll(self.name)
-        with expected(answer):
+        with expect_shape(answer):
             stats = dict(document_of(answer)["stats"])
             _check_counts([stats["count"], *stats["specific"]])
             wrong_statistics(stats)
@@ -118,7 +118,7 @@ class Poll:
     def has_voted(self, token: str) -> bool:
         """Return whether the user of a token has a vote."""
         answer = self._session.service_with(token).read_poll(self.name)
-        with expected(answer):
+        with expect_shape(answer):
             return "vote" in document_of(answer)
 
     def call(self, plan: Plan, index: int) -> Call:
@@ -172,7 +172,7 @@ class Ranking:
     def read(self) -> Mapping[str, int]:
         owner = self._session.service(BACKEND if is_global(self.name) else BROADCASTER)
         answer = owner.read_ranking(self.name)
-        with expected(answer):
+        with expect_shape(answer):
             scores = {str(each["key"]): each["score"] for each in document_of(answer)["data"]}
             _check_counts(scores.values())
         return scores
@@ -229,7 +229,7 @@ class Buffer:
         return any(isinstance(each, dict) and each.get("simulation") == seed for each in self._entries())
 
     def _entries(self) -> list[Any]:
-        with self._session.service(BROADCASTER).read_buffer(self.name) as answer, expected(answer):
+        with self._session.service(BROADCASTER).read_buffer(self.name) as answer, expect_shape(answer):
             return [each["data"] for each in items(answer.iter_bytes(), "data.item", f"buffer {visible(self.name)}")]
 
 

@@ -22,7 +22,7 @@ from extcli.api.token_sources import Credentials, SandboxTokens, SignedByService
 from extcli.config.settings import Identity
 from extcli.errors import CliError
 from extcli.reading.shapes import document_of
-from extcli.reading.streams import limited
+from extcli.reading.streams import limit_size
 
 Json = dict[str, Any]
 
@@ -137,10 +137,10 @@ class Calls:
         if answer.status_code < 300:
             return answer
         answer.read()
-        raise noted(error_of(call, answer, self._credentials))
+        raise with_note(error_of(call, answer, self._credentials))
 
 
-def noted(error: CliError) -> CliError:
+def with_note(error: CliError) -> CliError:
     """Add the service's reason to an error in the block, for pytest to print."""
     if error.why:
         error.add_note(error.why)
@@ -239,7 +239,7 @@ class Actor(Part[ModeT]):
     def buffer(self, buffer: str, *, start: int | None = None) -> Json:
         """Read the entries of an accumulation buffer, from `start` (Unix ms)."""
         with self._service.read_buffer(buffer, start=start) as answer:
-            return dict(bounded_json.decoded(b"".join(limited(answer.iter_bytes(), f"buffer {buffer}"))))
+            return dict(bounded_json.decoded(b"".join(limit_size(answer.iter_bytes(), f"buffer {buffer}"))))
 
     # Stores, by the last part of their path: extension_state, channel_config, viewer_state, …
 

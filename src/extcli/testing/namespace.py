@@ -68,7 +68,7 @@ class Wait(Part[ModeT]):
     ) -> dict[str, Any]:
         """Wait for votes: all together, for some values (`values={1: 2}`), or the sum of the values."""
         value = None if values is None else ",".join(f"{each}={wanted}" for each, wanted in values.items())
-        return self._meet("poll", poll, timeout, count=count, value=value, sum=sum, since=since)
+        return self._wait_until_met("poll", poll, timeout, count=count, value=value, sum=sum, since=since)
 
     @operation
     def ranking(
@@ -82,7 +82,7 @@ class Wait(Part[ModeT]):
         timeout: float = SECONDS,
     ) -> dict[str, Any]:
         """Wait for answers: all together, or the users who gave the answer `key`."""
-        return self._meet("rank", ranking, timeout, count=count, key=key, score=score, since=since)
+        return self._wait_until_met("rank", ranking, timeout, count=count, key=key, score=score, since=since)
 
     @operation
     def buffer(
@@ -96,7 +96,7 @@ class Wait(Part[ModeT]):
     ) -> dict[str, Any]:
         """Wait for entries of an accumulation buffer, or until the newest is `latest`."""
         newest = None if latest is None else json.dumps(latest)
-        return self._meet("accumulate", buffer, timeout, count=count, latest=newest, since=since)
+        return self._wait_until_met("accumulate", buffer, timeout, count=count, latest=newest, since=since)
 
     @operation
     def store(
@@ -111,7 +111,7 @@ class Wait(Part[ModeT]):
     ) -> dict[str, Any]:
         """Wait until a store has a value at this JSON pointer, or just this value. Viewer stores have a `user`."""
         value = None if equals is None else json.dumps(equals)
-        return self._meet("store", store, timeout, path=path, equals=value, user=user, since=since)
+        return self._wait_until_met("store", store, timeout, path=path, equals=value, user=user, since=since)
 
     @operation
     def json_store(
@@ -125,21 +125,21 @@ class Wait(Part[ModeT]):
     ) -> dict[str, Any]:
         """Wait until a JSON store has a value at this JSON pointer, or just this value."""
         value = None if equals is None else json.dumps(equals)
-        return self._meet("json_store", store, timeout, path=path, equals=value, since=since)
+        return self._wait_until_met("json_store", store, timeout, path=path, equals=value, since=since)
 
     @operation
     def pin(
         self, event: str, *, count: Count | None = None, since: int | None = None, timeout: float = SECONDS
     ) -> dict[str, Any]:
         """Wait until a PIN was `issued`, `used` or `revoked`."""
-        return self._meet("pin", event, timeout, count=count, since=since)
+        return self._wait_until_met("pin", event, timeout, count=count, since=since)
 
     @operation
     def broadcast(
         self, event: str, *, count: Count | None = None, since: int | None = None, timeout: float = SECONDS
     ) -> dict[str, Any]:
         """Wait until an event was broadcast."""
-        return self._meet("broadcast", event, timeout, count=count, since=since)
+        return self._wait_until_met("broadcast", event, timeout, count=count, since=since)
 
     @operation
     def journal(
@@ -159,7 +159,7 @@ class Wait(Part[ModeT]):
 
         `since` is the `number` of an entry.
         """
-        return self._meet(
+        return self._wait_until_met(
             "journal",
             endpoint,
             timeout,
@@ -175,9 +175,9 @@ class Wait(Part[ModeT]):
     @operation
     def sockets(self, topic: str = "connected", *, count: Count = 1, timeout: float = SECONDS) -> dict[str, Any]:
         """Wait until `count` sockets are connected, or subscribed to a topic."""
-        return self._meet("sockets", topic, timeout, count=count)
+        return self._wait_until_met("sockets", topic, timeout, count=count)
 
-    def _meet(
+    def _wait_until_met(
         self, subject: str, name: str, timeout: float, scope: Mapping[str, str] | None = None, **wanted: Any
     ) -> dict[str, Any]:
         given = {key: value for key, value in wanted.items() if value not in (None, "")}

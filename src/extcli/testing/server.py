@@ -23,7 +23,7 @@ from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID
 from extcli.errors import CliError, UsageError
 from extcli.reading.shapes import document_of
 from extcli.testing import namespace
-from extcli.testing.actor import TIMEOUT, Awaited, Blocking, control, noted
+from extcli.testing.actor import TIMEOUT, Awaited, Blocking, control, with_note
 
 _STOP_SECONDS = 10.0
 if sys.platform == "win32":
@@ -296,7 +296,7 @@ class Factory:
             if "seed" in wanted:
                 namespace.seed(self._node.path.parent / wanted["seed"])
         except CliError as error:
-            raise noted(error) from None
+            raise with_note(error) from None
 
     def drop(self) -> None:
         """Close the connections, and drop the namespaces, unless they are kept."""

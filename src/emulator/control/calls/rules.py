@@ -58,14 +58,14 @@ def target_of(path: str) -> tuple[str, bytes]:
     return plain, quote(query, safe=string.punctuation).encode()
 
 
-def sent(body: Any) -> bytes:
+def body_bytes(body: Any) -> bytes:
     """Return the body to send, as bytes."""
     if body is None:
         return b""
     return body.encode() if isinstance(body, str) else json_codec.encode(body)
 
 
-def shown(answer: bytes, *, is_json: bool) -> Any:
+def shown_body(answer: bytes, *, is_json: bool) -> Any:
     """Return a response as a member of the outer response: JSON unchanged, anything else as text."""
     if is_json and answer:
         try:

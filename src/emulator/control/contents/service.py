@@ -102,7 +102,9 @@ class Contents:
         return [
             (
                 key,
-                Content(**_owner_members(key), count=entries, latest=latest, expires_at=latest + self._lifetime(kind)),
+                Content(
+                    **_owner_members(key), count=entries, latest=latest, expires_at=latest + self._lifetime_of(kind)
+                ),
             )
             for key, entries, latest in found
         ], rest
@@ -162,11 +164,11 @@ class Contents:
             if key in stocks and key in counts
         ], FIRST
 
-    def _lifetime(self, kind: Kind) -> int:
+    def _lifetime_of(self, kind: Kind) -> int:
         return self._state_lifetime if kind.lifetime is None else kind.lifetime
 
     def _latest_change(self, kind: Kind, expires_at: int) -> int:
-        return latest_change(expires_at, self._lifetime(kind))
+        return latest_change(expires_at, self._lifetime_of(kind))
 
     async def _find(self, kind: Kind, only: Filter, limit: int, start: Key | None) -> list[Thing]:
         return await self._engine.catalog.things(

@@ -106,14 +106,14 @@ class Seeds:
                 await _perform(scratch, plan)
                 links = await _link_games(scratch, plan)
                 records = _without_quotas(scratch.engine.dump(now=clock.now()))
-                await self._load(records, *self._clock_after(plan))
+                await self._load(records, *self._new_clock(plan))
                 if put_faults:
                     put_faults()
         facts: dict[str, Any] = {name: count for name, count in plan.counts.items() if count}
         audit("seed applied", **facts)
         return Seeded(self._clock.now(), plan.counts, links)
 
-    def _clock_after(self, plan: Plan) -> tuple[int | None, int | None]:
+    def _new_clock(self, plan: Plan) -> tuple[int | None, int | None]:
         """Return the clock's new offset in ms, or the instant at which it is frozen. Two `None` keep the clock."""
         if plan.frozen is None:
             return None, None

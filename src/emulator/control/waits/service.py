@@ -105,7 +105,7 @@ class Waits:
                 )
                 left = deadline - monotonic()
                 if condition.is_met(found) or left <= 0:
-                    return self._outcome(condition, found, entries)
+                    return self._build_outcome(condition, found, entries)
                 try:
                     async with asyncio.timeout(left if self.is_alone else min(left, _LOOK_EVERY)):
                         await changed.wait()
@@ -157,7 +157,7 @@ class Waits:
                 counts[value] = counts.get(value, 0) + change.times
         return counts
 
-    def _outcome(self, condition: Condition, found: dict[str, Any], entries: EntryCount | None) -> Outcome:
+    def _build_outcome(self, condition: Condition, found: dict[str, Any], entries: EntryCount | None) -> Outcome:
         names = condition.wanted()
         return Outcome(
             condition.is_met(found),

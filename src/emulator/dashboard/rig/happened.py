@@ -15,7 +15,7 @@ _READ: Final = "200"
 """Entries of which the refused are counted, and which are searched for calls of anonymous viewers."""
 
 
-async def happened(
+async def frame_activity(
     service: Service, query: Query, host: str, render: Callable[[str, Mapping[str, Any]], str]
 ) -> dict[str, str]:
     """Return the calls and the count of each frame by the id of its element; none for an invalid arrangement."""

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from emulator.dashboard.pages import Pages
 from emulator.dashboard.rig import arrangement as rules
 from emulator.dashboard.rig.framing import Finding, check_page
-from emulator.dashboard.rig.happened import happened
+from emulator.dashboard.rig.happened import frame_activity
 from emulator.dashboard.screen import Query
 from emulator.errors import BadRequest
 from emulator.http.endpoint import Page
@@ -35,7 +35,7 @@ async def rig_page(pages: Pages, query: Query, host: str) -> Page:
     service = f"http://{host}{pages.prefix}"
     if arrangement is not None:
         findings = await asyncio.gather(*(check_page(url, service) for url in arrangement.pages))
-    lists = await happened(pages.service, query, host, pages.render) if arrangement is not None else {}
+    lists = await frame_activity(pages.service, query, host, pages.render) if arrangement is not None else {}
     content = pages.render(
         "rig.html",
         {

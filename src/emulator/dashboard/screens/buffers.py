@@ -60,7 +60,7 @@ async def _buffer(service: Service, key: Key, query: Query) -> dict[str, Any]:
         "latest": latest,
         "start": start,
         "minute": (now - 60_000) // 10_000 * 10_000,
-        "lines": [_line(item) for item in found[:ROWS]],
+        "lines": [_line_of(item) for item in found[:ROWS]],
         "has_more": len(found) > ROWS,
         "limit": LIMIT,
         "now": now,
@@ -69,7 +69,7 @@ async def _buffer(service: Service, key: Key, query: Query) -> dict[str, Any]:
     }
 
 
-def _line(item: Item) -> Line:
+def _line_of(item: Item) -> Line:
     entry = msgspec.json.decode(item.value, type=BufferEntry)
     data = bytes(entry.data)
     text = data.decode()

@@ -66,7 +66,7 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
 async def _shares_of_user(service: Service, client_id: str, channel_id: str, user: str) -> list[Share]:
     viewer = await viewer_of(service, client_id, channel_id, user)
     eligible = await service.code_sets.eligibility(viewer)
-    redeemed = await service.code_sets.redeemed(viewer)
+    redeemed = await service.code_sets.redeemed_codes(viewer)
     pairs = enumerate(zip_longest(eligible, redeemed))
     return [
         Share(index, left or 0, len(codes or ()), [masked(code) for code in (codes or ())[:_SHOWN]])

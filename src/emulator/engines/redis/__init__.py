@@ -71,7 +71,7 @@ class RedisEngine:
         self._relay = RedisRelay(self._pipeline, nodes, key + b":relay:%d" % database)
         self.relay: Relay = self._relay
 
-    def claimed(self) -> AbstractContextManager[None]:
+    def exclusive_lock(self) -> AbstractContextManager[None]:
         return nullcontext()  # several services may share one Redis
 
     async def __aenter__(self) -> Self:

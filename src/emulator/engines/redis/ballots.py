@@ -88,7 +88,7 @@ class CastBatch:
             previous = None if previous is False else previous
             after = EMPTY_TALLY
             if tally and ballot != "none":
-                after = Tally(counts.pairs(), previous if refused else choice)
+                after = Tally(counts.as_tuples(), previous if refused else choice)
             if not result.done():
                 result.set_result(Cast(refused or None, previous, after))
         if not self._wants_tally:
@@ -126,7 +126,7 @@ class KnownCounts:
     def is_small(self) -> bool:
         return len(self._pairs) <= MAX_KNOWN_CHOICES
 
-    def pairs(self) -> Counts:
+    def as_tuples(self) -> Counts:
         return tuple(self._pairs)
 
     def clear(self) -> None:

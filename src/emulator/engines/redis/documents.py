@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from weakref import WeakValueDictionary
 
-from emulator.engines.base import NEVER, Edit, Key, changed
+from emulator.engines.base import NEVER, Edit, Key, writes_of_change
 from emulator.engines.redis.keys import expiry_arg, now_arg, user_last, user_last_prefix
 from emulator.engines.redis.pipeline import DOCUMENTS, Pipeline, ScriptCall
 from emulator.errors import EngineError
@@ -83,7 +83,7 @@ class RedisDocuments:
             found = await self._pipeline.run(DOCUMENTS, b"read", now_arg(now), *names.values())
             async for _ in attempts():
                 live = {key: one for key, one in zip(names, found, strict=True) if one is not None}
-                written = changed(change, {key: value for key, (_, value) in live.items()}, keys)
+                written = writes_of_change(change, {key: value for key, (_, value) in live.items()}, keys)
                 if not written:
                     break
                 args = [b"write", now_arg(now), expiry_arg(expires_at), b"%d" % may_end_earlier, b"%d" % len(names)]

@@ -7,7 +7,7 @@ from typing import Final
 
 from emulator.bounded_cache import BoundedCache
 from emulator.engines.base import Key
-from emulator.engines.pools import NO_SIZES, Assignment, Count, Drawn, Holding, Limit, Stock, assigned
+from emulator.engines.pools import NO_SIZES, Assignment, Count, Drawn, Holding, Limit, Stock, writes_of_assignment
 from emulator.engines.redis.documents import KeyLocks, attempts
 from emulator.engines.redis.keys import (
     expiry_arg,
@@ -57,7 +57,7 @@ class RedisPools:
         async with self._key_locks.hold(names.values()):
             async for _ in attempts():
                 stocks, versions = await self._stocks(keys, now)
-                written = assigned(change, stocks, keys)
+                written = writes_of_assignment(change, stocks, keys)
                 for key, (source, _) in written.items():
                     await resolve_spent(self._pipeline, user_last(source), name_last_prefix(key))
                 args = [b"assign", now_arg(now), expiry_arg(expires_at), b"%d" % len(names)]

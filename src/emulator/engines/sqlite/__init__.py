@@ -66,7 +66,7 @@ class SqliteEngine:
     def is_open(self) -> bool:
         return self._namespace.is_open
 
-    def claimed(self) -> AbstractContextManager[None]:
+    def exclusive_lock(self) -> AbstractContextManager[None]:
         return service_lock(self._path, self._name) if self._path else nullcontext()
 
     async def __aenter__(self) -> Self:

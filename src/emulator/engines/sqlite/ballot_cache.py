@@ -153,7 +153,7 @@ class Histogram:
     def __len__(self) -> int:
         return len(self._pairs)
 
-    def pairs(self, top: int | None = None) -> tuple[tuple[str, int], ...]:
+    def as_tuples(self, top: int | None = None) -> tuple[tuple[str, int], ...]:
         return tuple(self._pairs if top is None else self._pairs[:top])
 
     def take_changes(self) -> tuple[list[tuple[str, int, int]], list[str]]:

@@ -143,7 +143,7 @@ class SqliteBallots(Tables):
         if ballot is None:
             return EMPTY_TALLY
         if ballot.counts is not None:
-            return Tally(ballot.counts.pairs(top), choice)
+            return Tally(ballot.counts.as_tuples(top), choice)
         rows = self._group_commit.connection.execute(_TOP, (ballot.id, -1 if top is None else top)).fetchall()
         return Tally(tuple(rows), choice)
 

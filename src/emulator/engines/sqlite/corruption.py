@@ -240,7 +240,7 @@ def check_before_opening(path: str) -> None:
     is_marked = os.path.exists(marker)
     if not is_marked and not _has_log(file):
         return
-    if is_marked and (why := _interruption(marker)):
+    if is_marked and (why := _interrupted_restore(marker)):
         raise EngineError(f"cannot open {path}: {why}")
     try:
         found = _check_file(file, thoroughly=is_marked)
@@ -256,7 +256,7 @@ def check_before_opening(path: str) -> None:
         os.remove(marker)
 
 
-def _interruption(marker: str) -> str:
+def _interrupted_restore(marker: str) -> str:
     """Return the marker's reason why a restore of the file must be repeated; empty if none was interrupted."""
     with open(marker, errors="replace") as file:
         text = file.readline().strip()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from emulator.bounded_cache import BoundedCache
-from emulator.engines.base import NEVER, Edit, Key, changed
+from emulator.engines.base import NEVER, Edit, Key, writes_of_change
 from emulator.engines.sqlite.namespace import Namespace, Tables
 from emulator.engines.sqlite.table_list import BY_KEY, DOCUMENTS, KEYED
 
@@ -61,7 +61,7 @@ class SqliteDocuments(Tables):
         self._group_commit.check_caches()
         row = self._peeked.get(key)
         if row is None:
-            row = await self._group_commit.peek(self._peek, key)
+            row = await self._group_commit.peek(self._cache_row, key)
         return row[0] if now < row[1] else None
 
     async def update(
@@ -86,7 +86,7 @@ class SqliteDocuments(Tables):
         """Remove a purged document from the cache, so that setting the clock back does not revive it."""
         self._peeked.pop(key)
 
-    def _peek(self, key: Key) -> tuple[bytes, int]:
+    def _cache_row(self, key: Key) -> tuple[bytes, int]:
         row = self._group_commit.connection.execute(_READ, self._namespace.params(key)).fetchone() or _ABSENT
         self._peeked[key] = row
         return row
@@ -102,7 +102,7 @@ class SqliteDocuments(Tables):
 
     def _update(self, keys: Sequence[Key], change: Edit, now: int, expires_at: int, statement: str) -> dict[Key, bytes]:
         live = self._read(keys, now)
-        written = changed(change, dict(live), keys)
+        written = writes_of_change(change, dict(live), keys)
         self._note_expired(written.keys() - live.keys(), now)
         for key, value in written.items():
             self._peeked.pop(key)
@@ -115,7 +115,7 @@ class SqliteDocuments(Tables):
         self._group_commit.unwritten[self] = None
         for key, value in documents.items():
             rows.append((*self._namespace.params(key), value, NEVER))
-            if replace or (self._peeked.get(key) or self._peek(key)) is _ABSENT:
+            if replace or (self._peeked.get(key) or self._cache_row(key)) is _ABSENT:
                 if len(self._peeked) == _MAX_PEEKED:
                     self._peeked.pop(key)  # so that it is the newest, and stays until it is written
                 self._peeked[key] = (value, NEVER)

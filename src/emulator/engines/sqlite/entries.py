@@ -157,7 +157,7 @@ class Readings(Tables):
         self, key: Key, *, now: int, since: int = 0, limit: int | None = None
     ) -> AsyncIterator[Sequence[BallotEntry]]:
         await self._group_commit.wait_for_commit()
-        async with self._begin(key, now, since) as readings:
+        async with self._open_readings(key, now, since) as readings:
             async for rows in merged_pages(readings, NEVER if limit is None else limit):
                 yield _entries(rows)
 
@@ -166,7 +166,7 @@ class Readings(Tables):
     ) -> AsyncIterator[bytes | Sequence[BallotEntry]]:
         await self._group_commit.wait_for_commit()
         left, unjoined = NEVER if limit is None else limit, 1
-        async with self._begin(key, now, since) as readings:
+        async with self._open_readings(key, now, since) as readings:
             while left > 0:
                 page = None
                 if len(readings) == 1:
@@ -200,7 +200,7 @@ class Readings(Tables):
                     reading.keep_replaced(row)
 
     @asynccontextmanager
-    async def _begin(self, key: Key, now: int, since: int) -> AsyncIterator[list[Reading]]:
+    async def _open_readings(self, key: Key, now: int, since: int) -> AsyncIterator[list[Reading]]:
         if self._group_commit.path is not None:
             async with self._group_commit.snapshot() as connection:
                 with engine_errors():

@@ -72,11 +72,11 @@ _WRITERS: Final[dict[type[Record], tuple[str, _RowsOf]]] = {}
 def _writes(record_type: type[Record], statement: str) -> Callable[[_RowsOf], _RowsOf]:
     """Register a method in `_WRITERS` as the writer of one type of records."""
 
-    def enter(rows_of: _RowsOf) -> _RowsOf:
+    def register(rows_of: _RowsOf) -> _RowsOf:
         _WRITERS[record_type] = statement, rows_of
         return rows_of
 
-    return enter
+    return register
 
 
 class RecordRows:

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any
 
 from emulator.engines.base import Key
-from emulator.engines.pools import NO_SIZES, Assignment, Count, Drawn, Holding, Limit, Stock, assigned
+from emulator.engines.pools import NO_SIZES, Assignment, Count, Drawn, Holding, Limit, Stock, writes_of_assignment
 from emulator.engines.sqlite.namespace import Namespace, Tables
 from emulator.engines.sqlite.pool_cache import (
     ROOT_OF_POOLS,
@@ -117,7 +117,7 @@ class SqlitePools(Tables):
         self, keys: Sequence[Key], change: Assignment, now: int, expires_at: int, sizes: Mapping[Key, int]
     ) -> list[Key] | None:
         """Return the pools written; `None`, and write nothing, if a list has fewer items than `sizes` has for it."""
-        written = assigned(change, self._stocks(keys, now), keys)
+        written = writes_of_assignment(change, self._stocks(keys, now), keys)
         self._check_sources(written, now)
         for source, size in sizes.items():
             found = self._live_list(self._lists.find(source), now)

@@ -170,7 +170,7 @@ async def read_eligibility(code_sets: CodeSets, call: Call) -> Eligibility:
 @endpoint("GET", "/v1/e/codes/redeemed", roles=ANYONE, answer=RedeemedCodes, secrets=frozenset({"redeemed"}))
 async def read_redeemed(code_sets: CodeSets, call: Call) -> RedeemedCodes:
     """Read the codes that the caller has redeemed."""
-    return RedeemedCodes(await code_sets.redeemed(call.caller))
+    return RedeemedCodes(await code_sets.redeemed_codes(call.caller))
 
 
 @endpoint(

@@ -21,7 +21,7 @@ from emulator.engines.records import (
     SpentRecord,
 )
 from emulator.features.codes.refusals import malformed_sets, no_set
-from emulator.stored import Stored, anything, decoded, decodes, wrong
+from emulator.stored import Stored, anything, decode_check, decoded, wrong
 from emulator.wire.refusals import invalid_member
 
 LIFETIME: Final = 90 * DAY
@@ -260,5 +260,5 @@ STORED: Final = (
     Stored(SpentRecord, "codes", anything),
     Stored(RosterRecord, "marked", anything),
     Stored(MemberRecord, "marked", anything),
-    Stored(DocumentRecord, "marks", decodes(list[CodeGrant])),
+    Stored(DocumentRecord, "marks", decode_check(list[CodeGrant])),
 )

@@ -157,7 +157,7 @@ class CodeSets:
             for index in range(max(sets, default=-1) + 1)
         ]
 
-    async def redeemed(self, caller: Caller) -> list[list[str]]:
+    async def redeemed_codes(self, caller: Caller) -> list[list[str]]:
         """Return the caller's codes of each set, up to the highest index in use or redeemed from."""
         sets = await self._sets(caller.client_id)
         held = await self._holdings_of_caller(caller)

@@ -11,7 +11,7 @@ from emulator.engines.base import Key
 from emulator.features.pins.refusals import not_one_credential
 from emulator.features.pins.rules import Authenticated, authentication_topic, checked_client_id
 from emulator.features.pins.service import Pins
-from emulator.parity.service import noted
+from emulator.parity.service import current_verdict
 from emulator.realtime.action import Message, action, feed
 from emulator.realtime.session import Session
 
@@ -41,7 +41,8 @@ async def authenticate(pins: Pins, message: Message) -> Authenticated:
         result = await pins.authenticate_by_jwt(client_id, body.jwt or "")
     pins.check_admitted(result.caller)
     was_subscribed = session.is_subscribed(topic)
-    session.set_caller(replace(result.caller, production=noted()))  # without these rights, production refuses all else
+    # Without these rights, production refuses all other actions.
+    session.set_caller(replace(result.caller, production=current_verdict()))
     session.unsubscribe(topic)
     if was_subscribed:
         session.subscribe(_topic(session))

@@ -24,7 +24,7 @@ from emulator.features.pins.refusals import too_many_pins, too_many_wrong_pins
 from emulator.limits.connection_limit import network_of
 from emulator.limits.rate_limit import RateLimit, seconds_of
 from emulator.parity.rules import PIN_CHANNEL, PIN_GUESSES
-from emulator.parity.service import ProductionCheck, is_reached, noted
+from emulator.parity.service import ProductionCheck, current_verdict, is_reached
 
 ATTEMPTS_UNDER_ATTACK: Final = 5
 """Wrong PINs that one address has in an hour, once a client id has had too many."""
@@ -117,13 +117,13 @@ class ComparedAttempts(AttemptLimit):
 
     @contextmanager
     def attempt(self, client_id: str, address: str) -> Iterator[None]:
-        with _compared(self._there.attempt(client_id, address)), super().attempt(client_id, address):
+        with _attempt_in_production(self._there.attempt(client_id, address)), super().attempt(client_id, address):
             yield
 
     @contextmanager
     def attempt_of_caller(self, caller: Caller) -> Iterator[None]:
         there = self._there.attempt_of_caller(caller)
-        with _compared(there), super().attempt_of_caller(caller):
+        with _attempt_in_production(there), super().attempt_of_caller(caller):
             yield
 
     def clear(self) -> None:
@@ -136,7 +136,7 @@ class _WrongThere(BadRequest):
 
 
 @contextmanager
-def _compared(attempt: AbstractContextManager[None]) -> Iterator[None]:
+def _attempt_in_production(attempt: AbstractContextManager[None]) -> Iterator[None]:
     """Count an attempt against production's limits, if production would reach this check.
 
     A refusal becomes the verdict.
@@ -148,7 +148,7 @@ def _compared(attempt: AbstractContextManager[None]) -> Iterator[None]:
         with ProductionCheck(PIN_GUESSES):
             stack.enter_context(attempt)
         yield
-        if noted() == PIN_CHANNEL:
+        if current_verdict() == PIN_CHANNEL:
             raise _WrongThere("")
 
 

@@ -14,7 +14,7 @@ from emulator.contract import limits
 from emulator.contract.names import CLIENT_ID_RULE, is_client_id
 from emulator.engines.base import Key
 from emulator.engines.records import DocumentRecord
-from emulator.stored import Stored, decodes
+from emulator.stored import Stored, decode_check
 from emulator.wire.refusals import invalid_member, missing_member
 
 PIN: Final = "pin"
@@ -158,7 +158,7 @@ def cap_of(caller: Caller) -> int | None:
 
 
 STORED: Final = (
-    Stored(DocumentRecord, PIN, decodes(PinRecord)),
-    Stored(DocumentRecord, "link", decodes(LinksRecord)),
-    Stored(DocumentRecord, "pin_token", decodes(PinTokenRecord)),
+    Stored(DocumentRecord, PIN, decode_check(PinRecord)),
+    Stored(DocumentRecord, "link", decode_check(LinksRecord)),
+    Stored(DocumentRecord, "pin_token", decode_check(PinTokenRecord)),
 )

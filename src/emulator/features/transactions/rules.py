@@ -14,7 +14,7 @@ from emulator.clock import DAY
 from emulator.engines.base import Key
 from emulator.engines.records import DocumentRecord
 from emulator.features.transactions.refusals import malformed_receipt, other_buyer, posted_before
-from emulator.stored import Stored, decodes
+from emulator.stored import Stored, decode_check
 
 LIFETIME: Final = 30 * DAY
 """How long a purchase stays outstanding, and a second receipt for it is ignored, in ms."""
@@ -138,7 +138,7 @@ def transaction_of(receipt: Receipt, body: TransactionBody, *, own_id: str, now:
     )
 
 
-def claimed(found: bytes | None, claim: Claim) -> bool:
+def is_same_claim(found: bytes | None, claim: Claim) -> bool:
     """Return whether the same user has posted the purchase in the same channel before.
 
     Raises `BadRequest` if another user or channel has.
@@ -185,6 +185,6 @@ def transaction_topic(client_id: str, channel_id: str, sku: str) -> Key:
 
 
 STORED: Final = (
-    Stored(DocumentRecord, "transaction", decodes(Claim)),
-    Stored(DocumentRecord, "outstanding", decodes(Transaction)),
+    Stored(DocumentRecord, "transaction", decode_check(Claim)),
+    Stored(DocumentRecord, "outstanding", decode_check(Transaction)),
 )

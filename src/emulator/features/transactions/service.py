@@ -25,8 +25,8 @@ from emulator.features.transactions.rules import (
     Transaction,
     TransactionBody,
     check_buyer,
-    claimed,
     is_other_poster,
+    is_same_claim,
     outstanding_key,
     receipt_of,
     stated_receipt,
@@ -100,7 +100,7 @@ class Transactions:
         def create(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
             nonlocal is_others
             is_others = bool(claim.poster) and key in found and is_other_poster(found[key], claim)
-            return {} if claimed(found.get(key), claim) else {key: json_codec.encode(claim), outstanding: text}
+            return {} if is_same_claim(found.get(key), claim) else {key: json_codec.encode(claim), outstanding: text}
 
         try:
             written = await self._documents.update([key, outstanding], create, now=now, expires_at=now + LIFETIME)

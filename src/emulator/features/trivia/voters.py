@@ -12,7 +12,7 @@ from emulator.engines.base import Key
 from emulator.engines.records import DocumentRecord
 from emulator.features.trivia.refusals import not_unlocked
 from emulator.features.trivia.rules import Contest, Question, State, check_option, question_of
-from emulator.stored import Stored, decodes
+from emulator.stored import Stored, decode_check
 
 VOTER: Final = "trivia_voter"
 """The kind of a voter's record."""
@@ -75,4 +75,4 @@ def sees_inactive(caller: Caller) -> bool:
     return caller.role in EXTENSION_WRITERS
 
 
-STORED: Final = (Stored(DocumentRecord, VOTER, decodes(Voter)),)
+STORED: Final = (Stored(DocumentRecord, VOTER, decode_check(Voter)),)

@@ -144,7 +144,7 @@ class Polls:
         for dropped in found:
             await self._id_quota.release(dropped)
             if dropped.channel and await self._withdraw(caller, dropped):
-                await self._check_announced(caller, dropped)
+                await self._align_announcement(caller, dropped)
 
     async def log(
         self, caller: Caller, channel: str | None, poll_id: str, *, since: int, limit: int | None
@@ -222,7 +222,7 @@ class Polls:
             await self._announce(caller, key, definition)
         await self._define(caller, key, definition)
         if key.channel:
-            await self._check_announced(caller, key)
+            await self._align_announcement(caller, key)
 
     async def reconfigure(self, caller: Caller, channel: str, poll_id: str, config: dict[str, Any]) -> None:
         """Change members of the definition; `endsAt: -1` ends the poll. Raises `NotFound` if there is no definition."""
@@ -292,7 +292,7 @@ class Polls:
         """Remove the announcement of a poll, and return whether there was one."""
         return await self._channel_state.remove_member(caller, key.channel or "", key.name, frozenset(_ANNOUNCED))
 
-    async def _check_announced(self, caller: Caller, key: Key) -> None:
+    async def _align_announcement(self, caller: Caller, key: Key) -> None:
         """Announce a poll that exists, and no other, after a write of it and of its announcement.
 
         They are two writes, and another caller may have deleted or created the poll in between. Each caller looks again

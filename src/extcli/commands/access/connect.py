@@ -112,12 +112,12 @@ def _file(name: str) -> Callable[[Resolver], list[str]]:
     """Return a writer of this file in `clients/`."""
 
     def write(resolver: Resolver) -> list[str]:
-        return filled((_CLIENTS / name).read_text("utf-8"), resolver).splitlines()
+        return fill_template((_CLIENTS / name).read_text("utf-8"), resolver).splitlines()
 
     return write
 
 
-def filled(text: str, resolver: Resolver) -> str:
+def fill_template(text: str, resolver: Resolver) -> str:
     """Return a template whose quoted words in capitals are settings."""
     settings = {"SERVICE": resolver.url(), "CLIENT_ID": resolver.client_id()}
     settings["CHANNEL"] = resolver.channel() or DEFAULT_CHANNEL

@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from extcli.cli.shared_options import shared
-from extcli.commands.access.connect import SIGNERS, WRITERS, Kind, filled
+from extcli.commands.access.connect import SIGNERS, WRITERS, Kind, fill_template
 from extcli.config.resolver import Resolver
 from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID
 from extcli.errors import UsageError
@@ -122,7 +122,7 @@ def _files(name: str, backend: Backend, resolver: Resolver) -> dict[str, str]:
     }
     for path, text in files.items():
         in_page = path.endswith(".html")
-        files[path] = text.replace("SERVICE", escape(resolver.url())) if in_page else filled(text, resolver)
+        files[path] = text.replace("SERVICE", escape(resolver.url())) if in_page else fill_template(text, resolver)
     files["README.md"] = _with_words(files["README.md"], _template_words(name, language, resolver))
     files[".gitignore"] = files.pop("gitignore")
     for path, write in language.printed.items():

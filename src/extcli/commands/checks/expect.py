@@ -85,11 +85,11 @@ class ProductionDiffers(ExpectationFailed):
 app = noun("Check a condition now: exits 7 if it is not met. `extcli wait` also waits for it.")
 
 
-def _meet(session: Session, condition: Condition) -> None:
-    from extcli.commands.checks.outcomes import meet
+def _check_now(session: Session, condition: Condition) -> None:
+    from extcli.commands.checks.outcomes import wait_until_met
 
-    meet(session, condition, 0)
+    wait_until_met(session, condition, 0)
 
 
-add_conditions(app, "expect", "Expect", _meet)
+add_conditions(app, "expect", "Expect", _check_now)
 command(app, prints=VERDICTS)(parity)

@@ -45,7 +45,7 @@ OUTCOME = View(table=lambda outcome: "", rows=lambda outcome: [])
 """A condition that is met prints nothing, except as JSON."""
 
 
-def meet(session: Session, condition: Condition, seconds: float) -> None:
+def wait_until_met(session: Session, condition: Condition, seconds: float) -> None:
     """Wait until a condition is met, at most `seconds`. Raises `NotMet`."""
     deadline = clock.elapsed() + seconds
     scope = scope_of(session) if condition.has_scope else {}

@@ -116,7 +116,7 @@ def sending(
             raise UsageError("--burst: give a time above zero")
     else:
         default = _DEFAULT_PRODUCTION_RATE if is_production else _DEFAULT_RATE
-        pace = Pace(planning.rate(rate or default, "--rate"))
+        pace = Pace(planning.parse_rate(rate or default, "--rate"))
     manner = Manner(connections, planning.churn(churn) if churn else 0.0, is_production)
     return Options(pace, manner, add, parse_all(expect), report)
 
@@ -220,7 +220,7 @@ def _let_choose(
 
     weights = planning.mix(mix)
     subject.check(list(weights))
-    changing, too_late = planning.share(change_mind, "--change-mind"), planning.share(late, "--late")
+    changing, too_late = planning.parse_share(change_mind, "--change-mind"), planning.parse_share(late, "--late")
     whole = planning.Crowd(mix=weights, pace=options.pace, change_mind=changing, late=too_late, **fields)
     plan = planning.crowd_plan(whole)
     loss = f"{subject.what} {subject.name} gets {len(plan):,} {subject.requests} of users who do not exist"

@@ -90,10 +90,10 @@ def _problem_of_deployment(session: Session, deadline: float) -> tuple[str, str]
         return error.why or error.what, _NOT_OURS
 
 
-def _meet(session: Session, condition: Condition) -> None:
-    from extcli.commands.checks.outcomes import meet
+def _wait_until_met(session: Session, condition: Condition) -> None:
+    from extcli.commands.checks.outcomes import wait_until_met
 
-    meet(session, condition, session.resolver.timeout())
+    wait_until_met(session, condition, session.resolver.timeout())
 
 
 def ready(session: Session) -> None:
@@ -116,5 +116,5 @@ def mark(session: Session) -> None:
 
 app = noun_and_command(_ready)
 command(app)(ready)
-add_conditions(app, "wait", "Wait for", _meet)
+add_conditions(app, "wait", "Wait for", _wait_until_met)
 command(app)(mark)

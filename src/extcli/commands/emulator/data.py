@@ -201,10 +201,10 @@ def info(
     """
     with _engine_errors():
         from emulator.engines.sqlite.files.backup import latest_backup
-        from emulator.engines.sqlite.files.verification import described
+        from emulator.engines.sqlite.files.verification import facts_of_file
 
         path = _path(file) if file is not None else _file_of(data, "describe", "`extcli contents` lists what it holds")
-        facts = described(path)
+        facts = facts_of_file(path)
     session.output.show_value({**facts_document(facts, path), "backup": latest_backup(path)}, FACTS)
 
 

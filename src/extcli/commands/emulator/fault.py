@@ -170,7 +170,7 @@ def add(
       extcli fault add --event round-over --lose --for 10s
     """
     from extcli.faults import members, problems
-    from extcli.simulate.plan import share as share_of
+    from extcli.simulate.plan import parse_share
 
     flags = session.resolver.flags
     values: dict[str, Any] = {
@@ -178,7 +178,7 @@ def add(
         "client_id": flags.client_id, "status": status, "retry_after": retry_after, "delay": delay,
         "drop": drop or None, "reset": reset or None, "truncate": truncate, "stall": stall or None, "close": close,
         "lose": lose or None, "double": double or None, "reorder": reorder or None, "times": times,
-        "share": None if share is None else float(share_of(share, "--share")),
+        "share": None if share is None else float(parse_share(share, "--share")),
         "seed": seed, "for": lasts,
     }  # fmt: skip
     options = {name: value for name, value in values.items() if value is not None}

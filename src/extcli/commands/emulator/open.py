@@ -84,17 +84,17 @@ def open(
             raise UsageError("NAME is missing: the id of the poll", fix="extcli open poll NAME")
         place = {"client_id": session.resolver.client_id(), "channel_id": session.resolver.channel() or DEFAULT_CHANNEL}
         query = {"id": name, **place, **({"present": "1"} if present else {})}
-        return opened(session, f"{dashboard_of(session.resolver.url(), 'polls')}?{urlencode(query)}")
+        return show_address(session, f"{dashboard_of(session.resolver.url(), 'polls')}?{urlencode(query)}")
     if name is not None or present:
         raise UsageError("NAME and --present need the screen poll", fix="extcli open poll NAME --present")
     if screen not in SCREENS:
         near = get_close_matches(screen, (*SCREENS, POLL), 1)
         hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(SCREENS)}"
         raise UsageError(f"there is no screen {screen[:40]!r}", fix=hint)
-    opened(session, dashboard_of(session.resolver.url(), screen))
+    show_address(session, dashboard_of(session.resolver.url(), screen))
 
 
-def opened(session: Session, address: str, *, is_opened: bool = True) -> None:
+def show_address(session: Session, address: str, *, is_opened: bool = True) -> None:
     """Print an address, and open it in the browser unless `is_opened` is false."""
     session.output.show_value({"url": address}, views.SOLE_VALUE)
     if is_opened and not open_page(address):
@@ -114,7 +114,7 @@ def demo(session: Session) -> None:
       extcli demo
     """
     service = session.resolver.url().partition("/_ns/")[0]
-    opened(session, dashboard_of(f"{service}/_ns/demo") + "?play=1")
+    show_address(session, dashboard_of(f"{service}/_ns/demo") + "?play=1")
 
 
 @shared
@@ -150,4 +150,4 @@ def rig(
         "client_id": session.resolver.client_id(),
     }
     given = {name: value for name, value in query.items() if value}
-    opened(session, f"{dashboard_of(session.resolver.url(), 'rig')}?{urlencode(given)}", is_opened=is_opened)
+    show_address(session, f"{dashboard_of(session.resolver.url(), 'rig')}?{urlencode(given)}", is_opened=is_opened)

@@ -186,7 +186,7 @@ def _profile_to_edit(session: Session, verb: str) -> str:
     from extcli.config import profile_editor
 
     flags = session.resolver.flags
-    if given := next((each for each in SETTINGS.values() if each is not OUTPUT and each.given_in(flags)), None):
+    if given := next((each for each in SETTINGS.values() if each is not OUTPUT and each.option_value(flags)), None):
         raise UsageError(
             f"`extcli config {verb}` takes no {given.option}", fix=f"`extcli config set {given.key} VALUE` writes it"
         )

@@ -117,7 +117,7 @@ def reply_before_update(at: Deployment) -> None:
     game.data("subscribe", "state", {"topic_id": "channel"})
     game.send("set", "state", {**STATE, "state": {"a": 1}})
     expect("the next two messages", ["set", "update"], [game.message()["meta"].get("action") for _ in range(2)])
-    at.wrote_over_socket("set", "state", {})
+    at.note_socket_write("set", "state", {})
 
 
 # X3

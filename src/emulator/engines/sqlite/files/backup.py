@@ -27,7 +27,7 @@ from emulator.engines.sqlite.files.copying import (
     timestamp,
 )
 from emulator.engines.sqlite.files.locks import service_lock
-from emulator.engines.sqlite.files.verification import Facts, Verified, cut_end, described, verify
+from emulator.engines.sqlite.files.verification import Facts, Verified, cut_end, facts_of_file, verify
 from emulator.engines.sqlite.schema import UnusableDatabase
 from emulator.errors import EngineError
 
@@ -154,7 +154,7 @@ def restore(source: str, path: str, *, environments: Sequence[str], now: int) ->
 def forget(path: str, kind: str, *, environments: Sequence[str]) -> int:
     """Delete the documents of a kind in all namespaces, and return how many there were. Raises as `restore` does."""
     target = Path(os.path.realpath(path))
-    described(path)  # it is a database that this version can use
+    facts_of_file(path)  # it is a database that this version can use
     with ExitStack() as stack:
         for environment in environments:
             stack.enter_context(service_lock(path, environment, advice="stop it first"))

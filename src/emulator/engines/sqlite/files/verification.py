@@ -81,7 +81,7 @@ def _number(connection: sqlite3.Connection, statement: str) -> int:
     return int(row[0])
 
 
-def described(path: str) -> Facts:
+def facts_of_file(path: str) -> Facts:
     """Describe a database file, even while a service uses it. Raises `EngineError`."""
     check_exists(path)
     try:
