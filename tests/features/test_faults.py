@@ -122,6 +122,16 @@ def test_a_removal_says_how_many_faults_it_removed(live: LiveServer, api, viewer
     assert 200 == status_of_vote(viewer())
 
 
+def test_an_empty_id_removes_no_fault(live: LiveServer, api, stranger: Client):
+    add_fault(live, VOTE, "status")
+
+    refused = [api("DELETE", id=""), stranger.post("/_emulator/faults/remove", json={"id": ""})]
+
+    assert [(404, "No such fault")] * 2 == [(each.status_code, each.json()["reason"]) for each in refused]
+    assert ["f1"] == [fault["id"] for fault in faults_of(live)]
+    assert {"removed": 1} == stranger.post("/_emulator/faults/remove", json={}).json()
+
+
 def test_removing_an_unknown_fault_is_refused(live: LiveServer, api):
     add_fault(live, VOTE, "drop")
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec import UNSET
+
 from emulator.control.faults.rules import Fault
 from emulator.control.faults.service import FaultList, FaultPlan, Removal, Removed
 from emulator.http.call import Call
@@ -38,13 +40,14 @@ async def replace_faults(faults: FaultPlan, call: Call) -> FaultList:
 @endpoint("DELETE", "/_emulator/faults", audience=Audience.CONTROL, query=(_ID,), answer=Removed)
 async def remove_faults(faults: FaultPlan, call: Call) -> Removed:
     """Remove one fault, or all. Requests and broadcasts that it held back continue."""
-    return faults.remove(call.text("id"))
+    return faults.remove(call.query.get("id"))
 
 
 @endpoint("POST", "/_emulator/faults/remove", audience=Audience.CONTROL, body=Removal, answer=Removed)
 async def remove_faults_by_form(faults: FaultPlan, call: Call) -> Removed:
     """Remove one fault, or all, as DELETE does: HTML forms know POST only."""
-    return faults.remove(call.body(Removal).id)
+    id = call.body(Removal).id
+    return faults.remove(None if id is UNSET else id)
 
 
 endpoints: Final = (add_fault, list_faults, replace_faults, remove_faults, remove_faults_by_form)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import UNSET, Struct, UnsetType, ValidationError, convert
 from msgspec.structs import replace
 
 from emulator.clock import Clock, clamp_instant
@@ -30,8 +30,8 @@ class FaultList(Struct, forbid_unknown_fields=True):
 class Removal(Struct, forbid_unknown_fields=True):
     """Which faults to remove."""
 
-    id: str = ""
-    """One of them; all when absent."""
+    id: str | UnsetType = UNSET
+    """One of them; all when absent. An empty id is no fault's: a client that lost the id must not remove all."""
 
 
 class Removed(Struct):
@@ -173,16 +173,16 @@ class FaultPlan:
         audit("faults replaced", faults=len(armed))
         return self.read()
 
-    def remove(self, id: str) -> Removed:
-        """Remove one fault, or all with an empty id; held requests continue. Raises `NotFound` and `Conflict`."""
+    def remove(self, id: str | None) -> Removed:
+        """Remove one fault, or all with `None`; held requests continue. Raises `NotFound` and `Conflict`."""
         self._check_alone()
-        if id and id not in self._armed:
+        if id is not None and id not in self._armed:
             raise refusals.no_fault(id=id[:64])
-        removed = [id] if id else list(self._armed)
+        removed = list(self._armed) if id is None else [id]
         for each in removed:
             self._armed.pop(each).held.release(is_void=False)
         self._changed()
-        audit("faults removed", faults=len(removed), fault=id)
+        audit("faults removed", faults=len(removed), fault=id or "")
         return Removed(len(removed))
 
     # For the rest of the service

@@ -222,7 +222,7 @@ export function namespace(name = `${process.pid}-${worker}`) {
   const faults = {
     add: async (match, options = {}) => control('POST', 'faults', faultOf(match, options)),
     list: async () => (await control('GET', 'faults')).faults,
-    remove: async (id) => void (await control('POST', 'faults/remove', { id })),
+    remove: async (id) => void (await control('POST', 'faults/remove', { id: id ?? '' })),
     clear: async () => void (await control('DELETE', 'faults')),
   };
 
