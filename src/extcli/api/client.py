@@ -9,22 +9,30 @@ from typing import Any
 from extcli.api.call import SERVICE, Call, Caller, Probing, encoded, without_none
 from extcli.api.http import Answer, Body
 from extcli.config.settings import DEFAULT_PIN_PATH
+from extcli.errors import UsageError
+
+
+def _id(text: str) -> str:
+    """Return the id of a poll, ranking, buffer or JSON store. Raises `UsageError` for an empty one."""
+    if not text:
+        raise UsageError("the id is empty", fix="is a shell variable unset? The service would act on `default`")
+    return text
 
 
 def vote_cast(value: int, *, poll: str, count: int | None = None) -> Call:
     """Return the call `POST vote`, also used for votes from a file."""
     body = {"value": value} if count is None else {"value": value, "count": count}
-    return Call("POST", f"{SERVICE}vote", {"id": poll}, encoded(body))
+    return Call("POST", f"{SERVICE}vote", {"id": _id(poll)}, encoded(body))
 
 
 def answer_submission(key: str, *, ranking: str) -> Call:
     """Return the call `POST rank`, also used for answers from a file."""
-    return Call("POST", f"{SERVICE}rank", {"id": ranking}, encoded({"key": key}))
+    return Call("POST", f"{SERVICE}rank", {"id": _id(ranking)}, encoded({"key": key}))
 
 
 def buffer_addition(blob: bytes, *, buffer: str) -> Call:
     """Return the call `POST accumulate`, also used for documents from a file. `blob` is JSON, sent unchanged."""
-    return Call("POST", f"{SERVICE}accumulate", {"id": buffer}, blob)
+    return Call("POST", f"{SERVICE}accumulate", {"id": _id(buffer)}, blob)
 
 
 class Service:
@@ -44,19 +52,19 @@ class Service:
     # Polls
 
     def read_poll(self, poll: str) -> Answer:
-        return self._get("vote", id=poll)
+        return self._get("vote", id=_id(poll))
 
     def cast_vote(self, value: int, *, poll: str, count: int | None = None) -> Answer:
         return self.perform(vote_cast(value, poll=poll, count=count))
 
     def clear_poll(self, poll: str) -> Answer:
-        return self._delete("vote", id=poll)
+        return self._delete("vote", id=_id(poll))
 
     def read_vote_log(
         self, poll: str, *, since: int | None = None, limit: int | None = None, channel: str | None = None
     ) -> AbstractContextManager[Answer]:
         """Return a context manager for the response. Its body is streamed, because it may be very large."""
-        return self._stream("vote_logs", without_none(id=poll, since=since, limit=limit, channel_id=channel))
+        return self._stream("vote_logs", without_none(id=_id(poll), since=since, limit=limit, channel_id=channel))
 
     def define_poll(self, poll: str, config: Mapping[str, Any], *, expected: Mapping[str, Any] | None = None) -> Answer:
         """Define a poll.
@@ -64,10 +72,10 @@ class Service:
         With `expected`, the service responds 409 unless that is the current definition; empty means none.
         """
         more = {} if expected is None else {"expected": expected}
-        return self._post("vote_config", {"id": poll, "config": config, **more})
+        return self._post("vote_config", {"id": _id(poll), "config": config, **more})
 
     def read_poll_definition(self, poll: str) -> Answer:
-        return self._get("vote_config", id=poll)
+        return self._get("vote_config", id=_id(poll))
 
     def list_polls(self, cursor: str) -> Answer:
         return self._get("polls", cursor=cursor)
@@ -78,10 +86,10 @@ class Service:
         return self.perform(answer_submission(key, ranking=ranking))
 
     def read_ranking(self, ranking: str) -> Answer:
-        return self._get("rank", id=ranking)
+        return self._get("rank", id=_id(ranking))
 
     def clear_ranking(self, ranking: str) -> Answer:
-        return self._delete("rank", id=ranking)
+        return self._delete("rank", id=_id(ranking))
 
     def list_rankings(self, cursor: str) -> Answer:
         return self._get("rankings", cursor=cursor)
@@ -93,7 +101,7 @@ class Service:
 
     def read_buffer(self, buffer: str, *, start: int | None = None) -> AbstractContextManager[Answer]:
         """Return a context manager for the response. Its body is streamed, because it may be very large."""
-        return self._stream("accumulate", without_none(id=buffer, start=start))
+        return self._stream("accumulate", without_none(id=_id(buffer), start=start))
 
     def list_buffers(self, cursor: str) -> Answer:
         return self._get("buffers", cursor=cursor)
@@ -111,10 +119,10 @@ class Service:
         return self.perform(Call("PATCH", f"{SERVICE}{store}", body=encoded(patch)))
 
     def read_json_store(self, store: str) -> Answer:
-        return self._get("json_store", id=store)
+        return self._get("json_store", id=_id(store))
 
     def replace_json_store(self, store: str, document: object) -> Answer:
-        return self.perform(Call("POST", f"{SERVICE}json_store", {"id": store}, encoded(document)))
+        return self.perform(Call("POST", f"{SERVICE}json_store", {"id": _id(store)}, encoded(document)))
 
     # Trivia
 
@@ -170,7 +178,7 @@ class Service:
         return self._delete("codes")
 
     def mark_from_poll(self, poll: str, grant: Mapping[str, Any]) -> Answer:
-        return self.perform(Call("POST", f"{SERVICE}codes/mark_from_poll", {"id": poll}, encoded(grant)))
+        return self.perform(Call("POST", f"{SERVICE}codes/mark_from_poll", {"id": _id(poll)}, encoded(grant)))
 
     def mark_from_list(self, body: Body) -> Answer:
         return self.perform(Call("POST", f"{SERVICE}codes/mark_from_list", body=body))
