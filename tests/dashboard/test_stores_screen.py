@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import httpx
@@ -12,7 +13,7 @@ from emulator.callers import Role
 from emulator.control.calls.rules import CallBody
 from support.forms import Form, forms_in, forms_of
 from support.pages import fetched, main_of, uncoloured
-from support.service import CHANNEL, CLIENT_ID, Client, LiveServer
+from support.service import CHANNEL, CLIENT_ID, OTHER_ID, Client, LiveServer
 
 HOSTILE = "</textarea><script>alert(1)</script>\u202e\"'{{ 7 * 7 }} hx-get=/x"
 PLACE = {"store": "channel_state", "client_id": CLIENT_ID, "channel_id": CHANNEL}
@@ -57,6 +58,29 @@ def test_the_screen_lists_stores_of_every_scope(
     for name in ("channel_state", "extension_config", "viewer_state", "extension_viewer_state", "json_store"):
         assert f"store={name}" in main
     assert "user=U5" in main
+
+
+def test_stores_stand_below_their_extension_and_channel(screen: str, live: LiveServer):
+    for client_id, channel in ((OTHER_ID, "9"), (CLIENT_ID, "9"), (CLIENT_ID, "10")):
+        viewer = live.client("viewer", user="1", channel=channel, client_id=client_id)
+        viewer.post("viewer_state", json={"a": 1}).raise_for_status()
+    admin = live.client("admin", channel="9")
+    for store in ("channel_state", "channel_config", "extension_state"):
+        admin.post(store, json={"a": 1}).raise_for_status()
+
+    groups = re.findall(r"<tbody>(.*?)</tbody>", main_of(screen), re.DOTALL)
+
+    assert [(heading_of(each), re.findall(r"store=(\w+)", each)) for each in groups] == [
+        ("all extensions, channel 9", ["channel_config", "channel_state"]),
+        (f"{CLIENT_ID}, all channels", ["extension_state"]),
+        (f"{CLIENT_ID}, channel 10", ["viewer_state"]),
+        (f"{CLIENT_ID}, channel 9", ["viewer_state"]),
+        (f"{OTHER_ID}, channel 9", ["viewer_state"]),
+    ]
+
+
+def heading_of(group: str) -> str:
+    return re.sub(r"<[^>]+>", "", group.partition("</th>")[0]).strip()
 
 
 @pytest.mark.parametrize(
