@@ -157,7 +157,7 @@ def test_every_refusal_is_declared():
     for _, node in nodes()[ast.ClassDef]:
         if kinds & {getattr(each, "id", "") for each in node.bases}:
             kinds.add(node.name)
-    kinds -= {"FaultError", "NoAnswer"}  # they hold a declared refusal
+    kinds -= {"FaultError", "NoResponse"}  # they hold a declared refusal
     calls = ((name, call) for name, call in nodes()[ast.Call] if name.startswith("emulator."))
     undeclared = [f"{name}:{call.lineno}" for name, call in calls if _called(call) in kinds and len(call.args) > 1]
 

@@ -133,7 +133,7 @@ class Hit:
             return FaultError(self, f"answered {self.status}", self.status, self.retry_after)
         if self.effect == DELAY:
             return FaultError(self, "delayed this until the service was reset or stopped", 503)
-        return NoAnswer(self, _DEEDS[self.effect])
+        return NoResponse(self, _DEEDS[self.effect])
 
 
 _DEEDS: Final = {
@@ -167,7 +167,7 @@ class FaultError(ServiceError):
 _PHRASES: Final = frozenset(HTTPStatus)
 
 
-class NoAnswer(FaultError):
+class NoResponse(FaultError):
     """Raised when a fault leaves a request, message or handshake without a response. Its status is 0."""
 
     def __init__(self, hit: Hit, deed: str) -> None:

@@ -88,7 +88,7 @@ class ExpectationFailed(CliError):
     exit_code = ExitCode.EXPECTATION_NOT_MET
 
 
-class ErrorAnswer(CliError):
+class ErrorResponse(CliError):
     """The service answered with an error; raised as `Refused` or `ServerError`."""
 
     request_id = ""
@@ -109,9 +109,9 @@ class ErrorAnswer(CliError):
         self.request_id = request_id
         self.body = body
         outcome = "was refused" if status < 500 else "failed in the service"
-        answer = status_line(status)
-        why = reason_of(body).removeprefix(f"{answer[4:]}: ")
-        super().__init__(f"{request} {outcome}: {answer}", why=why, fix=fix)
+        response = status_line(status)
+        why = reason_of(body).removeprefix(f"{response[4:]}: ")
+        super().__init__(f"{request} {outcome}: {response}", why=why, fix=fix)
 
     def lines(self) -> list[str]:
         lines = [*super().lines(), *([f"  hint: {self.hint}"] if self.hint else [])]
@@ -129,13 +129,13 @@ class ErrorAnswer(CliError):
         return document
 
 
-class Refused(ErrorAnswer):
+class Refused(ErrorResponse):
     """The service refused the request with 4xx, or with a redirect, which extcli never follows."""
 
     exit_code = ExitCode.REFUSED
 
 
-class ServerError(ErrorAnswer):
+class ServerError(ErrorResponse):
     """The service failed with 5xx. `request_id` finds the request in the service's log."""
 
     exit_code = ExitCode.SERVICE_FAILED
@@ -147,21 +147,21 @@ class ServerError(ErrorAnswer):
             self.fix = "a proxy or another web server answered: check --url (EXTCLI_URL), and that the service runs"
 
 
-class UnexpectedAnswer(ServerError):
+class UnexpectedResponse(ServerError):
     """A success status with a body that no extension service sends."""
 
-    def __init__(self, answer: Answered, problem: str = "") -> None:
+    def __init__(self, response: ResponseHead, problem: str = "") -> None:
         """`problem` says which field of the response is wrong, what it must be, and what it is."""
-        request = f"{answer.request.method} {answer.request.url.path}"
-        content_type = shortened(answer.headers.get("content-type", "no content type"), 80)
+        request = f"{response.request.method} {response.request.url.path}"
+        content_type = shortened(response.headers.get("content-type", "no content type"), 80)
         CliError.__init__(
             self,
             f"{request} returned an unexpected response",
-            why=f"status {answer.status_code}, {content_type}" + (f": {problem}" if problem else ""),
+            why=f"status {response.status_code}, {content_type}" + (f": {problem}" if problem else ""),
             fix="check that --url (EXTCLI_URL) is an extension service; `extcli api` prints any response unchanged",
         )
-        self.status = answer.status_code
-        self.request_id = answer.headers.get("x-request-id", "")
+        self.status = response.status_code
+        self.request_id = response.headers.get("x-request-id", "")
         self.body = b""
 
 
@@ -175,8 +175,8 @@ class TooLarge(CliError):
         super().__init__(f"{what} is too large", why=f"over {limit:,} bytes", fix=fix)
 
 
-class Answered(Protocol):
-    """The parts of a response that `UnexpectedAnswer` reads."""
+class ResponseHead(Protocol):
+    """The parts of a response that `UnexpectedResponse` reads."""
 
     @property
     def request(self) -> Any: ...

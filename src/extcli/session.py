@@ -108,8 +108,8 @@ class Session:
         is_other = address != self.resolver.url()
         http = self._http(address, None) if is_other else self.http
         try:
-            answer = Control(SignedCalls(http, self.resolver, None, self.dry_run)).probing().is_ready()
-            return str(document_of(answer, {"environment": str})["environment"])
+            response = Control(SignedCalls(http, self.resolver, None, self.dry_run)).probing().is_ready()
+            return str(document_of(response, {"environment": str})["environment"])
         except Unreachable:
             raise
         except CliError:  # a deployment, which has no such path, or a service that is not ready

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from extcli.api.http import Http
-from extcli.errors import ErrorAnswer
+from extcli.errors import ErrorResponse
 from extcli.testing.actor import TIMEOUT, Actor, Blocking
 from extcli.testing.controls import Clock, Events, Faults, Game
 from extcli.testing.namespace import Namespace, Wait
@@ -60,7 +60,7 @@ def _result(target: Any, row: Row, folder: Path) -> object:
     args = [str(folder / each) if each == "seed.toml" else each for each in row.args]
     try:
         found = getattr(target, row.operation.partition(".")[2])(*args, **(row.options or {}))
-    except ErrorAnswer as error:
+    except ErrorResponse as error:
         return {"refused": error.status}
     if isinstance(found, tuple):
         return found._asdict()  # type: ignore[attr-defined]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from extcli import bounded_json
-from extcli.api.bodies import ANSWER
+from extcli.api.bodies import RESPONSE
 from extcli.errors import reason_of
 from extcli.reading import streams
 from support.program import SECRET_BASE64, http_response
@@ -24,7 +24,7 @@ def compressed(body: bytes, encoding: str = "gzip") -> bytes:
 
 @pytest.mark.parametrize("command", [("ns", "list"), ("vote", "get")])
 def test_a_response_that_grows_when_decompressed_is_refused(extcli, answering, command):
-    bomb = compressed(b" " * (ANSWER + 1))
+    bomb = compressed(b" " * (RESPONSE + 1))
     assert len(bomb) < 1 << 20
 
     result = extcli(*command, "--url", answering(bomb), env=SIGNED, fails=5)
@@ -55,7 +55,7 @@ def test_a_response_that_cannot_be_decompressed_is_one_error(extcli, answering, 
 
 
 def test_a_body_without_an_end_is_refused(extcli, answering):
-    url = answering(b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * (ANSWER + 1))
+    url = answering(b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * (RESPONSE + 1))
 
     result = extcli("ns", "list", "--url", url, exits=5)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from extcli.simulate.connection import NO_ANSWER, NOT_SENT, Measured, Target, Work
+from extcli.simulate.connection import NO_RESPONSE, NOT_SENT, Measured, Target, Work
 from extcli.simulate.pool import Pool
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
@@ -122,7 +122,7 @@ async def test_a_connection_that_ends_early_leaves_no_response(answer: bytes | N
         writer.close()
 
     measured, _ = await sent(early)
-    assert [NO_ANSWER] * 3 == list(measured.status)
+    assert [NO_RESPONSE] * 3 == list(measured.status)
 
 
 @pytest.mark.parametrize("chunks", [b"zz\r\nhello", b"-4\r\n0", b"ff\r\nbusy", b"\r\n\r\n1"])
@@ -143,7 +143,7 @@ async def test_an_endless_response_fails_long_before_the_timeout():
 
     measured, _ = await sent(endless, timeout=20)
 
-    assert [NO_ANSWER] * 3 == list(measured.status)
+    assert [NO_RESPONSE] * 3 == list(measured.status)
     assert max(measured.done) < 10
 
 
@@ -152,7 +152,7 @@ async def test_one_lost_connection_costs_one_request():
         await always(ENDS if number == 2 else OK)(number, writer)
 
     measured, _ = await sent(lose_second, 20)
-    assert [NO_ANSWER] + [200] * 19 == sorted(measured.status)
+    assert [NO_RESPONSE] + [200] * 19 == sorted(measured.status)
 
 
 async def test_a_silent_service_leaves_no_response_after_the_timeout():
@@ -160,7 +160,7 @@ async def test_a_silent_service_leaves_no_response_after_the_timeout():
         pass
 
     measured, _ = await sent(silent, timeout=0.2)
-    assert [NO_ANSWER] * 3 == list(measured.status)
+    assert [NO_RESPONSE] * 3 == list(measured.status)
     assert max(measured.done) < 3
 
 

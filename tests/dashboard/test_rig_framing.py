@@ -12,7 +12,7 @@ import pytest
 
 from emulator.clock import processor_time
 from emulator.dashboard.rig import framing
-from emulator.dashboard.rig.framing import MAX_ANSWER, Finding, check_page
+from emulator.dashboard.rig.framing import MAX_RESPONSE, Finding, check_page
 
 SDK = b"<script src='/_emulator/sdk.js'></script>"
 OWN = "http://127.0.0.1:8282"
@@ -130,14 +130,14 @@ def test_redirects_end():
 
 
 def test_at_most_64_kib_of_a_response_are_read():
-    late = b"HTTP/1.1 200 OK\r\n\r\n" + b" " * 2 * MAX_ANSWER + b"/_emulator/sdk.js"
+    late = b"HTTP/1.1 200 OK\r\n\r\n" + b" " * 2 * MAX_RESPONSE + b"/_emulator/sdk.js"
     with serving({"/": late}) as server:
         assert "fine" == check(f"http://127.0.0.1:{server.port}/").kind  # what it loads is not known
 
 
 @pytest.mark.parametrize(
     "answer",
-    [b"", b"SSH-2.0-OpenSSH_9.9\r\n\r\n", b"HTTP/1.1 ok\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: " + b"x" * 2 * MAX_ANSWER],
+    [b"", b"SSH-2.0-OpenSSH_9.9\r\n\r\n", b"HTTP/1.1 ok\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: " + b"x" * 2 * MAX_RESPONSE],
     ids=["nothing", "ssh", "status", "headers"],
 )
 def test_a_response_that_is_not_http_is_named(answer: bytes):

@@ -11,7 +11,7 @@ import jwt
 import pytest
 
 from emulator.callers import Caller, Role
-from emulator.control.calls.rules import MAX_ANSWER
+from emulator.control.calls.rules import MAX_RESPONSE
 from support.role_table import ROWS, Row, each
 from support.service import CHANNEL, CLIENT_ID, Client, LiveServer
 
@@ -84,8 +84,8 @@ def test_the_beginning_of_a_long_response_is_returned_with_a_note(call, live: Li
 
     answer = call("GET", "/v1/e/accumulate", role="admin")
 
-    assert MAX_ANSWER == len(answer["body"])
-    assert f"longer than {MAX_ANSWER:,} bytes" in answer["note"]
+    assert MAX_RESPONSE == len(answer["body"])
+    assert f"longer than {MAX_RESPONSE:,} bytes" in answer["note"]
 
 
 def test_calls_succeed_under_the_alias_of_a_path(call):

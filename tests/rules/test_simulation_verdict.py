@@ -6,8 +6,8 @@ from array import array
 
 import pytest
 
-from extcli.api.local_http import AnswerReader, Failed
-from extcli.simulate.connection import NO_ANSWER, NOT_SENT
+from extcli.api.local_http import Failed, ResponseReader
+from extcli.simulate.connection import NO_RESPONSE, NOT_SENT
 from extcli.simulate.outcome import Verdict, compare, compare_entries, possible_counts
 from extcli.simulate.plan import Plan
 from extcli.simulate.subjects import wrong_statistics
@@ -33,13 +33,13 @@ TWO = plan_of((0, 0), (1, 1), (0, 1), expected=(0, 2))
         ((200, 200, 200), {"b": 2, "c": 1}, Verdict.DIFFERS),
         ((200, 200, 400), {"a": 1, "b": 1}, Verdict.DIFFERS),
         ((200, 200, NOT_SENT), {"a": 1, "b": 1}, Verdict.DIFFERS),
-        ((200, 200, NO_ANSWER), {"a": 1, "b": 1}, Verdict.NOT_DECIDED),
+        ((200, 200, NO_RESPONSE), {"a": 1, "b": 1}, Verdict.NOT_DECIDED),
         ((200, 200, 503), {"a": 1, "b": 1}, Verdict.NOT_DECIDED),
-        ((200, 200, NO_ANSWER), {"b": 2}, Verdict.AS_PLANNED),
-        ((200, 200, NO_ANSWER), {"b": 1}, Verdict.DIFFERS),
-        ((200, NO_ANSWER, 200), {"b": 1}, Verdict.NOT_DECIDED),
-        ((NO_ANSWER, 200, 200), {"a": 1, "b": 1}, Verdict.NOT_DECIDED),
-        ((400, NO_ANSWER, 400), {"b": 1}, Verdict.DIFFERS),
+        ((200, 200, NO_RESPONSE), {"b": 2}, Verdict.AS_PLANNED),
+        ((200, 200, NO_RESPONSE), {"b": 1}, Verdict.DIFFERS),
+        ((200, NO_RESPONSE, 200), {"b": 1}, Verdict.NOT_DECIDED),
+        ((NO_RESPONSE, 200, 200), {"a": 1, "b": 1}, Verdict.NOT_DECIDED),
+        ((400, NO_RESPONSE, 400), {"b": 1}, Verdict.DIFFERS),
     ],
 )
 def test_only_requests_without_a_response_leave_a_difference_open(
@@ -74,9 +74,9 @@ def test_late_requests_do_not_count():
         ((200, 200), {"entries": 2}, Verdict.AS_PLANNED),
         ((200, 200), {"entries": 1}, Verdict.DIFFERS),
         ((200, 200), {"entries": 2, "doubled": 1}, Verdict.DIFFERS),
-        ((200, NO_ANSWER), {"entries": 1}, Verdict.NOT_DECIDED),
-        ((200, NO_ANSWER), {"entries": 2}, Verdict.AS_PLANNED),
-        ((200, NO_ANSWER), {}, Verdict.DIFFERS),
+        ((200, NO_RESPONSE), {"entries": 1}, Verdict.NOT_DECIDED),
+        ((200, NO_RESPONSE), {"entries": 2}, Verdict.AS_PLANNED),
+        ((200, NO_RESPONSE), {}, Verdict.DIFFERS),
         ((200, 429), {"entries": 1}, Verdict.DIFFERS),
     ],
 )
@@ -96,8 +96,8 @@ def test_statistics_must_follow_from_the_votes():
     assert [] == wrong_statistics(stats(2, 0, 1, mean=9.0)), "a vote is not counted one by one"
 
 
-def reader_of(data: bytes) -> AnswerReader:
-    reader = AnswerReader(100)
+def reader_of(data: bytes) -> ResponseReader:
+    reader = ResponseReader(100)
     reader.feed(data)
     return reader
 
@@ -121,7 +121,7 @@ def test_a_response_is_complete_at_its_last_byte(data: bytes, status: int, body:
 
 
 def test_one_reader_reads_all_responses_of_a_connection():
-    reader = AnswerReader(100)
+    reader = ResponseReader(100)
     for status, data in (
         (429, b"HTTP/1.1 429 X\r\nRetry-After: 1\r\ncontent-length: 1\r\n\r\n0"),
         (204, b"HTTP/1.1 204 X\r\n\r\n"),

@@ -22,8 +22,7 @@ from litestar.types import Receive, Scope, Send
 
 from emulator.clock import Clock
 from emulator.http import hot_path
-from emulator.http.front import HOT
-from emulator.http.front import Answer as HotAnswer
+from emulator.http.front import HOT, Responder
 from emulator.http.middleware import Middleware
 from emulator.http.request import Request as OneRequest
 from emulator.http.response import Reply
@@ -305,7 +304,7 @@ class Unsendable(Middleware):
     def hot_path(self) -> Unsendable:
         return self
 
-    def find(self, method: bytes, path: bytes) -> HotAnswer | None:
+    def find(self, method: bytes, path: bytes) -> Responder | None:
         return self._answer if path == b"/v1/e/vote" else None
 
     async def _answer(self, request: OneRequest) -> Reply:

@@ -13,7 +13,7 @@ from litestar.types import Receive
 from emulator.clock import monotonic
 from emulator.config.settings import Limits
 from emulator.errors import EngineError, ServiceError
-from emulator.faults import DELAY, REQUEST, RESET, STALL, TRUNCATE, FaultError, Faults, Hit, NoAnswer, Subject
+from emulator.faults import DELAY, REQUEST, RESET, STALL, TRUNCATE, FaultError, Faults, Hit, NoResponse, Subject
 from emulator.http.access import Access, authorization_of, bare_client_id
 from emulator.http.endpoint import Bound, Endpoint
 from emulator.http.long_requests import client_left
@@ -57,7 +57,7 @@ class FaultyRequests:
         context.route, context.production = bound.endpoint.path, ""
         reply = error_reply(error, cors=True, shows_code=True) if error.status else Reply(0, b"", cors=False)
         self._refused(bound.endpoint, request, reply, monotonic() - started, error)
-        if isinstance(error, NoAnswer):
+        if isinstance(error, NoResponse):
             if hit.effect == STALL:
                 await _stall(hit, receive)
             _hang_up(request, resets=hit.effect == RESET)

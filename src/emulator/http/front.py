@@ -43,7 +43,7 @@ _PREFLIGHT: Final = ((b"access-control-max-age", b"7200"),)
 """Browsers cache a preflight for two hours at most. Uncached, each vote from a page would cost two requests."""
 
 
-Answer = Callable[[Request], Coroutine[Any, Any, Reply]]
+Responder = Callable[[Request], Coroutine[Any, Any, Reply]]
 """Answers a request; every error becomes a reply."""
 
 
@@ -53,7 +53,7 @@ class HotPath(Protocol):
     max_body: int
     """The size of the largest body, in bytes."""
 
-    def find(self, method: bytes, path: bytes) -> Answer | None:
+    def find(self, method: bytes, path: bytes) -> Responder | None:
         """Return the fast handler for this method and path, given as bytes of the request.
 
         Returns `None` if there is none.
@@ -70,9 +70,9 @@ class _HotEndpoints:
             (method.encode(), path.encode()): partial(dispatcher.answer, dispatcher.bound(method, path))
             for method, path in hot
         }
-        self._served: Mapping[tuple[bytes, bytes], Answer] = self._endpoints
+        self._served: Mapping[tuple[bytes, bytes], Responder] = self._endpoints
 
-    def find(self, method: bytes, path: bytes) -> Answer | None:
+    def find(self, method: bytes, path: bytes) -> Responder | None:
         return self._served.get((method, path))
 
     def check_faults(self) -> None:

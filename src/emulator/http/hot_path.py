@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from emulator.http.front import Answer
+from emulator.http.front import Responder
 from emulator.http.request import Request
 from emulator.http.response import Reply
 from emulator.observability.request_context import HINT, PRODUCTION, REQUEST_ID, current_request
@@ -45,7 +45,7 @@ class Exchange:
     def __init__(
         self,
         connection: HttpToolsProtocol,
-        answer: Answer,
+        answer: Responder,
         request: Request,
         scope: object,
     ) -> None:

@@ -13,7 +13,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from emulator.clock import monotonic
 from emulator.config.settings import Limits
 from emulator.errors import ServiceError
-from emulator.http.front import Answer, HotPath
+from emulator.http.front import HotPath, Responder
 from emulator.http.request import Request
 from emulator.http.response import Reply
 from emulator.journal import Entry
@@ -137,11 +137,11 @@ class _ForwardedHotPath:
         self._forward = forward
         self.max_body = inner.max_body
 
-    def find(self, method: bytes, path: bytes) -> Answer | None:
+    def find(self, method: bytes, path: bytes) -> Responder | None:
         answer = self._inner.find(method, path)
         return None if answer is None else partial(self._answer, answer)
 
-    async def _answer(self, answer: Answer, request: Request) -> Reply:
+    async def _answer(self, answer: Responder, request: Request) -> Reply:
         scope: dict[str, Any] = {"type": "http", "client": (request.peer, 0), "headers": list(request.headers.items())}
         await self._forward(scope)
         request.peer = scope["client"][0]

@@ -10,7 +10,7 @@ from emulator.callers import Identify, finish_recording, role_error
 from emulator.clock import Clock, monotonic
 from emulator.config.settings import Limits
 from emulator.errors import ServiceError, Unauthorized
-from emulator.faults import MESSAGE, FaultError, Faults, NoAnswer
+from emulator.faults import MESSAGE, FaultError, Faults, NoResponse
 from emulator.limits.rate_limit import RateLimits
 from emulator.observability.entries import frame_entry
 from emulator.observability.logs import log_request
@@ -174,7 +174,7 @@ class MessageDispatcher:
         """Return the reply that reports an error; count a failed login."""
         if request.action == AUTHENTICATE and error.status < 500 and not isinstance(error, FaultError):
             session.failed_logins += 1
-        return b"" if isinstance(error, NoAnswer) else envelope.refusal(request, error, now=self.clock.now())
+        return b"" if isinstance(error, NoResponse) else envelope.refusal(request, error, now=self.clock.now())
 
     def _settle(self, session: Session, context: RequestContext, label: str, status: int) -> None:
         """Complete production's verdict on a message.

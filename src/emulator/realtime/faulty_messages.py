@@ -42,7 +42,7 @@ Send = Callable[[], Awaitable[None]]
 async def disturb_message(faults: Faults, session: Session, request: Request, context: RequestContext) -> None:
     """Apply the fault that matches a message.
 
-    After a delay, returns; any other fault raises `FaultError`. `NoAnswer` means that the message gets no reply; the
+    After a delay, returns; any other fault raises `FaultError`. `NoResponse` means that the message gets no reply; the
     fault has then already closed or stalled the connection.
     """
     caller, channel = session.caller, None
@@ -70,7 +70,7 @@ async def disturb_message(faults: Faults, session: Session, request: Request, co
 async def disturb_handshake(faults: Faults, client_id: str) -> None:
     """Apply the fault that matches a handshake.
 
-    After a delay, returns; any other fault raises `FaultError`. For `NoAnswer`, the caller closes or stalls the
+    After a delay, returns; any other fault raises `FaultError`. For `NoResponse`, the caller closes or stalls the
     connection as the fault says.
     """
     hit = faults.choose(Subject(CONNECT, "", "", None, client_id))

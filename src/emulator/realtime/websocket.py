@@ -24,7 +24,7 @@ from websockets.server import ServerProtocol
 
 from emulator.clock import monotonic
 from emulator.errors import EngineError, ServiceError
-from emulator.faults import RESET, STALL, Hit, NoAnswer, Pause
+from emulator.faults import RESET, STALL, Hit, NoResponse, Pause
 from emulator.observability.entries import unrouted_entry
 from emulator.observability.logs import log_request
 from emulator.observability.request_context import RequestContext, bound_to, current_request, request_id
@@ -306,7 +306,7 @@ class WebSocket(asyncio.Protocol):
             response.headers["X-Emulator-Fault"] = context.fault
         number = self._peer.number if self._peer else 0
         handshake.record(response, refusal, socket=number, fault=context.fault)
-        if isinstance(refusal, NoAnswer):
+        if isinstance(refusal, NoResponse):
             await self._stay_silent(refusal.hit)
             return
         if self._transport.is_closing():

@@ -12,7 +12,7 @@ from extcli.errors import CliError, ExitCode, TooLarge, shortened
 
 PROBE: Final = 16 << 20
 """Bytes read of the response to a probe. Another program may respond without end."""
-ANSWER: Final = 64 << 20
+RESPONSE: Final = 64 << 20
 """Bytes of a response that is read as a whole."""
 CROWD: Final = 1 << 20
 """Bytes of a response to a request of a crowd. Those are short, and there are many at a time."""

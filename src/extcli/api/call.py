@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from extcli.api.http import Answer, Body
+from extcli.api.http import Body, Response
 from extcli.api.masking import shown_url
 from extcli.errors import UsageError
 
@@ -35,11 +35,11 @@ class Call:
 
 
 class Caller(Protocol):
-    """Sends calls with credentials. Raises `ErrorAnswer` for a status of 300 or above."""
+    """Sends calls with credentials. Raises `ErrorResponse` for a status of 300 or above."""
 
-    def perform(self, call: Call) -> Answer: ...
+    def perform(self, call: Call) -> Response: ...
     @contextmanager
-    def stream(self, call: Call) -> Iterator[Answer]: ...
+    def stream(self, call: Call) -> Iterator[Response]: ...
 
 
 def encoded(value: object) -> bytes:
@@ -56,13 +56,13 @@ class Probing:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    def perform(self, call: Call) -> Answer:
+    def perform(self, call: Call) -> Response:
         return self._caller.perform(replace(call, is_probe=True))
 
     @contextmanager
-    def stream(self, call: Call) -> Iterator[Answer]:
-        with self._caller.stream(replace(call, is_probe=True)) as answer:
-            yield answer
+    def stream(self, call: Call) -> Iterator[Response]:
+        with self._caller.stream(replace(call, is_probe=True)) as response:
+            yield response
 
 
 def without_none(**values: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from extcli import bounded_json
 from extcli.api.call import encoded
-from extcli.errors import FORBIDDEN, ErrorAnswer, Refused, ServerError
+from extcli.errors import FORBIDDEN, ErrorResponse, Refused, ServerError
 
 NO_REQUEST = 65_535
 """The request id of updates, and of replies to requests that had none."""
@@ -58,7 +58,7 @@ def read_message(text: bytes) -> Message | None:
     return Message(document, text)
 
 
-def error_of(name: str, message: Message) -> ErrorAnswer:
+def error_of(name: str, message: Message) -> ErrorResponse:
     """Return the error for a reply with `errors`. `name` is the action and the target of the request."""
     status = status_of(message)
     if status >= 500:

@@ -38,7 +38,7 @@ _HEADER = "both must be printable ASCII"
 _CONTROL = ("/_emulator", "/_ns")
 """Beginnings of the paths of the control API."""
 
-Answer = httpx.Response
+Response = httpx.Response
 
 
 class Streamed(Protocol):
@@ -57,7 +57,7 @@ class Streamed(Protocol):
 
 Body = bytes | Streamed
 
-__all__ = ["Answer", "Body", "Http", "httpx"]
+__all__ = ["Body", "Http", "Response", "httpx"]
 
 
 class Http:
@@ -85,11 +85,11 @@ class Http:
         other.url = url
         return other
 
-    def send(self, method: str, path: str, *, body: Body | None = None) -> Answer:
+    def send(self, method: str, path: str, *, body: Body | None = None) -> Response:
         """Send a probe without credentials and return its whole response. Raises `Unreachable`."""
-        with self.stream(method, path, body=body, is_probe=True) as answer:
-            answer.read()
-            return answer
+        with self.stream(method, path, body=body, is_probe=True) as response:
+            response.read()
+            return response
 
     @contextmanager
     def stream(
@@ -103,8 +103,8 @@ class Http:
         is_probe: bool = False,
         extra: Mapping[str, str] | None = None,
         within: float | None = None,
-        limit: int | None = bodies.ANSWER,
-    ) -> Iterator[Answer]:
+        limit: int | None = bodies.RESPONSE,
+    ) -> Iterator[Response]:
         """Send a request and yield its response before the body is read. Raises `Unreachable`.
 
         Reading the body raises `TooLarge` above `limit` decoded bytes, and `Unreachable` after `within` seconds; for a
@@ -125,27 +125,27 @@ class Http:
                 for line in _traced(request, body, authorization):
                     self._trace(f"> {line}")
             started = clock.elapsed()
-            answer = self._client.send(request, stream=True)
+            response = self._client.send(request, stream=True)
             if is_probe:
                 within = self._client.timeout.read if within is None else within
                 limit = bodies.PROBE if limit is None else min(limit, bodies.PROBE)
-            if limit is None and answer.status_code >= 300:
-                limit = bodies.ANSWER
-            bound(answer, self.url, limit=limit, within=within)
+            if limit is None and response.status_code >= 300:
+                limit = bodies.RESPONSE
+            bound(response, self.url, limit=limit, within=within)
             if self._trace:
                 milliseconds = (clock.elapsed() - started) * 1000
-                self._trace(f"< {answer.status_code} {answer.reason_phrase}, {milliseconds:.1f} ms")
-                if request_id := answer.headers.get("x-request-id"):
+                self._trace(f"< {response.status_code} {response.reason_phrase}, {milliseconds:.1f} ms")
+                if request_id := response.headers.get("x-request-id"):
                     self._trace(f"< x-request-id: {request_id}")
             try:
-                yield answer
+                yield response
             finally:
-                answer.close()
+                response.close()
 
-    def trace_body(self, answer: Answer) -> None:
+    def trace_body(self, response: Response) -> None:
         """Trace the body of a response that was read, with secrets masked."""
-        if self._trace and answer.content:
-            self._trace(f"< {shown(answer.content)}")
+        if self._trace and response.content:
+            self._trace(f"< {shown(response.content)}")
 
     def set_timeout(self, seconds: float) -> None:
         """Change the timeout of requests."""
@@ -189,15 +189,15 @@ class _AsyncBody(httpx.AsyncByteStream):
         await self._raw.aclose()
 
 
-def bound(answer: Answer, url: str, *, limit: int | None, within: float | None = None) -> None:
+def bound(response: Response, url: str, *, limit: int | None, within: float | None = None) -> None:
     """Make a response decode its body when it is read, and limit its size in bytes and the time in seconds from now."""
     deadline = None if within is None else clock.elapsed() + within
-    decoder = Decoder(url, answer.headers.pop("content-encoding", ""), limit=limit, deadline=deadline)
-    if isinstance(answer.stream, httpx.AsyncByteStream) and not isinstance(answer.stream, httpx.SyncByteStream):
-        answer.stream = _AsyncBody(answer.stream, decoder)
+    decoder = Decoder(url, response.headers.pop("content-encoding", ""), limit=limit, deadline=deadline)
+    if isinstance(response.stream, httpx.AsyncByteStream) and not isinstance(response.stream, httpx.SyncByteStream):
+        response.stream = _AsyncBody(response.stream, decoder)
     else:
-        assert isinstance(answer.stream, httpx.SyncByteStream)
-        answer.stream = _Body(answer.stream, decoder)
+        assert isinstance(response.stream, httpx.SyncByteStream)
+        response.stream = _Body(response.stream, decoder)
 
 
 def _traced(request: httpx.Request, body: Body | None, authorization: str | None) -> Iterator[str]:

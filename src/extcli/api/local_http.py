@@ -23,7 +23,7 @@ class Failed(Exception):
     """Raised if there is no complete response. The text says why."""
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """The status of a response, and its body, unless the body was passed to `write`."""
 
     status: int
@@ -38,7 +38,7 @@ def get(
     authorization: str = "",
     largest: int | None = LARGEST,
     write: Callable[[bytes], object] | None = None,
-) -> Answer:
+) -> Response:
     """Send `GET url/path` as a probe, and return the response within `seconds`.
 
     Raises `Failed`, also for over `largest` bytes.
@@ -52,7 +52,7 @@ def get(
     lines = [f"GET {slash}{base.rstrip('/')}{path} HTTP/1.1", f"host: {place}", "connection: close"]
     lines += [f"x-request-id: probe-{os.urandom(6).hex()}"]  # the journal does not list it
     lines += [f"authorization: {authorization}"] if authorization else []
-    reader = AnswerReader(largest, write)
+    reader = ResponseReader(largest, write)
     deadline = clock.elapsed() + seconds
     try:
         with socket.create_connection(_address(place), seconds) as connection:
@@ -71,10 +71,10 @@ def get(
             raise
         is_late = isinstance(error, TimeoutError)
         raise Failed("no response in time" if is_late else error.strerror or str(error)) from None
-    return Answer(reader.status, bytes(reader.body))
+    return Response(reader.status, bytes(reader.body))
 
 
-class AnswerReader:
+class ResponseReader:
     """Finds where each response on one connection ends. Its methods are the callbacks of httptools."""
 
     def __init__(self, largest: int | None, write: Callable[[bytes], object] | None = None) -> None:

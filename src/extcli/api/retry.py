@@ -9,7 +9,7 @@ from random import uniform
 from typing import Final, TypeVar
 
 from extcli import clock
-from extcli.errors import CliError, ErrorAnswer, Refused, ServerError, Unreachable
+from extcli.errors import CliError, ErrorResponse, Refused, ServerError, Unreachable
 
 T = TypeVar("T")
 
@@ -89,5 +89,5 @@ def until_done(
             return call()
         except after as error:
             is_final = isinstance(error, Refused) and error.status != RATE_LIMITED
-            if is_final or not deadline.wait(error.retry_after if isinstance(error, ErrorAnswer) else None):
+            if is_final or not deadline.wait(error.retry_after if isinstance(error, ErrorResponse) else None):
                 raise

@@ -12,14 +12,14 @@ from extcli import bounded_json
 from extcli.api import bodies
 from extcli.api.call import CONTROL, Call
 from extcli.api.failures import NotConnected
-from extcli.api.http import Answer, Http, is_loopback
+from extcli.api.http import Http, Response, is_loopback
 from extcli.api.retry import RATE_LIMITED, retry_after
 from extcli.api.token_sources import Credentials
 from extcli.config.resolver import Resolver
 from extcli.errors import (
     FORBIDDEN,
     CliError,
-    ErrorAnswer,
+    ErrorResponse,
     Refused,
     ServerError,
     Unreachable,
@@ -43,43 +43,43 @@ class SignedCalls:
         self._credentials = credentials
         self._dry_run = dry_run
 
-    def perform(self, call: Call) -> Answer:
-        """Send a call and return its whole response. Raises `ErrorAnswer`."""
-        with self._answer(call, bodies.ANSWER) as answer:
-            answer.read()
-            self._http.trace_body(answer)
-            return answer
+    def perform(self, call: Call) -> Response:
+        """Send a call and return its whole response. Raises `ErrorResponse`."""
+        with self._response(call, bodies.RESPONSE) as response:
+            response.read()
+            self._http.trace_body(response)
+            return response
 
     @contextmanager
-    def stream(self, call: Call) -> Iterator[Answer]:
+    def stream(self, call: Call) -> Iterator[Response]:
         """Send a call and yield its response before the body is read.
 
-        The body's size is not limited. Raises `ErrorAnswer`.
+        The body's size is not limited. Raises `ErrorResponse`.
         """
-        with self._answer(call, None) as answer:
-            yield answer
+        with self._response(call, None) as response:
+            yield response
 
     @contextmanager
-    def _answer(self, call: Call, limit: int | None) -> Iterator[Answer]:
+    def _response(self, call: Call, limit: int | None) -> Iterator[Response]:
         query = self._query(call)
         if self._dry_run:
             self._dry_run.withhold(self._http.url, call, query, self._credentials)
-        with self._send(call, query, limit) as answer:
-            if answer.status_code < 300:
-                yield answer
+        with self._send(call, query, limit) as response:
+            if response.status_code < 300:
+                yield response
                 return
-            answer.read()
+            response.read()
             credentials = self._credentials if call.signed else None
-            if not (credentials and is_expired(answer) and credentials.renew()):
-                raise self._error_of(call, answer, credentials)
-        with self._send(call, query, limit) as answer:
-            if answer.status_code >= 300:
-                answer.read()
-                raise self._error_of(call, answer, credentials)
-            yield answer
+            if not (credentials and is_expired(response) and credentials.renew()):
+                raise self._error_of(call, response, credentials)
+        with self._send(call, query, limit) as response:
+            if response.status_code >= 300:
+                response.read()
+                raise self._error_of(call, response, credentials)
+            yield response
 
-    def _error_of(self, call: Call, answer: Answer, credentials: Credentials | None) -> ErrorAnswer:
-        error = error_of(call, answer, credentials)
+    def _error_of(self, call: Call, response: Response, credentials: Credentials | None) -> ErrorResponse:
+        error = error_of(call, response, credentials)
         error.place = self._resolver.flags.words("profile", "url")
         return error
 
@@ -90,7 +90,7 @@ class SignedCalls:
         return call.query
 
     @contextmanager
-    def _send(self, call: Call, query: Mapping[str, Any], limit: int | None) -> Iterator[Answer]:
+    def _send(self, call: Call, query: Mapping[str, Any], limit: int | None) -> Iterator[Response]:
         authorization = None
         if call.signed and self._credentials:
             authorization = f"{self._resolver.client_id()} {self._credentials.token()}".rstrip()
@@ -103,8 +103,8 @@ class SignedCalls:
                 authorization=authorization,
                 is_probe=call.is_probe,
                 limit=limit,
-            ) as answer:
-                yield answer
+            ) as response:
+                yield response
         except NotConnected:
             raise
         except Unreachable as error:
@@ -120,28 +120,28 @@ class SignedCalls:
             error.fix = "; ".join(filter(None, (error.fix, hint)))
 
 
-def is_expired(answer: Answer) -> bool:
+def is_expired(response: Response) -> bool:
     """Return whether a sandbox refused a token as expired. Other services do not say what is wrong with one."""
-    return answer.headers.get(CODE) in ("auth.expired", "auth.expired_by_moved_clock")
+    return response.headers.get(CODE) in ("auth.expired", "auth.expired_by_moved_clock")
 
 
-def error_of(call: Call, answer: Answer, credentials: Credentials | None) -> ErrorAnswer:
+def error_of(call: Call, response: Response, credentials: Credentials | None) -> ErrorResponse:
     """Return the error for a response with status 300 or above."""
-    status, request_id = answer.status_code, answer.headers.get("x-request-id", "")
-    kind: type[ErrorAnswer] = ServerError if status >= 500 else Refused
-    fix = "" if kind is ServerError else _advice(call, answer, credentials)
-    error = kind(str(call), status, answer.content, request_id=request_id, fix=fix)
-    error.retry_after = answer.headers.get("retry-after")
+    status, request_id = response.status_code, response.headers.get("x-request-id", "")
+    kind: type[ErrorResponse] = ServerError if status >= 500 else Refused
+    fix = "" if kind is ServerError else _advice(call, response, credentials)
+    error = kind(str(call), status, response.content, request_id=request_id, fix=fix)
+    error.retry_after = response.headers.get("retry-after")
     if kind is Refused:
-        error.hint, error.code = answer.headers.get(HINT, ""), answer.headers.get(CODE, "")
-        error.is_explained = MARK in answer.headers and not call.path.startswith(_READERS)
+        error.hint, error.code = response.headers.get(HINT, ""), response.headers.get(CODE, "")
+        error.is_explained = MARK in response.headers and not call.path.startswith(_READERS)
     return error
 
 
-def _advice(call: Call, answer: Answer, credentials: Credentials | None) -> str:
-    status = answer.status_code
+def _advice(call: Call, response: Response, credentials: Credentials | None) -> str:
+    status = response.status_code
     if status < 400:
-        return f"it redirects to {answer.headers.get('location', 'nowhere')}: check --url (EXTCLI_URL)"
+        return f"it redirects to {response.headers.get('location', 'nowhere')}: check --url (EXTCLI_URL)"
     if status == 401:
         return credentials.advice if credentials else "this call needs credentials"
     if status == 403:
@@ -150,24 +150,24 @@ def _advice(call: Call, answer: Answer, credentials: Credentials | None) -> str:
         return "this call carries no credentials: check the address, or the service's settings"
     if status in (405, 411) and call.method == "GET" and call.body is not None:
         return "this service does not accept GET with a body: use --post or EXTCLI_BROADCAST_METHOD=POST"
-    if status == 404 and call.path.startswith("/_emulator/") and MARK not in answer.headers:
+    if status == 404 and call.path.startswith("/_emulator/") and MARK not in response.headers:
         return "only an emulator in sandbox has this path: check --url (EXTCLI_URL)"
-    if status == 404 and not answer.headers.get("content-type", "").startswith("application/json"):
+    if status == 404 and not response.headers.get("content-type", "").startswith("application/json"):
         return "check that --url (EXTCLI_URL) is an extension service"
     if status == RATE_LIMITED:
-        after = retry_after(answer.headers.get("retry-after"))
+        after = retry_after(response.headers.get("retry-after"))
         return "retry later, at a lower rate" if after is None else f"retry in {after:.0f} s, at a lower rate"
     if status == 400:
         unchanged = "" if call.method == "GET" else "nothing was changed"
-        return "; ".join(filter(None, (unchanged, _correction(call, answer))))
+        return "; ".join(filter(None, (unchanged, _correction(call, response))))
     return ""
 
 
-def _correction(call: Call, answer: Answer) -> str:
+def _correction(call: Call, response: Response) -> str:
     """Return how to correct a call that was refused with 400, if the response says it."""
-    if answer.headers.get(CODE) == "callers.no_channel":
+    if response.headers.get(CODE) == "callers.no_channel":
         return "add --channel ID"
-    if member_of(answer.content, "reason") == "poll is closed" and "id" in call.query:  # ruling P4
+    if member_of(response.content, "reason") == "poll is closed" and "id" in call.query:  # ruling P4
         return f"`extcli vote config {visible(str(call.query['id']))}` shows its times, and whether it is disabled"
     return ""
 

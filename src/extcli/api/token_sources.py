@@ -10,12 +10,12 @@ from emulator.contract.names import HINT, MARK
 from extcli import bounded_json, clock
 from extcli.api import tokens
 from extcli.api.call import CONTROL, SERVICE, Call, encoded
-from extcli.api.http import Answer, Http
+from extcli.api.http import Http, Response
 from extcli.config import secret_lookup, settings
 from extcli.config.profiles import Profile
 from extcli.config.resolver import Resolver
 from extcli.config.settings import DEFAULT_CHANNEL, SECRET_FILE, Identity
-from extcli.errors import ErrorAnswer, Refused, ServerError, UnexpectedAnswer, UsageError, is_from_service
+from extcli.errors import ErrorResponse, Refused, ServerError, UnexpectedResponse, UsageError, is_from_service
 
 _LARGEST_REQUEST = 48 * 1024
 _TOKEN = re.compile("[!-~]*")
@@ -181,20 +181,20 @@ class SandboxTokens:
     def token(self) -> str:
         if self._token is None:
             user = {"user_id": self.identity.user} if self.identity.user else {}
-            answer = self._fetch(user | self._opaque)
-            [self._token] = _tokens_in(answer, [_member(answer, "token") or ""])
+            response = self._fetch(user | self._opaque)
+            [self._token] = _tokens_in(response, [_member(response, "token") or ""])
         return self._token
 
     def tokens_for(self, users: Sequence[str]) -> list[str]:
         found: list[str] = []
         while len(found) < len(users):
             batch = _batch(users[len(found) :])
-            answer = self._fetch({"user_ids": batch})
+            response = self._fetch({"user_ids": batch})
             # The service returns `token` for one user and `tokens` for several.
-            got = _member(answer, "tokens") or [_member(answer, "token")]
+            got = _member(response, "tokens") or [_member(response, "token")]
             if not isinstance(got, list) or len(got) != len(batch):
-                raise UnexpectedAnswer(answer, f"it must have {len(batch):,} tokens")
-            found += _tokens_in(answer, got)
+                raise UnexpectedResponse(response, f"it must have {len(batch):,} tokens")
+            found += _tokens_in(response, got)
         return found
 
     def renew(self) -> bool:
@@ -205,50 +205,50 @@ class SandboxTokens:
     def advice(self) -> str:
         return "set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN: this service requires other credentials"
 
-    def _fetch(self, who: dict[str, Any]) -> Answer:
+    def _fetch(self, who: dict[str, Any]) -> Response:
         request = {"app_id": self._client_id, "role": self.identity.role, **who}
         if self._channel:
             request["channel_id"] = self._channel
         call = Call("POST", f"{SERVICE}authtoken", body=encoded(request), signed=False)
-        answer = self._http.send(call.method, call.path + self._query, body=call.body)
-        if answer.status_code == 200 and (_member(answer, "token") or _member(answer, "tokens")):
-            return answer
-        raise _no_token(call, answer)
+        response = self._http.send(call.method, call.path + self._query, body=call.body)
+        if response.status_code == 200 and (_member(response, "token") or _member(response, "tokens")):
+            return response
+        raise _no_token(call, response)
 
 
-def _no_token(call: Call, answer: Answer) -> ErrorAnswer:
+def _no_token(call: Call, response: Response) -> ErrorResponse:
     """Return the error for a response without a token. This is often the first request, so the address may be wrong."""
-    status = answer.status_code
+    status = response.status_code
     if status < 300:
-        return UnexpectedAnswer(answer)
+        return UnexpectedResponse(response)
     if status >= 500:
-        return ServerError(str(call), status, answer.content, request_id=answer.headers.get("x-request-id", ""))
+        return ServerError(str(call), status, response.content, request_id=response.headers.get("x-request-id", ""))
     fix = "set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN: only a sandbox issues tokens"
     if status < 400:
-        fix = f"it redirects to {answer.headers.get('location', 'nowhere')}: is --url (EXTCLI_URL) the right address?"
-    elif status not in (401, 403) and not _is_about(call.path, answer):
+        fix = f"it redirects to {response.headers.get('location', 'nowhere')}: is --url (EXTCLI_URL) the right address?"
+    elif status not in (401, 403) and not _is_about(call.path, response):
         fix = "is --url (EXTCLI_URL) the base address of an extension service, without /v1/e?"
-    refused = Refused(str(call), status, answer.content, request_id=answer.headers.get("x-request-id", ""), fix=fix)
-    refused.hint, refused.is_explained = answer.headers.get(HINT, ""), MARK in answer.headers
+    refused = Refused(str(call), status, response.content, request_id=response.headers.get("x-request-id", ""), fix=fix)
+    refused.hint, refused.is_explained = response.headers.get(HINT, ""), MARK in response.headers
     return refused
 
 
-def _tokens_in(answer: Answer, values: Sequence[object]) -> list[str]:
-    """Return the tokens in a response. Raises `UnexpectedAnswer` for a token that no header can carry."""
+def _tokens_in(response: Response, values: Sequence[object]) -> list[str]:
+    """Return the tokens in a response. Raises `UnexpectedResponse` for a token that no header can carry."""
     tokens = [value for value in values if isinstance(value, str) and _TOKEN.fullmatch(value)]
     if len(tokens) < len(values):
-        raise UnexpectedAnswer(answer, "a token must be printable ASCII without spaces")
+        raise UnexpectedResponse(response, "a token must be printable ASCII without spaces")
     return tokens
 
 
-def _is_about(path: str, answer: Answer) -> bool:
+def _is_about(path: str, response: Response) -> bool:
     """Return whether a service refused exactly this path.
 
     With a base address that ends in /v1/e, the path is longer.
     """
-    if not is_from_service(answer.content):
+    if not is_from_service(response.content):
         return False
-    return all(named == path for named in re.findall(r"/[\w/.-]*authtoken", answer.text))
+    return all(named == path for named in re.findall(r"/[\w/.-]*authtoken", response.text))
 
 
 def service_time(http: Http, report: Callable[[str], None] = lambda _: None) -> int | None:
@@ -256,10 +256,10 @@ def service_time(http: Http, report: Callable[[str], None] = lambda _: None) -> 
 
     `report` receives a note if that is because the emulator asks for its control token.
     """
-    answer = http.send("GET", f"{CONTROL}clock")
-    if answer.status_code == 403 and b"EXTCLI_CONTROL_TOKEN" in answer.content:
+    response = http.send("GET", f"{CONTROL}clock")
+    if response.status_code == 403 and b"EXTCLI_CONTROL_TOKEN" in response.content:
         report("the emulator does not show its clock, so this machine's counts: set EXTCLI_CONTROL_TOKEN")
-    now = _member(answer, "now") if answer.status_code == 200 else None
+    now = _member(response, "now") if response.status_code == 200 else None
     return now if isinstance(now, int) else None
 
 
@@ -271,9 +271,9 @@ def _batch(users: Sequence[str]) -> list[str]:
     return list(users[: max(count, 1)])
 
 
-def _member(answer: Answer, name: str) -> Any:
+def _member(response: Response, name: str) -> Any:
     """Return a field of a JSON response; `None` if the response lacks the field or is not an object."""
-    return bounded_json.members(answer.content).get(name)
+    return bounded_json.members(response.content).get(name)
 
 
 def credentials(resolver: Resolver, identity: Identity, http: Http, *, to: str) -> Credentials:

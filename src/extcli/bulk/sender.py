@@ -11,18 +11,18 @@ from extcli import bounded_json, clock
 from extcli.api import bodies
 from extcli.api.call import Call
 from extcli.api.failures import NotConnected
-from extcli.api.http import Answer, bound, client_options, headers, httpx, probe_id, translate_errors
+from extcli.api.http import Response, bound, client_options, headers, httpx, probe_id, translate_errors
 from extcli.api.retry import RATE_LIMITED, UNAVAILABLE, Deadline, pause, retry_after
 from extcli.api.signed_calls import error_of, is_expired
 from extcli.bulk.input_lines import Batches, Line, ReaderThread
 from extcli.bulk.operations import Operation, votes_add_up
 from extcli.bulk.report import Report
 from extcli.config import settings
-from extcli.errors import CliError, ErrorAnswer, UnexpectedAnswer, UsageError, Withheld, reason_of
+from extcli.errors import CliError, ErrorResponse, UnexpectedResponse, UsageError, Withheld, reason_of
 
 if TYPE_CHECKING:
     from extcli.api.dry_run import DryRun
-    from extcli.api.http import Answer
+    from extcli.api.http import Response
     from extcli.api.token_sources import Credentials
     from extcli.session import Session
 
@@ -48,7 +48,7 @@ class Connection:
         self._trace = trace
         self._client = httpx.AsyncClient(limits=httpx.Limits(max_connections=1), **client_options(url, timeout))
 
-    async def send(self, job: Job) -> Answer:
+    async def send(self, job: Job) -> Response:
         """Send the request and return the response, whatever its status. Raises `Unreachable`."""
         call = job.call
         fields = headers(call.body, job.authorization)
@@ -66,26 +66,26 @@ class Connection:
                 return await self._sent(request)
             return await self._send_traced(request, job, self._trace)
 
-    async def _send_traced(self, request: httpx.Request, job: Job, trace: Callable[[str], None]) -> Answer:
+    async def _send_traced(self, request: httpx.Request, job: Job, trace: Callable[[str], None]) -> Response:
         """Send the request and trace it. Each trace names its line, because connections write concurrently."""
         number = job.line.number
         trace(f"> line {number}: {request.method} {request.url}")
         trace(f"> line {number}: authorization: {job.authorization.split(' ')[0]} ***")
         trace(f"> line {number}: {len(request.content)} bytes")
         started = clock.elapsed()
-        answer = await self._sent(request)
+        response = await self._sent(request)
         milliseconds = (clock.elapsed() - started) * 1000
-        trace(f"< line {number}: {answer.status_code} {answer.reason_phrase}, {milliseconds:.1f} ms")
-        return answer
+        trace(f"< line {number}: {response.status_code} {response.reason_phrase}, {milliseconds:.1f} ms")
+        return response
 
-    async def _sent(self, request: httpx.Request) -> Answer:
-        answer = await self._client.send(request, stream=True)
+    async def _sent(self, request: httpx.Request) -> Response:
+        response = await self._client.send(request, stream=True)
         try:
-            bound(answer, self._url, limit=bodies.PROBE)
-            await answer.aread()
+            bound(response, self._url, limit=bodies.PROBE)
+            await response.aread()
         finally:
-            await answer.aclose()
-        return answer
+            await response.aclose()
+        return response
 
     async def close(self) -> None:
         """Close the connection."""
@@ -114,15 +114,15 @@ class RetryPolicy:
         """Record a success."""
         self._deadline.reset()
 
-    async def pause_after(self, answer: Answer, connection: Connection, job: Job, attempts: int) -> float | None:
+    async def pause_after(self, response: Response, connection: Connection, job: Job, attempts: int) -> float | None:
         """Return the seconds to wait before a retry, or `None` for no retry. `attempts` counts the earlier retries.
 
         429 means that the request was not applied. After 503 it may have been, so only harmless requests are repeated.
         """
-        seconds = self._pause(answer, attempts)
+        seconds = self._pause(response, attempts)
         if seconds is None:
             return None
-        if answer.status_code == RATE_LIMITED:
+        if response.status_code == RATE_LIMITED:
             self._report.report_once(_SLOWING_DOWN)
             return seconds
         if self._may_repeat is False:
@@ -134,22 +134,22 @@ class RetryPolicy:
         """Return whether repeating is harmless, from the definition of the poll if necessary."""
         definition, attempts = self._operation.definition, 0
         while self._may_repeat is None and definition is not None:
-            answer = await connection.send(replace(job, call=definition))
-            seconds = self._pause(answer, attempts)
+            response = await connection.send(replace(job, call=definition))
+            seconds = self._pause(response, attempts)
             if seconds is not None:
                 attempts += 1
                 await asyncio.sleep(seconds)
-            elif answer.status_code >= 500 or answer.status_code == RATE_LIMITED:
+            elif response.status_code >= 500 or response.status_code == RATE_LIMITED:
                 return False
             else:
-                self._may_repeat = not votes_add_up(answer.status_code, answer.content)
+                self._may_repeat = not votes_add_up(response.status_code, response.content)
         return bool(self._may_repeat)
 
-    def _pause(self, answer: Answer, attempts: int) -> float | None:
+    def _pause(self, response: Response, attempts: int) -> float | None:
         """Return the seconds that a response asks to wait; `None` if it asks for none, or if no time is left."""
-        header = answer.headers.get("retry-after")
-        is_asking = answer.status_code == RATE_LIMITED or (
-            answer.status_code == UNAVAILABLE and retry_after(header) is not None
+        header = response.headers.get("retry-after")
+        is_asking = response.status_code == RATE_LIMITED or (
+            response.status_code == UNAVAILABLE and retry_after(header) is not None
         )
         if not is_asking:
             return None
@@ -316,37 +316,37 @@ class Run:
 
     async def _deliver(self, connection: Connection, job: Job) -> None:
         number = job.line.number
-        answer = await self._send(connection, job)
-        if is_expired(answer) and await asyncio.to_thread(self._credentials.renew):
+        response = await self._send(connection, job)
+        if is_expired(response) and await asyncio.to_thread(self._credentials.renew):
             job.authorization = (await asyncio.to_thread(self._authorizations, [job.line.user]))[job.line.user]
-            answer = await self._send(connection, job)
-        status = answer.status_code
+            response = await self._send(connection, job)
+        status = response.status_code
         if status < 300:
-            if not _is_json_object(answer.content):
-                raise UnexpectedAnswer(answer)
+            if not _is_json_object(response.content):
+                raise UnexpectedResponse(response)
             self.retry.reset()
             self.report.accept(number)
         elif status in (401, 403, RATE_LIMITED) or status >= 500 or status < 400:
-            raise _stop(job, answer, self._credentials)
+            raise _stop(job, response, self._credentials)
         else:
-            self.report.refuse(number, status, reason_of(answer.content))
+            self.report.refuse(number, status, reason_of(response.content))
 
-    async def _send(self, connection: Connection, job: Job) -> Answer:
+    async def _send(self, connection: Connection, job: Job) -> Response:
         """Send the request of a line, with retries, and return the response."""
         resume_point, number = self.report.resume_point, job.line.number
         attempts = 0
         while True:
             resume_point.mark_sent(number)
             try:
-                answer = await connection.send(job)
+                response = await connection.send(job)
             except NotConnected:
                 resume_point.mark_not_applied(number)
                 raise
-            if 300 <= answer.status_code < 500:
+            if 300 <= response.status_code < 500:
                 resume_point.mark_not_applied(number)
-            pause = await self.retry.pause_after(answer, connection, job, attempts)
+            pause = await self.retry.pause_after(response, connection, job, attempts)
             if pause is None:
-                return answer
+                return response
             await asyncio.sleep(pause)
             attempts += 1
 
@@ -362,11 +362,11 @@ def _is_json_object(body: bytes) -> bool:
         return False
 
 
-def _stop(job: Job, answer: Answer, credentials: Credentials) -> ErrorAnswer:
+def _stop(job: Job, response: Response, credentials: Credentials) -> ErrorResponse:
     """Return the error for a response that would be the same for every line, and so ends the run."""
-    error = error_of(job.call, answer, credentials)
+    error = error_of(job.call, response, credentials)
     error.what = f"line {job.line.number}: {error.what}"
-    if answer.status_code >= 500:
+    if response.status_code >= 500:
         error.fix = "send the remaining lines when the service works again"
     return error
 

@@ -12,7 +12,7 @@ from extcli.errors import CliError
 from extcli.output import progress
 
 if TYPE_CHECKING:
-    from extcli.api.http import Answer
+    from extcli.api.http import Response
     from extcli.session import Session
 
 _TIMEOUT = 600.0
@@ -76,16 +76,16 @@ def json_items(items: Sequence[str]) -> bytes:
     return f"{_compact(items)[1:-1]},".encode()
 
 
-def send(session: Session, body: StreamedBody, request: Callable[[StreamedBody], Answer], what: str) -> Answer:
+def send(session: Session, body: StreamedBody, request: Callable[[StreamedBody], Response], what: str) -> Response:
     """Send the body with a progress bar, and report how long it took; `what` describes the content."""
     session.http.set_timeout(session.resolver.timeout(_TIMEOUT))
     started = clock.elapsed()
     with progress.shown(session.output, "sending", body.length) as body.on_progress:
-        answer = request(body)
+        response = request(body)
     seconds = max(clock.elapsed() - started, 1e-9)
     rate = f", {body.length / seconds / 1e6:,.1f} MB/s" if body.length > _REPORTS_RATE else ""
     session.output.report(f"{what} sent ({seconds:.1f}s{rate})")
-    return answer
+    return response
 
 
 def counted(count: int, what: str) -> str:

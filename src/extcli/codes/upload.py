@@ -15,7 +15,7 @@ from extcli.codes.entries import Entries, FileFormat
 from extcli.codes.streamed_body import StreamedBody, counted, json_items
 from extcli.codes.validation import CodeSet, ValidationErrors, check_index, open_sets, problem_of_entry, validate
 from extcli.codes.views import names_by_index
-from extcli.errors import ErrorAnswer, TooLarge, UnexpectedAnswer, UsageError
+from extcli.errors import ErrorResponse, TooLarge, UnexpectedResponse, UsageError
 from extcli.output import progress
 from extcli.output.sanitize import visible
 from extcli.reading.shapes import SHAPE_ERRORS, document_of
@@ -24,7 +24,7 @@ from extcli.session import BACKEND
 
 if TYPE_CHECKING:
     from extcli.api.client import Service
-    from extcli.api.http import Answer
+    from extcli.api.http import Response
     from extcli.session import Session
 
 _LIMIT = re.compile(r"(?:([0-9]{1,9})=)?([0-9]{1,9})")
@@ -72,7 +72,7 @@ def body_of(users: Sequence[str], granted: dict[str, Any]) -> bytes:
     return encoded({"users": users, **granted})
 
 
-def mark_all(session: Session, service: Service, users: Entries, granted: dict[str, Any]) -> tuple[int, Answer]:
+def mark_all(session: Session, service: Service, users: Entries, granted: dict[str, Any]) -> tuple[int, Response]:
     """Mark the users in a file, and return their number. Raises `InvalidEntries`, before anything is sent."""
     errors = ValidationErrors()
     count = size = 0
@@ -92,27 +92,27 @@ def mark_all(session: Session, service: Service, users: Entries, granted: dict[s
     return count, streamed_body.send(session, body, service.mark_from_list, counted(count, "user"))
 
 
-def marked_in(answer: Answer) -> int | None:
+def marked_in(response: Response) -> int | None:
     """Return how many users the response says may redeem more codes than before; `None` if it does not say."""
-    return _count(answer, "extcli-marked")
+    return _count(response, "extcli-marked")
 
 
-def users_in(answer: Answer) -> int | None:
+def users_in(response: Response) -> int | None:
     """Return how many distinct users the call named, marked before or not. `None` if the response does not say."""
-    return _count(answer, "extcli-users")
+    return _count(response, "extcli-users")
 
 
-def _count(answer: Answer, header: str) -> int | None:
-    text = answer.headers.get(header, "")
+def _count(response: Response, header: str) -> int | None:
+    text = response.headers.get(header, "")
     return int(text) if text.isdecimal() else None
 
 
 def has_votes(service: Service, poll: str) -> bool:
     """Return whether the poll's log has a vote in any channel; true if the service does not show the log."""
     try:
-        with service.probing().read_vote_log(poll, limit=1) as answer:
-            return any(True for _ in items(answer.iter_bytes(), "result.item", "the log"))
-    except (ErrorAnswer, TooLarge, ValueError):
+        with service.probing().read_vote_log(poll, limit=1) as response:
+            return any(True for _ in items(response.iter_bytes(), "result.item", "the log"))
+    except (ErrorResponse, TooLarge, ValueError):
         return True
 
 
@@ -149,7 +149,7 @@ class UploadPlan:
             for each in self.sets
         ]
 
-    def send(self) -> Answer:
+    def send(self) -> Response:
         """Read the files again and send them. Raises `CliError` if one changed since it was checked."""
         others: dict[str, Any] = {"names": [each.name for each in self.sets]}
         if self.names_indices:
@@ -183,11 +183,11 @@ def plan_upload(
 
 def existing_sets(service: Service) -> dict[int, str]:
     """Return the names of the service's sets, by index."""
-    answer = service.list_codes()
+    response = service.list_codes()
     try:
-        return names_by_index(document_of(answer))
+        return names_by_index(document_of(response))
     except SHAPE_ERRORS as error:
-        raise UnexpectedAnswer(answer) from error
+        raise UnexpectedResponse(response) from error
 
 
 def _replaced(sets: Sequence[CodeSet], existing: Mapping[int, str]) -> dict[int, str]:

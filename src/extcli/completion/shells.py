@@ -122,10 +122,10 @@ def _get(url: str, path: str, authorization: str = "") -> Any:
     from extcli import bounded_json
     from extcli.api import local_http
 
-    answer = local_http.get(url, path, seconds=SECONDS, authorization=authorization, largest=_LARGEST)
-    if answer.status != 200:
-        raise ValueError(answer.status)
-    return bounded_json.decoded(answer.body)
+    response = local_http.get(url, path, seconds=SECONDS, authorization=authorization, largest=_LARGEST)
+    if response.status != 200:
+        raise ValueError(response.status)
+    return bounded_json.decoded(response.body)
 
 
 def _profiles(environ: Mapping[str, str]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from extcli.conform.rule import Rule, Skipped
 from extcli.conform.sockets import PATH, Page, Socket
 from extcli.conform.target import OMIT, PREFIX, Pace, Target, fresh
 from extcli.doctor.service import Kind, Probe, probe
-from extcli.errors import CliError, ErrorAnswer, ExpectationFailed, Unreachable, UsageError, shortened
+from extcli.errors import CliError, ErrorResponse, ExpectationFailed, Unreachable, UsageError, shortened
 
 if TYPE_CHECKING:
     from extcli.session import Session
@@ -336,7 +336,7 @@ class Deployment:
         """Return the status of a handshake at this path of the service: 101 if it opens a socket."""
         try:
             self.socket(path)
-        except ErrorAnswer as refused:
+        except ErrorResponse as refused:
             return refused.status
         return 101
 
@@ -359,7 +359,7 @@ class Deployment:
         """Open a page's connection. Raises `Skipped` if the service has none."""
         try:
             page = Page(self, self._socket_url(PATH))
-        except ErrorAnswer as refused:
+        except ErrorResponse as refused:
             if refused.status != 404:
                 raise
             raise Skipped("the service has no socket for pages") from None

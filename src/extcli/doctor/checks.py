@@ -16,7 +16,7 @@ from extcli.config.profiles import Profile
 from extcli.doctor import machine
 from extcli.doctor import service as answers
 from extcli.doctor.service import NOT_OURS, Finding, Kind, PollAge, Probe, Status, failed_finding, probe
-from extcli.errors import CliError, ErrorAnswer, UnexpectedAnswer, shortened
+from extcli.errors import CliError, ErrorResponse, UnexpectedResponse, shortened
 from extcli.output.sanitize import visible
 from extcli.reading.shapes import SHAPE_ERRORS
 from extcli.session import BACKEND, Session
@@ -122,8 +122,8 @@ def _faults(session: Session, found: Probe) -> Iterator[Finding]:
     if found.clock is None:
         return
     try:
-        answer = session.http.send("GET", f"{CONTROL}faults")
-        faults = bounded_json.decoded(answer.content)["faults"] if answer.status_code == 200 else []
+        response = session.http.send("GET", f"{CONTROL}faults")
+        faults = bounded_json.decoded(response.content)["faults"] if response.status_code == 200 else []
         acting = answers.acting(faults, found.now)
     except (CliError, *SHAPE_ERRORS):
         return
@@ -160,7 +160,7 @@ def _token_and_polls(session: Session, found: Probe, poll: str | None) -> Iterat
         return
     try:
         polls = _polls(session, found, poll)
-    except ErrorAnswer as error:
+    except ErrorResponse as error:
         if error.status == 401:
             token = failed_finding("token", error)
         polls = Finding("polls", Status.SKIPPED, f"{error.what}{f': {error.why}' if error.why else ''}", error.fix)
@@ -190,9 +190,9 @@ def _token(session: Session, found: Probe) -> Finding:
 def _polls(session: Session, found: Probe, named: str | None) -> Finding:
     """Judge the polls of the first page, each by its oldest vote. Raises `CliError`."""
     service = session.service(BACKEND).probing()
-    answer = service.list_polls("0")
+    response = service.list_polls("0")
     try:
-        listed = [each for each in bounded_json.decoded(answer.content)["polls"] if each["count"]]
+        listed = [each for each in bounded_json.decoded(response.content)["polls"] if each["count"]]
         chosen = [each for each in listed if named in (None, each["id"])]
         ages = [PollAge(each["id"], each["channel_id"], each["count"], each["latest"]) for each in chosen]
         for index, age in enumerate(ages[:_MAX_POLLS]):
@@ -201,7 +201,7 @@ def _polls(session: Session, found: Probe, named: str | None) -> Finding:
                 oldest = [int(vote["timestamp"]) for vote in bounded_json.decoded(log.content)["result"]]
             ages[index] = PollAge(age.id, age.channel, age.count, min([age.oldest, *oldest]))
     except SHAPE_ERRORS as error:
-        raise UnexpectedAnswer(answer) from error
+        raise UnexpectedResponse(response) from error
     return answers.polls(ages, now=found.now, named=named)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from extcli import bounded_json
 from extcli import clock as system_clock
 from extcli.api.call import CONTROL, SERVICE
-from extcli.api.http import Answer, Http
+from extcli.api.http import Http, Response
 from extcli.errors import CliError, TooLarge, is_from_service, reason_of, status_line
 from extcli.output import times
 from extcli.output.columns import Column, listing
@@ -271,10 +271,10 @@ def probe(http: Http) -> Probe:
     """Request the service's readiness, and determine from the response what kind of service it is."""
     before = system_clock.now()
     try:
-        answer = http.send("GET", f"{CONTROL}ready")
+        response = http.send("GET", f"{CONTROL}ready")
         after = system_clock.now()
-        document, date = bounded_json.members(answer.content), _date_header(answer)
-        if answer.status_code == 200 and document.get("status") == "ready" and "environment" in document:
+        document, date = bounded_json.members(response.content), _date_header(response)
+        if response.status_code == 200 and document.get("status") == "ready" and "environment" in document:
             own_clock, refuses = _clock(http)
             return Probe(
                 Kind.EMULATOR,
@@ -287,12 +287,12 @@ def probe(http: Http) -> Probe:
                 clock=own_clock,
                 refuses_control=refuses,
             )
-        reason = f"{status_line(answer.status_code)}: {reason_of(answer.content)}"
-        if answer.status_code == 503 and is_from_service(answer.content):
+        reason = f"{status_line(response.status_code)}: {reason_of(response.content)}"
+        if response.status_code == 503 and is_from_service(response.content):
             return Probe(Kind.EMULATOR, reason=reason, date=date, before=before, after=after)
-        if answer.status_code == 404 and _is_deployment(http):
+        if response.status_code == 404 and _is_deployment(http):
             return Probe(Kind.DEPLOYMENT, ready=True, date=date, before=before, after=after)
-        return Probe(Kind.WRONG_PATH if is_from_service(answer.content) else Kind.OTHER, reason=reason)
+        return Probe(Kind.WRONG_PATH if is_from_service(response.content) else Kind.OTHER, reason=reason)
     except TooLarge as error:
         return Probe(Kind.OTHER, reason=error.why)
     except CliError as error:
@@ -301,21 +301,21 @@ def probe(http: Http) -> Probe:
 
 def _clock(http: Http) -> tuple[EmulatorClock | None, bool]:
     """Return the emulator's clock, and whether it refuses to show it to this host name."""
-    answer = http.send("GET", f"{CONTROL}clock")
-    document = bounded_json.members(answer.content)
-    if answer.status_code != 200 or problem_of(document, {"now": int, "offset?": int}):
-        return None, answer.status_code == 403
+    response = http.send("GET", f"{CONTROL}clock")
+    document = bounded_json.members(response.content)
+    if response.status_code != 200 or problem_of(document, {"now": int, "offset?": int}):
+        return None, response.status_code == 403
     return EmulatorClock(document["now"], int(document.get("offset", 0)), bool(document.get("frozen"))), False
 
 
 def _is_deployment(http: Http) -> bool:
     """Return whether the server refuses a call without credentials as an extension service does."""
-    answer = http.send("GET", f"{SERVICE}user_info")
-    return answer.status_code == 401 and is_from_service(answer.content)
+    response = http.send("GET", f"{SERVICE}user_info")
+    return response.status_code == 401 and is_from_service(response.content)
 
 
-def _date_header(answer: Answer) -> int | None:
+def _date_header(response: Response) -> int | None:
     try:
-        return int(parsedate_to_datetime(answer.headers["date"]).timestamp()) * 1_000
+        return int(parsedate_to_datetime(response.headers["date"]).timestamp()) * 1_000
     except (KeyError, ValueError, OverflowError):
         return None

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from extcli import bounded_json, clock
 from extcli.api.call import SERVICE, encoded
-from extcli.api.http import Answer
-from extcli.errors import CliError, ExitCode, Refused, TooLarge, UnexpectedAnswer, Unreachable, UsageError
+from extcli.api.http import Response
+from extcli.errors import CliError, ExitCode, Refused, TooLarge, UnexpectedResponse, Unreachable, UsageError
 from extcli.output import times
 from extcli.reading.shapes import document_of, expect_shape, problem_of
 from extcli.reading.streams import lines
@@ -68,19 +68,19 @@ def mark_of(text: str) -> int | None:
 def page(session: Session, query: Mapping[str, Any]) -> Json:
     """Return one part of the journal. Raises `UsageError` if the service has none."""
     try:
-        answer = session.control().read_journal(query)
+        response = session.control().read_journal(query)
     except Refused as refused:
         raise _without_journal(session) if refused.status == 404 else refused from None
-    found: Json = document_of(answer, _PAGE)
-    _check_callers(answer, found["entries"])
+    found: Json = document_of(response, _PAGE)
+    _check_callers(response, found["entries"])
     return found
 
 
-def _check_callers(answer: Answer, entries: Sequence[Json]) -> None:
-    """Raise `UnexpectedAnswer` unless the caller of each entry is one."""
+def _check_callers(response: Response, entries: Sequence[Json]) -> None:
+    """Raise `UnexpectedResponse` unless the caller of each entry is one."""
     for entry in entries:
         if entry["caller"] is not None and (problem := problem_of(entry["caller"], _CALLER, "caller")):
-            raise UnexpectedAnswer(answer, problem)
+            raise UnexpectedResponse(response, problem)
 
 
 def latest(session: Session, query: Mapping[str, Any], *, since: str | None, limit: int | None) -> Json:
@@ -126,9 +126,9 @@ def everything(session: Session, query: Mapping[str, Any], *, since: str | None)
 
 def find(session: Session, id: str) -> Json:
     """Return the entry with a request id or a number, or the latest."""
-    answer = session.control().read_journal_entry(id)
-    entry: Json = document_of(answer, ENTRY)
-    _check_callers(answer, [entry])
+    response = session.control().read_journal_entry(id)
+    entry: Json = document_of(response, ENTRY)
+    _check_callers(response, [entry])
     return entry
 
 
@@ -153,7 +153,7 @@ def latest_request(session: Session, path: str) -> Json:
 
 def _is_transient(error: CliError) -> bool:
     """Return whether reconnecting may help after this error. It does not if the stream has an unexpected form."""
-    if isinstance(error, (TooLarge, UnexpectedAnswer)):
+    if isinstance(error, (TooLarge, UnexpectedResponse)):
         return False
     return error.exit_code in (ExitCode.UNREACHABLE, ExitCode.SERVICE_FAILED)
 
@@ -210,9 +210,9 @@ class Follower:
     def _connection(self, seconds: float) -> Iterator[Json]:
         query = {**self._query, "since": self._mark, **({} if seconds == inf else {"timeout": round(seconds * 1000)})}
         try:
-            with self._session.control().follow_journal(query) as answer:
-                for line in lines(answer.iter_bytes(), "the journal"):
-                    yield _item(answer, line)
+            with self._session.control().follow_journal(query) as response:
+                for line in lines(response.iter_bytes(), "the journal"):
+                    yield _item(response, line)
         except Refused as refused:
             raise _without_journal(self._session) if refused.status == 404 else refused from None
 
@@ -240,15 +240,15 @@ def _without_end(session: Session) -> CliError:
     return Unreachable(what, why="a page leads to itself", fix="check that --url (EXTCLI_URL) is an extension service")
 
 
-def _item(answer: Answer, line: bytes) -> Json:
-    """Return a line of the stream: an entry, or the mark that was reached. Raises `UnexpectedAnswer`."""
-    with expect_shape(answer):
+def _item(response: Response, line: bytes) -> Json:
+    """Return a line of the stream: an entry, or the mark that was reached. Raises `UnexpectedResponse`."""
+    with expect_shape(response):
         item = bounded_json.decoded(line)
     is_entry = isinstance(item, dict) and "number" in item
     if problem := problem_of(item, ENTRY if is_entry else _LINE):
-        raise UnexpectedAnswer(answer, problem)
+        raise UnexpectedResponse(response, problem)
     if is_entry:
-        _check_callers(answer, [item])
+        _check_callers(response, [item])
     return dict(item)
 
 
@@ -293,7 +293,7 @@ def _opaque_id(caller: Mapping[str, Any]) -> str:
     return "" if opaque == derived else opaque
 
 
-_ANSWER = {"status": int, "request_id": str}
+_RESPONSE = {"status": int, "request_id": str}
 
 
 def replay(session: Session, entry: Mapping[str, Any], times: int) -> Json:
@@ -302,13 +302,13 @@ def replay(session: Session, entry: Mapping[str, Any], times: int) -> Json:
     control = session.control()
     replays = []
     for _ in range(times):
-        answer = document_of(control.call_as(call), _ANSWER)
+        response = document_of(control.call_as(call), _RESPONSE)
         replays.append(
             {
                 "before": entry["status"],
-                "status": answer["status"],
-                "same_body": _is_same(session, entry, answer["request_id"]),
-                "request_id": answer["request_id"],
+                "status": response["status"],
+                "same_body": _is_same(session, entry, response["request_id"]),
+                "request_id": response["request_id"],
             }
         )
     return {"id": entry["id"], "replays": replays}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from emulator.contract.names import HINT
 from extcli import bounded_json
-from extcli.errors import CliError, UnexpectedAnswer
+from extcli.errors import CliError, UnexpectedResponse
 from extcli.output.format import Format, silence, writable
 from extcli.output.sanitize import compact, printable
 from extcli.reading import shapes, streams
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-class Answer(shapes.Answer, Protocol):
+class Response(shapes.Response, Protocol):
     """The parts of a response that are needed to print it."""
 
     def iter_bytes(self) -> Iterator[bytes]: ...
@@ -89,46 +89,46 @@ class Output:
         self._columns: list[str] = []
         """The columns that were printed last, as `csv`."""
 
-    def show(self, answer: Answer, view: View) -> None:
+    def show(self, response: Response, view: View) -> None:
         """Print a response.
 
-        The format `json` prints the body byte for byte; raises `UnexpectedAnswer` if it is not JSON.
+        The format `json` prints the body byte for byte; raises `UnexpectedResponse` if it is not JSON.
         """
-        if hint := answer.headers.get(HINT):
+        if hint := response.headers.get(HINT):
             self.report(f"hint: {hint}")
         if self.query or self.watcher:
-            self.show_value(shapes.document_of(answer, object), view, of=answer)
+            self.show_value(shapes.document_of(response, object), view, of=response)
         elif self.format is Format.JSON:
-            if not _is_json(answer.content):
-                raise UnexpectedAnswer(answer)
-            self.body([answer.content])
+            if not _is_json(response.content):
+                raise UnexpectedResponse(response)
+            self.body([response.content])
         else:
-            document = shapes.document_of(answer, object)
-            with expect_shape(answer):
+            document = shapes.document_of(response, object)
+            with expect_shape(response):
                 self._print(document, view)
 
-    def show_stream(self, answer: Answer, items_at: str, view: View) -> None:
+    def show_stream(self, response: Response, items_at: str, view: View) -> None:
         """Print a response while reading it.
 
         `items_at` is the ijson path of its items. With a query, the whole response is read first.
         """
-        path = str(answer.request.url.path)
+        path = str(response.request.url.path)
         if self.query:
-            whole = b"".join(streams.limit_size(answer.iter_bytes(), f"the response of {path}"))
-            with expect_shape(answer):
+            whole = b"".join(streams.limit_size(response.iter_bytes(), f"the response of {path}"))
+            with expect_shape(response):
                 document = bounded_json.decoded(whole)
-            self.show_value(document, view, of=answer)
+            self.show_value(document, view, of=response)
             return
         if self.format is Format.JSON:
-            self.body(_checked_stream(answer))
+            self.body(_checked_stream(response))
             return
-        pieces = answer.iter_bytes()
+        pieces = response.iter_bytes()
         if self.format is Format.TABLE:
             pieces = streams.limit_size(pieces, f"the response of {path}")
-        with expect_shape(answer):
+        with expect_shape(response):
             self._print(streams.items(pieces, items_at, path), view)
 
-    def show_value(self, value: Any, view: View, *, of: Answer | None = None) -> None:
+    def show_value(self, value: Any, view: View, *, of: Response | None = None) -> None:
         """Print a value that extcli computed, or the document of the response `of`, which may lack expected fields."""
         if self.query:
             value, view = self.query.part_of(value), self.query.view
@@ -213,10 +213,10 @@ def _is_json(body: bytes) -> bool:
     return True
 
 
-def _checked_stream(answer: Answer) -> Iterator[bytes]:
+def _checked_stream(response: Response) -> Iterator[bytes]:
     """Yield the chunks of a long body, after checking that it begins like a JSON object or array."""
     blank = b""
-    chunks = answer.iter_bytes()
+    chunks = response.iter_bytes()
     for chunk in chunks:
         blank += chunk
         if start := blank.lstrip()[:1]:
@@ -225,7 +225,7 @@ def _checked_stream(answer: Answer) -> Iterator[bytes]:
             yield blank
             yield from chunks
             return
-    raise UnexpectedAnswer(answer)
+    raise UnexpectedResponse(response)
 
 
 def _for_terminal(chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from extcli import bounded_json
-from extcli.errors import Answered, UnexpectedAnswer, shortened
+from extcli.errors import ResponseHead, UnexpectedResponse, shortened
 
 SHAPE_ERRORS = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 """The exceptions of code that reads a document of another shape."""
@@ -32,38 +32,38 @@ _NAMES: Mapping[Any, str] = {
 }
 
 
-class Answer(Answered, Protocol):
+class Response(ResponseHead, Protocol):
     """A response whose body was read."""
 
     @property
     def content(self) -> bytes: ...
 
 
-def document_of(answer: Answer, shape: Shape = dict) -> Any:
-    """Return the JSON of a response. Raises `UnexpectedAnswer` unless its fields have the types in `shape`."""
+def document_of(response: Response, shape: Shape = dict) -> Any:
+    """Return the JSON of a response. Raises `UnexpectedResponse` unless its fields have the types in `shape`."""
     try:
-        document = bounded_json.decoded(answer.content)
+        document = bounded_json.decoded(response.content)
     except ValueError:
-        raise UnexpectedAnswer(answer) from None
+        raise UnexpectedResponse(response) from None
     if problem := problem_of(document, shape):
-        raise UnexpectedAnswer(answer, problem)
+        raise UnexpectedResponse(response, problem)
     return document
 
 
 @contextmanager
-def expect_shape(answer: Answered | None) -> Iterator[None]:
-    """Raise `UnexpectedAnswer` if the block finds that the response does not have the expected shape.
+def expect_shape(response: ResponseHead | None) -> Iterator[None]:
+    """Raise `UnexpectedResponse` if the block finds that the response does not have the expected shape.
 
     Without a response, errors are not caught, because the block works on a value that extcli computed.
     """
     try:
         yield
     except SHAPE_ERRORS as error:
-        if answer is None:
+        if response is None:
             raise
         missing = isinstance(error, KeyError) and error.args and isinstance(error.args[0], str)
         problem = f"it has no field {shortened(error.args[0], 40)!r}" if missing else ""
-        raise UnexpectedAnswer(answer, problem) from error
+        raise UnexpectedResponse(response, problem) from error
 
 
 def problem_of(value: object, shape: Shape, path: str = "") -> str:

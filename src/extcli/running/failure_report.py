@@ -170,8 +170,8 @@ def _fetch(url: str, path: str, file: Path) -> None:
     is_complete = False
     try:
         with _create_empty(file) as target:
-            answer = local_http.get(url, path, seconds=_TIMEOUT, largest=None, write=target.write)
-        is_complete = answer.status == 200
+            response = local_http.get(url, path, seconds=_TIMEOUT, largest=None, write=target.write)
+        is_complete = response.status == 200
     except local_http.Failed:
         pass
     finally:
@@ -223,9 +223,9 @@ class FailOn:
 def _read(url: str) -> Mapping[str, Any]:
     """Return the counts of a service. Raises `CliError` if it does not answer."""
     try:
-        answer = local_http.get(url, _PATH, seconds=_TIMEOUT)
-        found = bounded_json.decoded(answer.body) if answer.status == 200 else None
-        problem = str(answer.status) if found is None else problem_of(found, SHAPE)
+        response = local_http.get(url, _PATH, seconds=_TIMEOUT)
+        found = bounded_json.decoded(response.body) if response.status == 200 else None
+        problem = str(response.status) if found is None else problem_of(found, SHAPE)
     except (local_http.Failed, ValueError) as error:
         found, problem = None, str(error)
     if found is None or problem:

@@ -18,7 +18,7 @@ from extcli import atomic_file, bounded_json
 from extcli.codes.entries import Entries
 from extcli.codes.validation import problem_of_entry
 from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID
-from extcli.errors import Refused, UnexpectedAnswer, UsageError
+from extcli.errors import Refused, UnexpectedResponse, UsageError
 from extcli.faults import in_options, members
 from extcli.reading.shapes import SHAPE_ERRORS, document_of
 from extcli.seeds.schema import SEED, VERSION
@@ -229,7 +229,7 @@ def apply(seed: Seed, service: Target) -> dict[str, Any]:
         result: dict[str, Any] = document_of(answer, {"counts": dict, "links": [{"refresh": str}]})
         seed.save_tokens([link.pop("refresh") for link in result["links"]])
     except SHAPE_ERRORS as error:
-        raise UnexpectedAnswer(answer) from error
+        raise UnexpectedResponse(answer) from error
     return result
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from extcli import clock
-from extcli.errors import ErrorAnswer, Unreachable, Withheld
+from extcli.errors import ErrorResponse, Unreachable, Withheld
 from extcli.output.progress import progress_bar_of
 from extcli.output.sanitize import visible
 from extcli.session import BROADCASTER, Session
@@ -148,7 +148,7 @@ class _Sender:
             try:
                 await asyncio.to_thread(self.send, number)
                 sent.accepted += 1
-            except ErrorAnswer as error:
+            except ErrorResponse as error:
                 sent.refusals.append(f"{error.status} {error.why}".strip())
                 if error.status >= 500:
                     sent.unknown += 1

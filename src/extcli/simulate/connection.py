@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from extcli.api.bodies import CROWD
-from extcli.api.local_http import AnswerReader, Failed
+from extcli.api.local_http import Failed, ResponseReader
 
-NO_ANSWER = 0
+NO_RESPONSE = 0
 """The status of a request without a response: it may have been applied."""
 NOT_SENT = 1
 """The status of a request that found no connection."""
@@ -77,7 +77,7 @@ class Owner(Protocol):
     def lost(self, connection: Connection) -> None:
         """Remove a closed connection from the pool."""
 
-    def on_response(self, index: int, answer: AnswerReader, now: float) -> None:
+    def on_response(self, index: int, response: ResponseReader, now: float) -> None:
         """Record a response, or schedule the request to be sent again."""
 
     def settle(self, index: int, status: int, now: float) -> None:
@@ -87,12 +87,12 @@ class Owner(Protocol):
 class Connection(asyncio.Protocol):
     """One connection, with at most one request at a time."""
 
-    __slots__ = ("_answer", "_pool", "_transport", "closes", "index", "number", "since")
+    __slots__ = ("_pool", "_response", "_transport", "closes", "index", "number", "since")
     _count = 0
 
     def __init__(self, pool: Owner) -> None:
         self._pool = pool
-        self._answer = AnswerReader(CROWD)
+        self._response = ResponseReader(CROWD)
         self.index = -1
         """The request without a response; -1 for none."""
         self.since = pool.now()
@@ -117,11 +117,11 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         try:
-            self._answer.feed(data)
+            self._response.feed(data)
         except Failed:
             self.abandon()
             return
-        if self._answer.is_complete:
+        if self._response.is_complete:
             self._finish_response()
 
     def _finish_response(self) -> None:
@@ -129,19 +129,19 @@ class Connection(asyncio.Protocol):
         if index < 0:  # a response to nothing
             self._transport.abort()
             return
-        pool, answer = self._pool, self._answer
+        pool, response = self._pool, self._response
         self.since = now = pool.now()
-        if answer.closes or self.closes:
+        if response.closes or self.closes:
             self._transport.close()
             pool.lost(self)
         else:
             pool.free(self, now)
-        pool.on_response(index, answer, now)
-        answer.reset()
+        pool.on_response(index, response, now)
+        response.reset()
 
     def eof_received(self) -> bool:
         with suppress(Failed):
-            self._answer.end()
+            self._response.end()
             self._finish_response()
         return False
 
@@ -149,8 +149,8 @@ class Connection(asyncio.Protocol):
         index, self.index = self.index, -1
         self._pool.lost(self)
         if index >= 0:  # a refusal is one even if its body never ends
-            status = self._answer.status
-            self._pool.settle(index, status if status >= 300 else NO_ANSWER, self._pool.now())
+            status = self._response.status
+            self._pool.settle(index, status if status >= 300 else NO_RESPONSE, self._pool.now())
 
     def abandon(self) -> None:
         """Close the connection at once, because its request has no complete response."""

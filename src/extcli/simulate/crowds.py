@@ -22,7 +22,7 @@ from extcli.errors import CliError, Refused, UsageError, Withheld
 from extcli.output.progress import progress_bar_of
 from extcli.output.sanitize import visible
 from extcli.session import VIEWER, Session
-from extcli.simulate.connection import NO_ANSWER, NOT_SENT, Measured, Target, Work
+from extcli.simulate.connection import NO_RESPONSE, NOT_SENT, Measured, Target, Work
 from extcli.simulate.expectations import Expectation
 from extcli.simulate.outcome import Comparison, Outcome, Point, outcome_of, points_over_time
 from extcli.simulate.plan import Pace, Plan
@@ -206,7 +206,7 @@ def _closing(session: Session, subject: Subject, plan: Plan) -> Callable[[], flo
 
 def _points(outcome: Outcome) -> list[Point]:
     status, done = outcome.measured.status, outcome.measured.done
-    answered = [each not in (NO_ANSWER, NOT_SENT) for each in status]
+    answered = [each not in (NO_RESPONSE, NOT_SENT) for each in status]
     refusals = [done[index] for index, each in enumerate(status) if not 200 <= each < 300]
     return points_over_time(outcome.due, done, answered, [*refusals, *outcome.measured.repeats_at])
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from math import ceil
 
-from extcli.simulate.connection import NO_ANSWER, NOT_SENT, Measured
+from extcli.simulate.connection import NO_RESPONSE, NOT_SENT, Measured
 from extcli.simulate.plan import Plan
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "max": 1.0}
@@ -173,7 +173,7 @@ def _faults(late: Measured, closed: int) -> list[str]:
 
 def _tally(plan: Plan, measured: Measured, due: Sequence[float], closed: int) -> Tally:
     status = measured.status
-    answered = [index for index, each in enumerate(status) if each not in (NO_ANSWER, NOT_SENT)]
+    answered = [index for index, each in enumerate(status) if each not in (NO_RESPONSE, NOT_SENT)]
     in_time = zip(measured.sent[: plan.late_from], status, strict=False)
     sent = [at for at, each in in_time if each != NOT_SENT]
     span = max(sent) - min(sent) if len(sent) > 1 else 0.0
@@ -276,7 +276,7 @@ def is_refused(status: int) -> bool:
 
 def is_unknown(status: int) -> bool:
     """Return whether a request may or may not have been applied."""
-    return status == NO_ANSWER or status >= 500
+    return status == NO_RESPONSE or status >= 500
 
 
 def possible_counts(plan: Plan, status: Sequence[int]) -> tuple[list[tuple[int, int]], tuple[int, int], int]:

@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 
 from extcli import clock
-from extcli.api.local_http import AnswerReader
+from extcli.api.local_http import ResponseReader
 from extcli.api.retry import pause, retry_after
 from extcli.errors import reason_of
 from extcli.simulate.connection import NOT_SENT, Connection, Measured, Target, Work
@@ -149,9 +149,9 @@ class Pool:
         if self.finished == len(self._work.requests) and not self._ended.done():
             self._ended.set_result(None)
 
-    def on_response(self, index: int, answer: AnswerReader, now: float) -> None:
+    def on_response(self, index: int, response: ResponseReader, now: float) -> None:
         """Record a response, or schedule the request to be sent again."""
-        wait = self._pause_after(answer)
+        wait = self._pause_after(response)
         if wait is not None and now + wait < self.measured.sent[index] + self._timeout:
             self.measured.repeated += 1
             self.measured.repeats_at.append(now)
@@ -161,13 +161,13 @@ class Pool:
             else:
                 self._loop.call_later(wait, self._send_again, index)
             return
-        self.settle(index, answer.status, now, bytes(answer.body) if answer.status >= 300 else b"")
+        self.settle(index, response.status, now, bytes(response.body) if response.status >= 300 else b"")
 
-    def _pause_after(self, answer: AnswerReader) -> float | None:
+    def _pause_after(self, response: ResponseReader) -> float | None:
         """Return the seconds after which a refused request is sent again; `None` for never."""
-        if answer.status not in self._repeats or retry_after(answer.retry_after) is None:
+        if response.status not in self._repeats or retry_after(response.retry_after) is None:
             return None
-        return pause(answer.retry_after)
+        return pause(response.retry_after)
 
     def _send_again(self, index: int) -> None:
         self._send_or_queue(index, self.now())

@@ -35,7 +35,7 @@ class Subject(Protocol):
     """The statuses after which a request may be sent again, because it changed nothing or does no harm twice."""
 
     def read(self) -> Mapping[str, int]:
-        """Return the counts that the service has. Raises `UnexpectedAnswer`."""
+        """Return the counts that the service has. Raises `UnexpectedResponse`."""
 
     def call(self, plan: Plan, index: int) -> Call:
         """Return one request of the plan, by its index."""

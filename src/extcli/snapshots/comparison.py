@@ -127,7 +127,7 @@ _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
 
 COUNTS = listing(
-    lambda answer: answer["counts"].items(), *counts_of("type", "records"), else_shown="no records", items=whole
+    lambda response: response["counts"].items(), *counts_of("type", "records"), else_shown="no records", items=whole
 )
 """The response to a load."""
 

@@ -17,13 +17,13 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from emulator.contract import user_files
 from extcli import atomic_file, bounded_json
-from extcli.errors import UnexpectedAnswer, UsageError
+from extcli.errors import UnexpectedResponse, UsageError
 from extcli.output.sanitize import visible
 from extcli.reading.streams import LARGEST_ITEM
 from extcli.snapshots import content
 
 if TYPE_CHECKING:
-    from extcli.api.http import Answer
+    from extcli.api.http import Response
 
 PIECE = 256 * 1024
 """Bytes that are read at once."""
@@ -249,12 +249,12 @@ def body_of(name: str) -> Iterator[SnapshotBody | _InputBody]:
         yield _InputBody(file, file.tell())
 
 
-def receive(answer: Answer, path: Path) -> Header:
+def receive(response: Response, path: Path) -> Header:
     """Write a snapshot to a file, which is replaced once the snapshot is complete. Returns its header."""
     first = b""
     try:
         with content.written(path) as file:
-            for piece in checked_body(answer):
+            for piece in checked_body(response):
                 first = first if b"\n" in first else first + piece
                 file.write(piece)
     except OSError as error:
@@ -262,14 +262,14 @@ def receive(answer: Answer, path: Path) -> Header:
     return header_of(first.partition(b"\n")[0], path)
 
 
-def checked_body(answer: Answer) -> Iterable[bytes]:
-    """Yield the body of a response. Raises `UnexpectedAnswer` if it does not begin and end like a snapshot."""
+def checked_body(response: Response) -> Iterable[bytes]:
+    """Yield the body of a response. Raises `UnexpectedResponse` if it does not begin and end like a snapshot."""
     start = end = b""
-    for piece in answer.iter_bytes():
+    for piece in response.iter_bytes():
         start = start if len(start) >= len(_BEGINNING) else start + piece[: len(_BEGINNING)]
         end = (end + piece)[-len(_LAST_LINE) :]
         if len(start) >= len(_BEGINNING) and not start.startswith(_BEGINNING):
             break
         yield piece
     if not start.startswith(_BEGINNING) or end != _LAST_LINE:
-        raise UnexpectedAnswer(answer)
+        raise UnexpectedResponse(response)

@@ -16,7 +16,7 @@ from extcli.api import bodies
 from extcli.api.call import SERVICE, Call, encoded
 from extcli.api.client import Service
 from extcli.api.control import Control
-from extcli.api.http import Answer, Http
+from extcli.api.http import Http, Response
 from extcli.api.signed_calls import error_of, is_expired
 from extcli.api.token_sources import Credentials, SandboxTokens, SignedByServiceClock
 from extcli.config.settings import Identity
@@ -93,27 +93,27 @@ class Calls:
         """The value of the header `Authorization`; empty without credentials."""
         return f"{self._client_id} {self._credentials.token()}" if self._credentials else ""
 
-    def perform(self, call: Call) -> Answer:
+    def perform(self, call: Call) -> Response:
         """Send a call and return its whole response. Raises `Refused`, `ServerError` or `Unreachable`."""
-        with self._answer(call, bodies.ANSWER) as answer:
-            answer.read()
-            return answer
+        with self._response(call, bodies.RESPONSE) as response:
+            response.read()
+            return response
 
     @contextmanager
-    def stream(self, call: Call) -> Iterator[Answer]:
+    def stream(self, call: Call) -> Iterator[Response]:
         """Send a call and yield its response before the body is read. The body's size is not limited."""
-        with self._answer(call, None) as answer:
-            yield answer
+        with self._response(call, None) as response:
+            yield response
 
     @contextmanager
-    def _answer(self, call: Call, limit: int | None) -> Iterator[Answer]:
+    def _response(self, call: Call, limit: int | None) -> Iterator[Response]:
         """Send a call and yield its response. Send it again if the clock was moved past the token's expiry."""
-        with self._sent_call(call, limit) as answer:
-            if not self._may_renew(call, answer):
-                yield self._raise_for_status(call, answer)
+        with self._sent_call(call, limit) as response:
+            if not self._may_renew(call, response):
+                yield self._raise_for_status(call, response)
                 return
-        with self._sent_call(call, limit) as answer:
-            yield self._raise_for_status(call, answer)
+        with self._sent_call(call, limit) as response:
+            yield self._raise_for_status(call, response)
 
     def _sent_call(self, call: Call, limit: int | None) -> Any:
         authorization = self.authorization if call.signed else ""
@@ -127,17 +127,17 @@ class Calls:
             limit=limit,
         )
 
-    def _may_renew(self, call: Call, answer: Answer) -> bool:
-        if not self._credentials or not call.signed or not is_expired(answer):
+    def _may_renew(self, call: Call, response: Response) -> bool:
+        if not self._credentials or not call.signed or not is_expired(response):
             return False
-        answer.read()
+        response.read()
         return self._credentials.renew()
 
-    def _raise_for_status(self, call: Call, answer: Answer) -> Answer:
-        if answer.status_code < 300:
-            return answer
-        answer.read()
-        raise with_note(error_of(call, answer, self._credentials))
+    def _raise_for_status(self, call: Call, response: Response) -> Response:
+        if response.status_code < 300:
+            return response
+        response.read()
+        raise with_note(error_of(call, response, self._credentials))
 
 
 def with_note(error: CliError) -> CliError:
@@ -163,9 +163,9 @@ def control(http: Http) -> Control:
     return Control(Calls(http))
 
 
-def document(answer: Answer) -> Any:
+def document(response: Response) -> Any:
     """Return the JSON document of a response."""
-    return document_of(answer, object)
+    return document_of(response, object)
 
 
 class Actor(Part[ModeT]):
@@ -188,8 +188,8 @@ class Actor(Part[ModeT]):
     def request(self, method: str, path: str, body: object = None, /, **query: Any) -> Any:
         """Make any request, for example `request("GET", "user_info")`. `path` is below `/v1/e/`."""
         content = None if body is None else encoded(body)
-        answer = self._service.perform(Call(method, f"{SERVICE}{path}", query, content))
-        return document(answer) if answer.content else None
+        response = self._service.perform(Call(method, f"{SERVICE}{path}", query, content))
+        return document(response) if response.content else None
 
     # Polls
 
@@ -238,8 +238,8 @@ class Actor(Part[ModeT]):
     @operation
     def buffer(self, buffer: str, *, start: int | None = None) -> Json:
         """Read the entries of an accumulation buffer, from `start` (Unix ms)."""
-        with self._service.read_buffer(buffer, start=start) as answer:
-            return dict(bounded_json.decoded(b"".join(limit_size(answer.iter_bytes(), f"buffer {buffer}"))))
+        with self._service.read_buffer(buffer, start=start) as response:
+            return dict(bounded_json.decoded(b"".join(limit_size(response.iter_bytes(), f"buffer {buffer}"))))
 
     # Stores, by the last part of their path: extension_state, channel_config, viewer_state, …
 
@@ -296,5 +296,5 @@ class Actor(Part[ModeT]):
         return str(document(self._service.request_pin())["pin"])
 
 
-def _object(answer: Any) -> Json:
-    return dict(document(answer))
+def _object(response: Any) -> Json:
+    return dict(document(response))

@@ -320,8 +320,8 @@ class Namespace(Part[ModeT]):
 
         Takes the filters of `GET /_emulator/journal`.
         """
-        answer = control(self._http).read_journal({"order": "newest", "limit": 1_000, **filters})
-        return list(reversed(document(answer)["entries"]))
+        response = control(self._http).read_journal({"order": "newest", "limit": 1_000, **filters})
+        return list(reversed(document(response)["entries"]))
 
     @operation
     def seed(self, path: str | Path, *, trusted: bool = False) -> dict[str, Any]:

@@ -150,10 +150,10 @@ def running(url: str, origin: str) -> Iterator[Server]:
     root = url.partition("/_ns/")[0].rstrip("/")
     http = _connection(root)
     try:
-        answer = http.send("GET", "/_ns")
+        response = http.send("GET", "/_ns")
     except CliError as error:
         raise NotUsable(f"{error.what} ({origin}): {error.why or error.fix}") from None
-    if answer.status_code != 200:
+    if response.status_code != 200:
         raise NotUsable(f"{root} ({origin}) has no namespaces for tests: it is not a sandbox with control API")
     try:
         secret = secret_lookup.secret_of(os.environ)
@@ -233,10 +233,10 @@ def _refusals(space: Space) -> str:
 
     path = f"/_ns/{space.name}/_emulator/journal?status=4xx,5xx,none&limit={_LISTED}"
     try:
-        answer = space.server.http.send("GET", path)
+        response = space.server.http.send("GET", path)
     except CliError:
         return ""
-    entries = document_of(answer, {"entries": [dict]})["entries"] if answer.status_code == 200 else []
+    entries = document_of(response, {"entries": [dict]})["entries"] if response.status_code == 200 else []
     return lines_of(reversed(entries), sys.maxsize)
 
 

@@ -16,9 +16,9 @@ from emulator.wire import json_codec
 from emulator.wire.refusals import invalid_member, missing_member, wrong_shape
 from emulator.wire.url import SERVICE
 
-MAX_ANSWER: Final = 1024 * 1024
+MAX_RESPONSE: Final = 1024 * 1024
 """Bytes of a response that are returned."""
-CUT: Final = f"the response is longer than {MAX_ANSWER:,} bytes; this is its beginning, as text"
+CUT: Final = f"the response is longer than {MAX_RESPONSE:,} bytes; this is its beginning, as text"
 
 
 class CallBody(Struct):

@@ -10,7 +10,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from emulator.auth.tokens import Tokens
 from emulator.clock import MINUTE
-from emulator.control.calls.rules import CUT, MAX_ANSWER, CallBody, body_bytes, checked_call, shown_body, target_of
+from emulator.control.calls.rules import CUT, MAX_RESPONSE, CallBody, body_bytes, checked_call, shown_body, target_of
 
 _LIFETIME: Final = 10 * MINUTE
 
@@ -93,12 +93,12 @@ class Calls:
             f"{body.client_id} {token}",
             body_bytes(body.body),
             peer=peer,
-            max_size=MAX_ANSWER,
+            max_size=MAX_RESPONSE,
         )
-        is_cut = len(reply.body) > MAX_ANSWER
+        is_cut = len(reply.body) > MAX_RESPONSE
         return Called(
             reply.status,
-            shown_body(reply.body[:MAX_ANSWER], is_json=reply.is_json and not is_cut),
+            shown_body(reply.body[:MAX_RESPONSE], is_json=reply.is_json and not is_cut),
             reply.request_id,
             reply.headers or UNSET,
             CUT if is_cut else UNSET,

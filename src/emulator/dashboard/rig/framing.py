@@ -18,7 +18,7 @@ from emulator.dashboard.rig.arrangement import is_loopback
 
 TIMEOUT: Final = 2.0
 """Seconds for one page, with its redirects."""
-MAX_ANSWER: Final = 65_536
+MAX_RESPONSE: Final = 65_536
 """Bytes that are read of a response."""
 _MAX_REDIRECTS: Final = 3
 _SCRIPT: Final = re.compile(rb"/_emulator/(?:platform-helper|sdk)\.js")
@@ -72,13 +72,13 @@ async def check_page(url: str, service: str) -> Finding:
     other = _BEFORE_URL.split(body[: script.start()])[-1].decode("latin-1") if script else ""
     if "://" in other and _same_host(other) != _same_host(service):
         return Finding(url, "elsewhere", f"This page uses the service {other[:200]}, and this rig is of {service}.")
-    if not script and len(body) < MAX_ANSWER:
+    if not script and len(body) < MAX_RESPONSE:
         text = "This page loads neither platform-helper.js nor sdk.js: it does not know its viewer, nor this service."
         return Finding(url, "scriptless", f"{text} {_REAL}", ("platform-helper.js", "sdk.js"))
-    if _HELPER not in body and len(body) < MAX_ANSWER:
+    if _HELPER not in body and len(body) < MAX_RESPONSE:
         text = "This page does not load platform-helper.js, so identity, theme and language have no effect."
         return Finding(url, "scriptless", text, ("platform-helper.js",))
-    if _SDK not in body and len(body) < MAX_ANSWER:
+    if _SDK not in body and len(body) < MAX_RESPONSE:
         return Finding(url, "scriptless", f"This page does not load sdk.js. {_REAL}", ("sdk.js",))
     return Finding(url, "fine")
 
@@ -154,7 +154,7 @@ async def _get(parts: SplitResult) -> tuple[int, Message, bytes]:
         writer.write(head.encode("latin-1", "replace"))
         lines = await reader.readuntil(b"\r\n\r\n")
         body = b""
-        while len(body) < MAX_ANSWER and (chunk := await reader.read(MAX_ANSWER - len(body))):
+        while len(body) < MAX_RESPONSE and (chunk := await reader.read(MAX_RESPONSE - len(body))):
             body += chunk
     except asyncio.LimitOverrunError as error:
         raise ValueError("the headers are too long") from error
@@ -185,8 +185,8 @@ async def _connect(
     """Connect to the first address that accepts. Raises the error of the last one."""
     for address in addresses[:-1]:
         with suppress(OSError):
-            return await asyncio.open_connection(address, port, limit=MAX_ANSWER, **secured)
-    return await asyncio.open_connection(addresses[-1], port, limit=MAX_ANSWER, **secured)
+            return await asyncio.open_connection(address, port, limit=MAX_RESPONSE, **secured)
+    return await asyncio.open_connection(addresses[-1], port, limit=MAX_RESPONSE, **secured)
 
 
 def _origin_of_url(base: str) -> str:

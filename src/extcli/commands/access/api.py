@@ -15,7 +15,7 @@ from extcli.cli.confirm import Yes
 from extcli.cli.json_input import read_bytes, read_pairs
 from extcli.cli.shared_options import shared
 from extcli.commands.data.stores import CONFIG, STATE
-from extcli.errors import ErrorAnswer, UsageError
+from extcli.errors import ErrorResponse, UsageError
 from extcli.output.format import Format
 from extcli.output.printer import Output
 from extcli.output.views import DATA
@@ -79,7 +79,7 @@ def api(
     service = session.anonymous_service() if no_auth else session.service(BROADCASTER)
     try:
         _print(session.output, service.perform(call).content)
-    except ErrorAnswer as error:
+    except ErrorResponse as error:
         _print(session.output, error.body)
         raise
 

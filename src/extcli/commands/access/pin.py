@@ -49,11 +49,11 @@ def request(
     if game and unbound:
         raise UsageError("--game and --unbound exclude each other")
     if game:
-        answer = session.anonymous_service().issue_pin(session.resolver.client_id())
-        session.output.show(answer, link_views.PIN_AND_TOKEN)
+        response = session.anonymous_service().issue_pin(session.resolver.client_id())
+        session.output.show(response, link_views.PIN_AND_TOKEN)
         if session.output.format is Format.TABLE:
             session.output.note("the game's token, valid from then on:")
-            session.output.line(visible(document_of(answer, {"token": str})["token"]))  # on one line, for copying
+            session.output.line(visible(document_of(response, {"token": str})["token"]))  # on one line, for copying
         return
     service = session.service_by_client_id() if unbound else session.service(BROADCASTER)
     session.output.show(service.request_pin(session.resolver.pin_path()), link_views.PIN)
@@ -72,8 +72,8 @@ def validate(session: Session, source: FromPipe = None) -> None:
       extcli pin request --game -o plain | cut -f1 | extcli pin validate
     """
     service = session.service(BROADCASTER)
-    answer = ask_for_pin(session, source, "the game", service.validate_pin)
-    session.output.show(answer, views.NOTHING)
+    response = ask_for_pin(session, source, "the game", service.validate_pin)
+    session.output.show(response, views.NOTHING)
     session.output.note("the game is linked")
 
 
@@ -173,15 +173,15 @@ def expire(
     if source or digest:
         client_id = session.resolver.client_id()
         if digest:
-            answer = control.expire_pin(client_id, digest=digest)
+            response = control.expire_pin(client_id, digest=digest)
         else:
-            answer = ask_for_pin(session, source, "the extension", lambda pin: control.expire_pin(client_id, pin=pin))
-        session.output.show(answer, views.NOTHING)
+            response = ask_for_pin(session, source, "the extension", lambda pin: control.expire_pin(client_id, pin=pin))
+        session.output.show(response, views.NOTHING)
         session.output.note("the PIN has expired")
         return
-    answer = control.move_clock({"advance": PIN_LIFETIME})
+    response = control.move_clock({"advance": PIN_LIFETIME})
     session.output.report(f"advanced the clock by {times.span(PIN_LIFETIME)}; all earlier PINs have expired")
-    session.output.show(answer, views.MOVED_CLOCK)
+    session.output.show(response, views.MOVED_CLOCK)
 
 
 @command(app, loses="all links and PINs of the channel end")

@@ -57,14 +57,14 @@ def parity(
     """
     selection = Selection(rules)
     try:
-        answer = session.control().read_parity("service" if whole else "namespace")
+        response = session.control().read_parity("service" if whole else "namespace")
     except Refused as refused:
         if refused.status == 404:
             raise UsageError(
                 f"{session.resolver.url()} gives no verdicts", why="only an emulator in sandbox does"
             ) from None
         raise
-    found = selection.failures(document_of(answer, SHAPE))
+    found = selection.failures(document_of(response, SHAPE))
     session.output.show_value({"rules": found}, VERDICTS)
     if found:
         raise ProductionDiffers(found)

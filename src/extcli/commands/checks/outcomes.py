@@ -8,9 +8,9 @@ from typing import Any
 
 from emulator.contract.names import MARK
 from extcli import clock
-from extcli.api.http import Answer
+from extcli.api.http import Response
 from extcli.commands.checks.conditions import Condition, scope_of
-from extcli.errors import ExpectationFailed, Refused, UnexpectedAnswer, UsageError, member_of
+from extcli.errors import ExpectationFailed, Refused, UnexpectedResponse, UsageError, member_of
 from extcli.output.printer import View
 from extcli.output.views import cut, outcome_lines
 from extcli.reading.shapes import document_of
@@ -50,14 +50,14 @@ def wait_until_met(session: Session, condition: Condition, seconds: float) -> No
     deadline = clock.elapsed() + seconds
     scope = scope_of(session) if condition.has_scope else {}
     what = f"{condition.shown} in channel {scope['channel_id']}" if "channel_id" in scope else condition.shown
-    answer = _request_outcome(session, condition, scope, min(seconds, _FIRST_CALL))
-    if seconds > _FIRST_CALL and not _is_met(answer):
+    response = _request_outcome(session, condition, scope, min(seconds, _FIRST_CALL))
+    if seconds > _FIRST_CALL and not _is_met(response):
         report_wait(session, seconds, what)
-    while not _is_met(answer) and (left := deadline - clock.elapsed()) > 0:
-        answer = _request_outcome(session, condition, scope, min(left, _LONGEST_CALL))
-    session.output.show(answer, OUTCOME)
-    if not _is_met(answer):
-        raise NotMet(what, document_of(answer, _OUTCOME), seconds)
+    while not _is_met(response) and (left := deadline - clock.elapsed()) > 0:
+        response = _request_outcome(session, condition, scope, min(left, _LONGEST_CALL))
+    session.output.show(response, OUTCOME)
+    if not _is_met(response):
+        raise NotMet(what, document_of(response, _OUTCOME), seconds)
 
 
 def report_wait(session: Session, seconds: float, what: str) -> None:
@@ -66,25 +66,25 @@ def report_wait(session: Session, seconds: float, what: str) -> None:
         session.output.report(f"waiting up to {seconds:g} s for {what}")
 
 
-def _is_met(answer: Answer) -> bool:
-    return bool(document_of(answer, _OUTCOME)["met"])
+def _is_met(response: Response) -> bool:
+    return bool(document_of(response, _OUTCOME)["met"])
 
 
 def read_mark(session: Session) -> int:
     """Return the mark of the latest change. Raises `UsageError` if the service has none."""
     try:
-        answer = session.control().probing().read_clock()
+        response = session.control().probing().read_clock()
     except Refused as refused:
         raise _without_control(session) if refused.status == 404 else refused from None
-    mark = answer.headers.get(MARK)
+    mark = response.headers.get(MARK)
     if mark is None:
         raise UsageError(f"{session.resolver.url()} has no marks", why="only an emulator in one process has them")
     if not re.fullmatch("[0-9]{1,18}", mark):
-        raise UnexpectedAnswer(answer, f"the header {MARK} must be a whole number")
+        raise UnexpectedResponse(response, f"the header {MARK} must be a whole number")
     return int(mark)
 
 
-def _request_outcome(session: Session, condition: Condition, scope: Mapping[str, str], seconds: float) -> Answer:
+def _request_outcome(session: Session, condition: Condition, scope: Mapping[str, str], seconds: float) -> Response:
     query = {"for": condition.subject, "id": condition.id, **scope, **condition.parameters}
     session.http.set_timeout(seconds + _MARGIN)
     try:

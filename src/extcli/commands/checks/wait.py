@@ -9,7 +9,7 @@ import typer
 from extcli import bounded_json, clock
 from extcli.cli.shared_options import command, noun_and_command
 from extcli.commands.checks.conditions import Condition, add_conditions
-from extcli.errors import CliError, ErrorAnswer, ExpectationFailed, TooLarge, Unreachable, is_from_service
+from extcli.errors import CliError, ErrorResponse, ExpectationFailed, TooLarge, Unreachable, is_from_service
 from extcli.output import views
 from extcli.session import Session
 
@@ -64,13 +64,13 @@ def _problem(session: Session, deadline: float) -> tuple[str, str]:
     """Return why the service is not ready, and what to do; two empty strings if it is ready."""
     _limit_time(session, deadline)
     try:
-        answer = session.control().probing().is_ready()
+        response = session.control().probing().is_ready()
         return (
             ("", "")
-            if bounded_json.members(answer.content).get("status") == "ready"
+            if bounded_json.members(response.content).get("status") == "ready"
             else ("unexpected response", _NOT_OURS)
         )
-    except ErrorAnswer as error:
+    except ErrorResponse as error:
         if error.status == 404:
             return _problem_of_deployment(session, deadline)
         return error.why or error.what, "" if error.status >= 500 else _NOT_OURS
@@ -82,9 +82,9 @@ def _problem_of_deployment(session: Session, deadline: float) -> tuple[str, str]
     """Check a deployment, which has no readiness path, by its error for a call without credentials."""
     _limit_time(session, deadline)
     try:
-        answer = session.anonymous_service().probing().read_user_info()
-        return ("", "") if bounded_json.members(answer.content) else ("unexpected response", _NOT_OURS)
-    except ErrorAnswer as error:
+        response = session.anonymous_service().probing().read_user_info()
+        return ("", "") if bounded_json.members(response.content) else ("unexpected response", _NOT_OURS)
+    except ErrorResponse as error:
         if error.status == 401 and is_from_service(error.body):
             return "", ""
         return error.why or error.what, _NOT_OURS

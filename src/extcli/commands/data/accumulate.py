@@ -128,8 +128,8 @@ def get(
       extcli accumulate get ratings --as backend -o jsonl
     """
     earliest = None if since is None else times.instant(since, session.now, ago=True)
-    with session.service(BROADCASTER).read_buffer(buffer, start=earliest) as answer:
-        session.output.show_stream(answer, "data.item", views.BUFFER)
+    with session.service(BROADCASTER).read_buffer(buffer, start=earliest) as response:
+        session.output.show_stream(response, "data.item", views.BUFFER)
 
 
 add_list(app, "accumulate", "buffers", BUFFERS)

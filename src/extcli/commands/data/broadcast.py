@@ -17,7 +17,7 @@ from extcli.config import secret_lookup
 from extcli.errors import CliError, ExpectationFailed, UsageError
 from extcli.output import views
 from extcli.output.format import Format
-from extcli.output.printer import Answer
+from extcli.output.printer import Response
 from extcli.output.sanitize import visible
 from extcli.reading.shapes import SHAPE_ERRORS, document_of
 from extcli.session import BACKEND, BROADCASTER, VIEWER, Session
@@ -63,14 +63,14 @@ def send(
         if session.resolver.flags.channel:
             raise UsageError("--extension-wide and --channel exclude each other")
         service = session.service(BACKEND)
-        answer = service.extension_broadcast(event, document, target=target, method=method)
+        response = service.extension_broadcast(event, document, target=target, method=method)
     else:
         channel = _channel(session)
         service = session.service(BROADCASTER)
-        answer = service.broadcast(event, document, target=target, channel=channel, method=method)
-    session.output.show(answer, views.NOTHING)
+        response = service.broadcast(event, document, target=target, channel=channel, method=method)
+    session.output.show(response, views.NOTHING)
     place = "all channels" if extension_wide else "the channel"
-    reached = _count_recipients(session, answer)
+    reached = _count_recipients(session, response)
     if reached == 0:
         session.output.note(f"nothing in {place} listens to this event now; `extcli socket list` shows what listens")
     elif reached is not None:
@@ -136,13 +136,13 @@ def size_of(data: object) -> dict[str, Any]:
     return {"bytes": len(text), "compressed": compressed, "limit": MAX_MESSAGE_BYTES, "sent": sent}
 
 
-def _count_recipients(session: Session, answer: Answer) -> int | None:
+def _count_recipients(session: Session, response: Response) -> int | None:
     """Return how many sockets got a broadcast, by the journal of an emulator; `None` if that is unknown.
 
     Reads it only if the user will see the number.
     """
-    output, id = session.output, answer.headers.get("x-request-id", "")
-    if output.format is not Format.TABLE or output.quiet or MARK not in answer.headers or not id:
+    output, id = session.output, response.headers.get("x-request-id", "")
+    if output.format is not Format.TABLE or output.quiet or MARK not in response.headers or not id:
         return None
     with suppress(CliError, *SHAPE_ERRORS):
         found = document_of(session.control().read_journal({"id": id, "kind": "delivery"}))["entries"]

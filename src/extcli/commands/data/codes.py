@@ -168,13 +168,13 @@ def mark_from_poll(
     instant = times.instant(cutoff, session.now, ago=True) if cutoff is not None else session.now()
     body = {**granted, "correct": correct, "cutoff_timestamp": upload.cutoff_of(instant)}
     service = session.service(BACKEND)
-    answer = service.mark_from_poll(poll, body)
-    session.output.show(answer, views.NOTHING)
-    marked = upload.marked_in(answer)
+    response = service.mark_from_poll(poll, body)
+    session.output.show(response, views.NOTHING)
+    marked = upload.marked_in(response)
     if not marked and not upload.has_votes(service, poll):
         session.output.report(f"poll {visible(poll)} has no votes; no user was marked")
         return
-    voted, voters = f"voted {correct} in poll {visible(poll)} by {times.shown(instant)}", upload.users_in(answer)
+    voted, voters = f"voted {correct} in poll {visible(poll)} by {times.shown(instant)}", upload.users_in(response)
     if marked is None:
         session.output.report(f"marked all users who {voted}")
     elif voters is None:
@@ -216,12 +216,12 @@ def mark_from_list(
         raise UsageError("no users, or two lists of users", fix="give either user ids or --from FILE")
     service = session.service(BACKEND)
     if source is None:
-        sent, answer = len(users or []), service.mark_from_list(upload.body_of(users or [], granted))
+        sent, response = len(users or []), service.mark_from_list(upload.body_of(users or [], granted))
     else:
         with closing(Entries(source, form=form, column=column, take_numbers=True)) as listed:
-            sent, answer = upload.mark_all(session, service, listed, granted)
-    session.output.show(answer, views.NOTHING)
-    marked = upload.marked_in(answer)
+            sent, response = upload.mark_all(session, service, listed, granted)
+    session.output.show(response, views.NOTHING)
+    marked = upload.marked_in(response)
     session.output.report(
         f"sent {counted(sent, 'user')}; the service does not say how many it marked"
         if marked is None
@@ -293,9 +293,9 @@ def redeem(
 
     Example: extcli codes redeem 0 --as viewer:U2 -o plain > code.txt
     """
-    answer = session.service(VIEWER).redeem_code(prize)
-    session.output.show(answer, code_views.redemption(reveal=reveal))
-    if not code_views.codes_of(document_of(answer, object)):
+    response = session.service(VIEWER).redeem_code(prize)
+    session.output.show(response, code_views.redemption(reveal=reveal))
+    if not code_views.codes_of(document_of(response, object)):
         raise ExpectationFailed(
             f"no code of set {prize} is available",
             **_why_no_code(session, prize),

@@ -10,11 +10,11 @@ import typer
 
 from extcli.cli import confirm
 from extcli.cli.shared_options import command
-from extcli.errors import CliError, ErrorAnswer, TooLarge, UnexpectedAnswer, UsageError, shortened
+from extcli.errors import CliError, ErrorResponse, TooLarge, UnexpectedResponse, UsageError, shortened
 from extcli.output import views
 from extcli.output.columns import Column, grouped, instant, listing, shown
 from extcli.output.format import Format
-from extcli.output.printer import Answer, View
+from extcli.output.printer import Response, View
 from extcli.output.sanitize import visible
 from extcli.reading.shapes import SHAPE_ERRORS, document_of
 from extcli.reading.streams import LARGEST_WHOLE
@@ -49,7 +49,7 @@ RANKINGS = _listing("rankings", "answers", "latest answer")
 BUFFERS = _listing("buffers", "entries", "latest entry")
 
 
-def show_all(session: Session, read: Callable[[str], Answer], member: str, view: View, *, next: str = "next") -> None:
+def show_all(session: Session, read: Callable[[str], Response], member: str, view: View, *, next: str = "next") -> None:
     """Print all pages of a list: as one table or JSON document, in other formats each page as it arrives.
 
     `read` returns the page at a cursor.
@@ -94,17 +94,17 @@ def add_list(app: typer.Typer, noun: str, member: str, view: View) -> None:
     command(app, "list", prints=view)(list_all)
 
 
-def check_progress(cursor: str, seen: set[str], answer: Answer) -> None:
-    """Raise `UnexpectedAnswer` if a page's cursor was seen before; otherwise add it to `seen`."""
+def check_progress(cursor: str, seen: set[str], answer: Response) -> None:
+    """Raise `UnexpectedResponse` if a page's cursor was seen before; otherwise add it to `seen`."""
     if cursor in seen and cursor != END:
-        raise UnexpectedAnswer(answer, f"next must be another cursor, not {shortened(cursor, 40)!r}")
+        raise UnexpectedResponse(answer, f"next must be another cursor, not {shortened(cursor, 40)!r}")
     seen.add(cursor)
 
 
 AllChannels = Annotated[
     bool, typer.Option("--all-channels", help="Delete the record of this id in all channels. Acts as backend.")
 ]
-Pages = Callable[[str], Answer]
+Pages = Callable[[str], Response]
 """Returns the page of a listing at a cursor."""
 _COUNTED_PAGES = 20
 
@@ -115,7 +115,7 @@ def delete(
     name: str,
     *,
     with_it: str,
-    clear: Callable[[Service], Answer],
+    clear: Callable[[Service], Response],
     exists: Callable[[Service], bool],
     pages: Callable[[Service], Pages],
     all_channels: bool,
@@ -166,7 +166,7 @@ def _channels(read: Pages, member: str, name: str) -> int | None:
             document = document_of(read(cursor))
             cursor = str(document["next"])
             channels.update(each["channel_id"] for each in document[member] if each["id"] == name)
-        except (ErrorAnswer, *SHAPE_ERRORS):
+        except (ErrorResponse, *SHAPE_ERRORS):
             return None
         if cursor == END:
             return len(channels - {""})

@@ -223,9 +223,9 @@ def move(
     """
     if (winner is not None) != (state == "results"):
         raise UsageError("the state `results` needs --winner OPTION; other states do not take it")
-    answer = session.service(BACKEND).set_question_state(question, f"{_STATE}{state}", winner=winner)
+    response = session.service(BACKEND).set_question_state(question, f"{_STATE}{state}", winner=winner)
     moved = f"question {visible(question)} is now {state}"
-    session.output.show(answer, View(table=lambda _: moved, rows=lambda _: [(state,)]))
+    session.output.show(response, View(table=lambda _: moved, rows=lambda _: [(state,)]))
 
 
 @command(app)
@@ -237,12 +237,12 @@ def vote(session: Session, question: Question, option: OptionId) -> None:
     Example: extcli trivia vote q1 red --as viewer:U7
     """
     try:
-        answer = session.service(VIEWER).vote_on_question(question, option)
+        response = session.service(VIEWER).vote_on_question(question, option)
     except Refused as error:
         if error.code in ("trivia.question_not_open", "trivia.not_unlocked"):
             error.fix = f"open it: `extcli trivia move {visible(question)} unlocked`"
         raise
-    session.output.show(answer, views.NOTHING)
+    session.output.show(response, views.NOTHING)
     session.output.note(f"voted {visible(option)}")
 
 
@@ -276,9 +276,9 @@ def team(session: Session) -> None:
 def _question(service: Service, question: str) -> dict[str, Any]:
     """Return the question, or an empty object if there is none."""
     try:
-        answer = service.read_questions(question)
+        response = service.read_questions(question)
     except Refused as error:
         if error.status != 404:
             raise
         return {}
-    return dict(document_of(answer, {"options?": ([{"id": str}], None)}))
+    return dict(document_of(response, {"options?": ([{"id": str}], None)}))

@@ -26,7 +26,7 @@ from extcli.session import BACKEND, VIEWER, Session
 
 if TYPE_CHECKING:
     from extcli.api.client import Service
-    from extcli.api.http import Answer
+    from extcli.api.http import Response
 
 app = noun("Polls: each user's latest vote counts.")
 
@@ -147,7 +147,7 @@ def get(session: Session, poll: Poll = "default", watch: Watch = False) -> None:
     repeat(session, lambda: _show(session, service, poll, service.read_poll(poll)), watch=watch)
 
 
-def _show(session: Session, service: Service, poll: str, answer: Answer) -> None:
+def _show(session: Session, service: Service, poll: str, response: Response) -> None:
     """Print a poll with all values that have votes. A table also shows its prompt and options, CSV the options."""
     output, definition, outside = session.output, {}, {}
     if output.format in (Format.TABLE, Format.CSV):
@@ -155,11 +155,11 @@ def _show(session: Session, service: Service, poll: str, answer: Answer) -> None
             definition = document_of(service.probing().read_poll_definition(poll))
     if output.format is not Format.JSON:
         with suppress(CliError, *SHAPE_ERRORS):  # the log is not for this caller
-            outside = _votes_outside(session, poll, document_of(answer))
-    output.show(answer, poll_views.poll(outside, definition))
+            outside = _votes_outside(session, poll, document_of(response))
+    output.show(response, poll_views.poll(outside, definition))
     if output.format not in (Format.TABLE, Format.JSON) and not output.watcher:
         with suppress(*SHAPE_ERRORS):
-            if (unknown := poll_views.votes_outside(document_of(answer)) - sum(outside.values())) > 0:
+            if (unknown := poll_views.votes_outside(document_of(response)) - sum(outside.values())) > 0:
                 votes = "vote is" if unknown == 1 else "votes are"
                 log = f"`extcli vote logs {visible(poll)}`"
                 output.report(f"{unknown:,} {votes} outside {poll_views.COUNTED}: {log} lists all")
@@ -169,8 +169,8 @@ def _votes_outside(session: Session, poll: str, result: Mapping[str, Any]) -> di
     """Count the votes for values that the statistics leave out, in the log. Skips a long log."""
     if not poll_views.votes_outside(result) or result["stats"]["count"] > _MAX_LOG:
         return {}
-    with session.service(BACKEND).probing().read_vote_log(poll, channel=session.channel(VIEWER)) as answer:
-        return poll_views.count_outside(items(answer.iter_bytes(), "result.item", f"poll {visible(poll)}"))
+    with session.service(BACKEND).probing().read_vote_log(poll, channel=session.channel(VIEWER)) as response:
+        return poll_views.count_outside(items(response.iter_bytes(), "result.item", f"poll {visible(poll)}"))
 
 
 @command(app, prints=poll_views.VOTE_LOG)
@@ -189,8 +189,8 @@ def logs(
     Example: extcli vote logs lunch -o jsonl > votes.jsonl
     """
     start = None if since is None else times.instant(since, session.now, ago=True)
-    with session.service(BACKEND).read_vote_log(poll, since=start, limit=limit) as answer:
-        session.output.show_stream(answer, "result.item", poll_views.VOTE_LOG)
+    with session.service(BACKEND).read_vote_log(poll, since=start, limit=limit) as response:
+        session.output.show_stream(response, "result.item", poll_views.VOTE_LOG)
 
 
 @command(app)

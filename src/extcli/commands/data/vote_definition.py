@@ -15,7 +15,7 @@ from extcli.cli.confirm import Yes
 from extcli.cli.json_input import read_json
 from extcli.cli.option_groups import with_options
 from extcli.cli.shared_options import command
-from extcli.errors import CliError, Refused, UnexpectedAnswer, UsageError, Withheld
+from extcli.errors import CliError, Refused, UnexpectedResponse, UsageError, Withheld
 from extcli.output import times, views
 from extcli.output.printer import write_stderr
 from extcli.output.sanitize import visible
@@ -24,7 +24,7 @@ from extcli.session import BROADCASTER, Session, is_global
 
 if TYPE_CHECKING:
     from extcli.api.client import Service
-    from extcli.api.http import Answer
+    from extcli.api.http import Response
 
 Poll = Annotated[str, typer.Argument(metavar="POLL", help="The poll's id.")]
 EndsAt = Annotated[str | None, typer.Option(metavar="TIME", help=f"When it closes: {times.FORMS}.")]
@@ -249,7 +249,7 @@ def _begin_again(
     """
     from extcli.api.retry import until_done
 
-    calls: list[Callable[[], Answer]] = [
+    calls: list[Callable[[], Response]] = [
         lambda: service.define_poll(poll, members, expected=expected),
         lambda: service.clear_poll(poll),
         lambda: service.define_poll(poll, members),
@@ -307,7 +307,7 @@ def _definition(service: Service, poll: str) -> dict[str, Any]:
     try:
         return dict(document_of(answer))
     except SHAPE_ERRORS as error:
-        raise UnexpectedAnswer(answer) from error
+        raise UnexpectedResponse(answer) from error
 
 
 def _definition_if_any(service: Service, poll: str, *, only_if: Callable[[], bool] = lambda: True) -> dict[str, Any]:

@@ -46,11 +46,11 @@ def save(
     from extcli.snapshots import content
 
     session.http.set_timeout(session.resolver.timeout(content.TIMEOUT))
-    with session.control().save_snapshot(keys=with_keys) as answer:
+    with session.control().save_snapshot(keys=with_keys) as response:
         if file == content.STANDARD:
-            session.output.body(content.checked_body(answer))
+            session.output.body(content.checked_body(response))
             return
-        header = content.receive(answer, Path(file))
+        header = content.receive(response, Path(file))
     session.output.report(f"saved {counted(sum(header.counts.values()), 'record')} to {file}")
 
 
@@ -71,9 +71,9 @@ def load(session: Session, file: Source) -> None:
 
     session.http.set_timeout(session.resolver.timeout(content.TIMEOUT))
     with content.body_of(file) as body:
-        answer = session.control().load_snapshot(body)
-    session.output.show(answer, comparison.COUNTS)
-    if not document_of(answer, {"keys": bool})["keys"]:
+        response = session.control().load_snapshot(body)
+    session.output.show(response, comparison.COUNTS)
+    if not document_of(response, {"keys": bool})["keys"]:
         login.delete_links(session)
 
 
