@@ -97,7 +97,7 @@ class ResponseReader:
         self.retry_after: str | None = None
         self.is_complete = False
         self.closes = False
-        """Whether the service closes the connection after this answer."""
+        """Whether the service closes the connection after this response."""
         self._size = 0
         self._until_close = True
         self._head = 0

@@ -220,16 +220,16 @@ def apply(seed: Seed, service: Target) -> dict[str, Any]:
     Raises `InvalidFile` if the service found errors; then nothing was changed.
     """
     try:
-        answer = service.apply_seed(seed.body)
+        response = service.apply_seed(seed.body)
     except Refused as error:
         if details := _problems(error.body):
             raise seed.refused(details) from None
         raise
     try:
-        result: dict[str, Any] = document_of(answer, {"counts": dict, "links": [{"refresh": str}]})
+        result: dict[str, Any] = document_of(response, {"counts": dict, "links": [{"refresh": str}]})
         seed.save_tokens([link.pop("refresh") for link in result["links"]])
     except SHAPE_ERRORS as error:
-        raise UnexpectedResponse(answer) from error
+        raise UnexpectedResponse(response) from error
     return result
 
 

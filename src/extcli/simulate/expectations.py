@@ -41,7 +41,7 @@ class Expectation:
         """Return the figure as text, with its unit."""
         value = tally.value(self.name)
         if value is None:
-            return "no answer"
+            return "no response"
         if self.name in PERCENTILES:
             return f"{value:,.1f} ms"
         return f"{value:,.1f}/s" if self.name == "rate" else f"{value:,.0f}"

@@ -21,7 +21,7 @@ _LONGEST_CALL = 50.0 if clock.LONGEST_WAIT is None else 1.0
 _FIRST_CALL = 1.0
 """Seconds before a wait is reported."""
 _MARGIN = 10.0
-"""Seconds that an answer may be late."""
+"""Seconds that a response may be late."""
 
 _OUTCOME = {
     "met": bool,

@@ -59,22 +59,22 @@ def show_all(session: Session, read: Callable[[str], Response], member: str, vie
     size = 0
     as_one = session.output.format in (Format.TABLE, Format.JSON) or session.output.query is not None
     while True:
-        answer = read(cursor)
-        document = document_of(answer, {member: [dict], next: str})
-        size += len(answer.content)
+        response = read(cursor)
+        document = document_of(response, {member: [dict], next: str})
+        size += len(response.content)
         following = document.get("next") or END
         is_whole, cursor = cursor == following == END, following
-        check_progress(cursor, seen, answer)
+        check_progress(cursor, seen, response)
         if as_one and size > LARGEST_WHOLE:
-            raise TooLarge(f"the list of {answer.request.url.path}", LARGEST_WHOLE)
+            raise TooLarge(f"the list of {response.request.url.path}", LARGEST_WHOLE)
         found += document[member]
         if not as_one or is_whole:
-            session.output.show(answer, view)
+            session.output.show(response, view)
             found.clear()
         if cursor == END:
             break
     if as_one and not is_whole:
-        session.output.show_value({**document, member: found}, view, of=answer)
+        session.output.show_value({**document, member: found}, view, of=response)
 
 
 def add_list(app: typer.Typer, noun: str, member: str, view: View) -> None:
@@ -94,10 +94,10 @@ def add_list(app: typer.Typer, noun: str, member: str, view: View) -> None:
     command(app, "list", prints=view)(list_all)
 
 
-def check_progress(cursor: str, seen: set[str], answer: Response) -> None:
+def check_progress(cursor: str, seen: set[str], response: Response) -> None:
     """Raise `UnexpectedResponse` if a page's cursor was seen before; otherwise add it to `seen`."""
     if cursor in seen and cursor != END:
-        raise UnexpectedResponse(answer, f"next must be another cursor, not {shortened(cursor, 40)!r}")
+        raise UnexpectedResponse(response, f"next must be another cursor, not {shortened(cursor, 40)!r}")
     seen.add(cursor)
 
 

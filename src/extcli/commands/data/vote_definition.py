@@ -299,15 +299,15 @@ def add_definition_verbs(app: typer.Typer) -> None:
 def _definition(service: Service, poll: str) -> dict[str, Any]:
     """Return the poll's definition. Raises `Refused` if it has none."""
     try:
-        answer = service.read_poll_definition(poll)
+        response = service.read_poll_definition(poll)
     except Refused as error:
         if error.status == 404:
             error.fix = "`extcli vote define` gives it one; backend and admin must name its channel with --channel"
         raise
     try:
-        return dict(document_of(answer))
+        return dict(document_of(response))
     except SHAPE_ERRORS as error:
-        raise UnexpectedResponse(answer) from error
+        raise UnexpectedResponse(response) from error
 
 
 def _definition_if_any(service: Service, poll: str, *, only_if: Callable[[], bool] = lambda: True) -> dict[str, Any]:
