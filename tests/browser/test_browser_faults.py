@@ -70,5 +70,5 @@ def test_a_page_receives_the_broadcasts_that_a_fault_does_not_lose(result: Scrip
     assert {"events": heard, "frames": frames, "hits": 1} == result[effect]
 
 
-def test_a_page_whose_first_handshake_is_refused_connects_again_and_hears_broadcasts(result: ScriptOutput):
+def test_a_page_connects_again_after_a_refused_handshake_and_gets_broadcasts(result: ScriptOutput):
     assert {"events": ["end 11"], "hits": 1} == result["refused"]

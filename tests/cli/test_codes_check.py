@@ -172,7 +172,7 @@ def test_a_later_line_with_more_columns_is_an_error(check, file):
 
 
 @pytest.mark.parametrize("content", ["\n \nn,code\n1,A\n2,B\n", "n,code\n1,A\n\n  \n2,B\n \t \n"])
-def test_blank_lines_beside_a_named_heading_are_skipped(check, file, content):
+def test_blank_lines_around_a_named_heading_are_skipped(check, file, content):
     source = file(content, "c.csv")
 
     result = check("--set", f"A={source}", "--column", "code", "-o", "json")

@@ -101,7 +101,7 @@ def test_a_backup_is_never_put_next_to_the_log_of_another_database(extcli, serve
     assert (2, expected) == (refused.exit_code, refused.stderr)
 
 
-def test_an_empty_log_is_no_obstacle_to_a_backup(extcli, served, data: Path, tmp_path: Path):
+def test_a_database_with_an_empty_log_can_be_backed_up(extcli, served, data: Path, tmp_path: Path):
     (tmp_path / "copy.db-wal").touch()
 
     assert 0 == extcli("data", "backup", str(tmp_path / "copy.db"), "--data", f"sqlite://{data}").exit_code

@@ -125,7 +125,7 @@ def test_hostile_messages_are_shown_as_text(screen: str, broadcaster: Client):
         assert "\u202e" not in text
 
 
-def test_a_broadcast_that_is_forgotten_is_no_error(screen: str):
+def test_the_screen_says_that_a_broadcast_may_be_forgotten(screen: str):
     assert "it may have forgotten it" in main_of(f"{screen}?entry=999999")
     assert "it may have forgotten it" in main_of(f"{screen}?entry=%3Cscript%3E")
 

@@ -40,7 +40,7 @@ def test_a_stream_resumes_without_what_the_page_shows(live: LiveServer, overview
     assert "Busiest poll" in data
 
 
-def test_the_stream_of_an_unknown_screen_is_404(live: LiveServer):
+def test_the_stream_of_an_unknown_screen_gets_404(live: LiveServer):
     assert 404 == fetched(f"{live.url}/_emulator/ui/nothing/events").status_code
 
 

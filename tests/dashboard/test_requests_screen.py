@@ -79,7 +79,7 @@ def test_an_entry_shows_bodies_caller_and_refusal(live: LiveServer, requests: st
     assert "extcli explain" in main
 
 
-def test_an_entry_that_is_gone_is_404(requests: str):
+def test_an_entry_that_is_gone_gets_404(requests: str):
     assert 404 == fetched(f"{requests}?entry=999999").status_code
 
 

@@ -91,7 +91,7 @@ def test_each_control_fires_the_callback_of_the_helper(live: LiveServer, extensi
 
 
 @pytest.mark.long
-def test_a_late_viewer_hears_broadcasts_after_the_delay(live: LiveServer, extension: str, page: Page):
+def test_a_late_viewer_receives_broadcasts_after_the_delay(live: LiveServer, extension: str, page: Page):
     page.clock.install()
     page.goto(rig(live, url=f"{extension}/probe.html", viewers="2", **{"2.delay": "15"}))
     for name in "12":
@@ -161,7 +161,7 @@ def test_a_frame_lists_a_refused_call_its_reason_a_broadcast_and_a_script_error(
 
 @pytest.mark.long
 @pytest.mark.parametrize("view", ["overlay", "component"])
-def test_the_calls_stand_beside_a_wide_stage_and_below_a_narrow_one(
+def test_the_calls_are_next_to_a_wide_stage_and_below_a_narrow_one(
     live: LiveServer, extension: str, page: Page, view: str
 ):
     page.goto(rig(live, url=f"{extension}/probe.html", viewers="1", **{"1.view": view}))

@@ -66,7 +66,7 @@ def test_all_sockets_are_stalled_released_and_closed(screen: str, number: int, g
 
 
 @pytest.mark.parametrize("number", ["0", "x", "-1", "9" * 40, "<b>"])
-def test_a_number_without_a_socket_is_no_error(screen: str, number: str):
+def test_the_number_of_a_closed_socket_gets_a_page(screen: str, number: str):
     assert "This socket is no longer open." in main_of(f"{screen}?socket={number}")
 
 

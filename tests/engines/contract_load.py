@@ -44,7 +44,7 @@ async def can_set_aside(engine: Engine) -> bool:
 
 
 class LoadContract:
-    async def test_a_load_replaces_everything_else(self, engine: Engine, open: Open) -> None:
+    async def test_a_load_replaces_all_other_data(self, engine: Engine, open: Open) -> None:
         await fill_all(engine)
         async with open(namespace="copy") as copy:
             await write(copy, b"1", key("other"))

@@ -58,7 +58,7 @@ async def all_records(open_alone: Open) -> list[Record]:
 
 
 @pytest.mark.parametrize("namespace", [pytest.param("main", marks=pytest.mark.long), "main/fork"])
-async def test_a_half_copy_is_no_damage_before_while_and_after_it_is_deleted(
+async def test_a_half_copy_is_not_damage_before_during_and_after_its_deletion(
     open_alone: Open, path: Path, namespace: str
 ):
     records = await all_records(open_alone)

@@ -111,7 +111,9 @@ async def test_no_rescued_copy_overwrites_another(tmp_path: Path) -> None:
         assert await counts(engine) == [("a", 1)]
 
 
-async def test_a_folder_that_cannot_be_searched_now_is_no_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_folder_that_cannot_be_searched_does_not_count_as_a_loss(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(file: str) -> os.stat_result:
         raise PermissionError(13, "Permission denied", file)
 

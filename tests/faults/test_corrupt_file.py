@@ -103,7 +103,7 @@ def test_a_start_after_a_crash_fails_if_a_page_is_corrupt(tmp_path: Path, worker
     assert f"extcli data restore BACKUP --data sqlite://{file}" in error
 
 
-def test_a_service_that_meets_corruption_is_503_and_cannot_restart(tmp_path: Path):
+def test_a_service_that_meets_corruption_returns_503_and_cannot_restart(tmp_path: Path):
     file = tmp_path / "data.db"
     write_separately(file)
     corrupt(file, position=0.5)
@@ -121,7 +121,7 @@ def test_a_service_that_meets_corruption_is_503_and_cannot_restart(tmp_path: Pat
     assert f"cannot open {file}: it is corrupt" in failed_start(file)
 
 
-def test_every_process_on_a_file_is_503_once_one_meets_corruption(tmp_path: Path):
+def test_every_process_on_a_file_returns_503_once_one_meets_corruption(tmp_path: Path):
     file = tmp_path / "data.db"
     write_separately(file)
     corrupt(file, position=0.5)

@@ -14,7 +14,7 @@ LIMIT = 3 << 20
 
 
 @pytest.mark.slow
-def test_ready_is_503_and_names_the_limit_while_files_cannot_grow(tmp_path: Path) -> None:
+def test_ready_returns_503_and_names_the_limit_while_files_cannot_grow(tmp_path: Path) -> None:
     file, crowd = tmp_path / "data.db", Crowd()
     with server_process("--data", f"sqlite://{file}", under=["prlimit", f"--fsize={LIMIT}", "--"]) as served:
         crowd.prepare(served)

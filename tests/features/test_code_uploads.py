@@ -202,7 +202,7 @@ def test_a_code_may_stand_in_sets_of_two_calls(backend: Client):
         assert 200 == backend.put("codes", json=body).status_code
 
 
-def test_codes_of_a_member_that_is_repeated_are_no_duplicates(backend: Client):
+def test_codes_of_a_repeated_member_are_not_duplicates(backend: Client):
     answer = backend.put("codes", content='{"codes":[["A1"],["B1"]],"names":["Hat"],"codes":[["A1"]]}')
 
     assert 200 == answer.status_code

@@ -195,7 +195,7 @@ def test_every_kind_of_refusal_is_explained(
 @pytest.mark.parametrize(
     ("path", "body"), [("/_emulator/faults/remove", {"ids": []}), ("accumulate", b'{"data":1e999}')]
 )
-def test_the_needed_of_a_malformed_body_is_no_complaint_about_it(live: LiveServer, path: str, body: object):
+def test_the_needed_value_of_a_malformed_body_is_not_an_error_text(live: LiveServer, path: str, body: object):
     found = why(live, id_of(call("POST", path, body)(live)))
 
     assert "what /schema/openapi.json of the service describes" == found["needed"]

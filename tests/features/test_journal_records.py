@@ -230,7 +230,7 @@ def test_a_delivery_names_its_topic_and_its_recipients(live: LiveServer, broadca
     assert "broadcaster" == to_games["caller"]["role"]
 
 
-def test_a_broadcast_to_nobody_is_a_delivery_without_recipients(live: LiveServer, broadcaster: Client):
+def test_a_broadcast_without_recipients_is_a_delivery(live: LiveServer, broadcaster: Client):
     broadcaster.post("broadcast", json={"event": "goal", "data": 1}).raise_for_status()
 
     [entry] = entries_of(live, kind="delivery")

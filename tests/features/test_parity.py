@@ -98,7 +98,7 @@ def test_calls_of_the_control_api_have_a_verdict_that_is_not_counted(known: Live
     assert {} == rules(known)
 
 
-def test_a_method_that_production_does_not_know_is_404_there(known: LiveServer):
+def test_a_method_that_production_does_not_know_gets_404_there(known: LiveServer):
     answer = httpx.put(f"{known.url}/v1/e/authtoken")
 
     assert (405, "refuse; rule=endpoint") == (answer.status_code, verdict(answer))
@@ -224,7 +224,7 @@ def test_production_keeps_state_for_longer(known: LiveServer):
     ]
 
 
-def test_a_store_written_anew_is_the_same_in_production(known: LiveServer):
+def test_a_store_written_again_is_the_same_in_production(known: LiveServer):
     known.freeze()
     client = known.client("admin", channel=CHANNEL)
     client.post("channel_state", json={"round": 1}).raise_for_status()
@@ -348,7 +348,7 @@ def test_an_exp_in_milliseconds_is_refused_in_production_only(live: LiveServer, 
     assert "refuse; rule=exp" == vote(live.client("viewer", user="1", channel=CHANNEL, exp=exp))
 
 
-def test_a_token_is_judged_anew_after_the_extensions_change(known: LiveServer):
+def test_a_token_is_verified_again_after_the_extensions_change(known: LiveServer):
     client = known.client("viewer", user="1", channel=CHANNEL, exp=EXP, key=OTHER_SECRET)
     before = known.service.extensions.current
     assert "refuse; rule=signature" == vote(client)

@@ -107,7 +107,7 @@ def test_delete_revokes_the_pins_of_the_channel(live, broadcaster, named):
 
 
 @pytest.mark.ruling("T2")
-def test_delete_without_pins_is_no_error(broadcaster):
+def test_delete_without_pins_is_not_an_error(broadcaster):
     assert [200, 200] == [broadcaster.delete("pin").status_code for _ in range(2)]
 
 

@@ -115,7 +115,7 @@ def test_in_production_only_registered_client_ids_get_pins(production, path):
 
 
 @pytest.mark.ruling("T2")
-def test_a_wrong_pin_is_400(broadcaster):
+def test_a_wrong_pin_gets_400(broadcaster):
     answer = broadcaster.post("validate_pin", json={"pin": "ZZZZZZ"})
 
     assert (400, "Bad Request", "Invalid PIN") == (
@@ -128,7 +128,7 @@ def test_a_wrong_pin_is_400(broadcaster):
 @pytest.mark.parametrize(
     "body", [{}, {"pin": None}, {"pin": 123456}, {"pin": ""}, {"pin": "x" * 1_000}, {"PIN": "ABCDEF"}, []]
 )
-def test_a_malformed_pin_is_400(broadcaster, body):
+def test_a_malformed_pin_gets_400(broadcaster, body):
     assert 400 == broadcaster.post("validate_pin", json=body).status_code
 
 

@@ -186,7 +186,7 @@ def test_an_admin_patches_the_config_of_many_channels(live: LiveServer, admin: C
 
 
 @pytest.mark.parametrize("name", ["level1", "٣", "²", "7 "])
-def test_a_member_that_is_no_channel_id_is_one_of_the_own_config(admin: Client, name: str):
+def test_a_member_that_is_not_a_channel_id_belongs_to_the_own_config(admin: Client, name: str):
     admin.patch("channel_config", json={name: {"a": 1}}).raise_for_status()
 
     assert {name: {"a": 1}} == admin.get("channel_config").json()

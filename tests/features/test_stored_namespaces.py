@@ -69,7 +69,7 @@ def test_the_dashboard_lists_them(live: LiveServer, client: Client):
     assert 0 == opened(live)
 
 
-def test_one_can_be_forked_and_is_no_target_of_a_fork(live: LiveServer, client: Client):
+def test_a_stored_namespace_can_be_a_source_but_not_a_target_of_a_fork(live: LiveServer, client: Client):
     assert 409 == client.post("/_ns/blue?from=default").status_code
     assert 200 == client.post("/_ns/copy?from=blue").status_code
     assert (1, 1) == (count(at(live, "blue")), count(at(live, "copy")))

@@ -206,7 +206,7 @@ def test_a_new_question_with_a_removed_id_has_no_options_and_votes(admin, viewer
         ("POST", "curated_poll", {"question_id": "q1", "vote": "o9"}),
     ],
 )
-def test_an_unknown_question_or_option_is_404(admin, method: str, path: str, body: Any):
+def test_an_unknown_question_or_option_gets_404(admin, method: str, path: str, body: Any):
     create_question(admin)
 
     answer = admin.request(method, path, json=body)

@@ -29,7 +29,7 @@ def pin_token(live: LiveServer) -> PinToken:
 
 
 @pytest.mark.ruling("T5")
-def test_a_token_is_401_until_its_pin_is_validated(pin_token, broadcaster):
+def test_a_token_gets_401_until_its_pin_is_validated(pin_token, broadcaster):
     before = pin_token.check()
     validate(broadcaster, pin_token.pin)
     after = pin_token.check()
@@ -39,7 +39,7 @@ def test_a_token_is_401_until_its_pin_is_validated(pin_token, broadcaster):
 
 
 @pytest.mark.ruling("T5")
-def test_in_production_a_token_is_401_until_its_pin_is_validated(production):
+def test_in_production_a_token_gets_401_until_its_pin_is_validated(production):
     pin_token = PinToken(production)
     owner = production.client("broadcaster", user=CHANNEL, channel=CHANNEL, exp=real_seconds() + 600)
 
@@ -57,7 +57,7 @@ def test_a_validated_pin_says_nothing_of_another_token(live, pin_token, broadcas
 
 
 @pytest.mark.ruling("T5")
-def test_a_revoked_token_is_401(pin_token, broadcaster):
+def test_a_revoked_token_gets_401(pin_token, broadcaster):
     validate(broadcaster, pin_token.pin)
     broadcaster.delete("pin")
 
@@ -65,7 +65,7 @@ def test_a_revoked_token_is_401(pin_token, broadcaster):
 
 
 @pytest.mark.ruling("T5")
-def test_the_token_of_another_client_id_is_401(production):
+def test_the_token_of_another_client_id_gets_401(production):
     pin_token = PinToken(production)
     validate(production.client("broadcaster", channel=CHANNEL, exp=real_seconds() + 600), pin_token.pin)
 
@@ -73,14 +73,14 @@ def test_the_token_of_another_client_id_is_401(production):
 
 
 @pytest.mark.ruling("T5")
-def test_any_other_token_is_401(pin_token, broadcaster):
+def test_any_other_token_gets_401(pin_token, broadcaster):
     others = ["", "x", "a.b.c", broadcaster.headers["Authorization"].split()[1]]
 
     assert [400, 401, 401, 401] == [pin_token.check(jwt=each).status_code for each in others]
 
 
 @pytest.mark.ruling("T5")
-def test_the_older_form_with_a_pin_is_400_and_says_so(stranger, broadcaster):
+def test_the_older_form_with_a_pin_gets_400_and_says_so(stranger, broadcaster):
     right, wrong = create_pin(broadcaster), "ZZZZZZ"
 
     answers = [stranger.post(PATH, json={"identifier": CLIENT_ID, "pin": pin}) for pin in (right, wrong)]
@@ -94,5 +94,5 @@ def test_the_older_form_with_a_pin_is_400_and_says_so(stranger, broadcaster):
 @pytest.mark.parametrize(
     "body", [{}, {"jwt": "a.b.c"}, {"identifier": CLIENT_ID}, {"identifier": CLIENT_ID, "jwt": 1}, []]
 )
-def test_a_request_without_identifier_and_token_is_400(stranger, body):
+def test_a_request_without_identifier_and_token_gets_400(stranger, body):
     assert 400 == stranger.post(PATH, json=body).status_code

@@ -161,7 +161,7 @@ def test_a_json_store_is_compared_by_its_id(wait: Wait, broadcaster):
     assert not wait("json_store", "other")["met"]
 
 
-def test_a_broadcast_is_counted_though_nobody_receives_it(wait: Wait, broadcaster, backend):
+def test_a_broadcast_without_recipients_is_counted(wait: Wait, broadcaster, backend):
     broadcaster.post("broadcast", json={"event": "goal", "data": 1})
     broadcaster.post("broadcast", json={"event": "goal", "data": 1, "target": "whisper-U5"})
     backend.post("extension_broadcast", json={"event": "goal", "data": 1})

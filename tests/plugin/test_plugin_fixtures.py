@@ -83,7 +83,7 @@ FIXTURES = """
         subprocess.run(command, env=environment, check=True)
         assert extcli.viewer().poll("boss")["count"] == 1
 
-    def test_the_journal_has_what_was_answered(extcli: Namespace):
+    def test_the_journal_has_the_responses(extcli: Namespace):
         extcli.viewer("7").vote("boss", 2)
         with pytest.raises(Refused):
             extcli.viewer("7").request("GET", "vote_logs")

@@ -59,7 +59,7 @@ def test_the_extension_id_in_a_token_may_be_a_number(production: LiveServer, cla
     assert [200, 200, 401] == statuses
 
 
-def test_a_token_issued_by_a_sandbox_is_401_in_production(live: LiveServer, production: LiveServer):
+def test_a_token_issued_by_a_sandbox_gets_401_in_production(live: LiveServer, production: LiveServer):
     issued = live.client(None).post("authtoken", json={"app_id": CLIENT_ID, "role": "admin"}).json()["token"]
 
     assert 401 == production.bearer(issued).get("user_info").status_code
@@ -77,7 +77,7 @@ def test_tokens_of_the_service_outlive_a_restart(tmp_path):
     assert ("broadcaster", "777") == (record["role"], record["channel_id"])
 
 
-def test_a_token_issued_by_another_service_is_401(production: LiveServer, tmp_path):
+def test_a_token_issued_by_another_service_gets_401(production: LiveServer, tmp_path):
     with live_server(in_production(data=f"sqlite:///{tmp_path}/other.db")) as live:
         token = _access_token(live)
         here = live.bearer(token).get("user_info").status_code

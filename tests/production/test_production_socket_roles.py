@@ -128,7 +128,7 @@ def test_the_role_decides_with_a_valid_token(strict: LiveServer, row: Row):
 
 
 @pytest.mark.parametrize("row", ROWS, ids=name_of)
-def test_every_request_before_authentication_is_401(strict: LiveServer, row: Row):
+def test_every_request_before_authentication_gets_401(strict: LiveServer, row: Row):
     with SocketClient(strict) as game:
         assert 401 == status_of(game.request(row.action, row.target, row.data))
 

@@ -184,7 +184,7 @@ def test_production_refuses_a_pin_that_no_broadcaster_has_accepted(frozen_produc
 
 @pytest.mark.parametrize("client_id", ["{} {}", '"{}', " {}", "{}\n{}"])
 @pytest.mark.ruling("X4")
-def test_a_client_id_that_contains_a_token_is_400(production, client_id):
+def test_a_client_id_that_contains_a_token_gets_400(production, client_id):
     token = production.client("viewer", user="5", channel=CHANNEL, exp=FAR_AWAY).headers["Authorization"].split()[1]
 
     with SocketClient(production) as game:

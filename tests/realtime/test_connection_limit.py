@@ -29,7 +29,7 @@ def login_error(live: LiveServer, client_id: str = CLIENT_ID) -> Json:
         return game.error("authenticate", data={"client_id": client_id, "pin": pin})
 
 
-def test_to_authenticate_over_the_limit_is_429(two: LiveServer):
+def test_to_authenticate_over_the_limit_gets_429(two: LiveServer):
     with linked_game(two), linked_game(two):
         error = login_error(two)
 
@@ -42,7 +42,7 @@ def test_client_ids_have_separate_limits(two: LiveServer):
         assert 429 == login_error(two)["status"] == login_error(two, OTHER_ID)["status"]
 
 
-def test_a_page_over_the_limit_is_429_with_retry_after(two: LiveServer):
+def test_a_page_over_the_limit_gets_429_with_retry_after(two: LiveServer):
     with PusherClient(two), PusherClient(two, path="/app/another"), pytest.raises(InvalidStatus) as error:
         PusherClient(two)
 

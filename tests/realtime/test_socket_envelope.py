@@ -74,7 +74,7 @@ def test_one_connection_does_not_delay_another(live, game):
 @pytest.mark.parametrize(
     "action", ["subscribe", "unsubscribe", "get", "set", "create", "validate", "broadcast", "clear"]
 )
-def test_an_unsupported_target_is_404_and_says_so(game, action, target):
+def test_an_unsupported_target_gets_404_and_says_so(game, action, target):
     error = game.error(action, target, {"topic_id": "x", "id": "x"})
 
     assert (404, "Not Found") == (error["status"], error["title"])

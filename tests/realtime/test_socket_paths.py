@@ -17,7 +17,7 @@ HTTP_PATHS = ["/v1/e/vote", "//v1/e/vote", "/schema", "/_emulator/clock"]
 
 @pytest.mark.ruling("X1")
 @pytest.mark.parametrize("path", HTTP_PATHS)
-def test_an_upgrade_at_an_http_path_is_404_as_json(live, path):
+def test_an_upgrade_at_an_http_path_gets_404_as_json(live, path):
     with pytest.raises(InvalidStatus) as rejected:
         SocketClient(live, path)
 
@@ -27,7 +27,7 @@ def test_an_upgrade_at_an_http_path_is_404_as_json(live, path):
 
 
 @pytest.mark.ruling("X1")
-def test_a_client_id_of_over_100_characters_is_400(live):
+def test_a_client_id_of_over_100_characters_gets_400(live):
     with pytest.raises(InvalidStatus) as rejected:
         SocketClient(live, f"/0.2.0/{'x' * 101}")
 

@@ -57,7 +57,7 @@ def test_a_poll_without_a_definition_has_64_results(live, game):
 
 @pytest.mark.ruling("X5")
 @pytest.mark.parametrize(("action", "data"), [("get", {}), ("reconfigure", {"config": {"disabled": True}})])
-def test_an_absent_poll_is_404(game, action, data):
+def test_an_absent_poll_gets_404(game, action, data):
     error = game.error(action, "poll", {"poll_id": "nothing", **data})
 
     assert (404, "Not Found") == (error["status"], error["title"])
@@ -124,7 +124,7 @@ def test_a_stopped_poll_is_expired_and_refuses_votes_until_deleted(live, game):
         {"poll_id": "p", "config": {"endsIn": 10**30}},
     ],
 )
-def test_an_invalid_poll_is_400_and_leaves_nothing_behind(game, body):
+def test_an_invalid_poll_gets_400_and_leaves_nothing_behind(game, body):
     error = game.error("create", "poll", body)
 
     assert (400, "Bad Request") == (error["status"], error["title"])
@@ -140,7 +140,7 @@ def test_an_invalid_poll_is_400_and_leaves_nothing_behind(game, body):
         ({"prompt": "", "options": OPTIONS, "user_data": None}, ("", OPTIONS, None)),
     ],
 )
-def test_a_new_poll_has_the_members_of_its_config_unless_they_stand_beside_it(game, beside, expected):
+def test_a_new_poll_has_members_of_its_config_unless_given_next_to_it(game, beside, expected):
     config = {"prompt": "inside", "options": ["a"], "userData": 1}
 
     game.data("create", "poll", {"poll_id": "color", "config": config, **beside})

@@ -73,7 +73,7 @@ def test_a_smaller_frame_limit_holds_before_and_after_authentication():
         ("subscribe", "state", '{"topic_id":"channel","x":[%s]}'),
     ],
 )
-def test_a_request_over_64_kib_is_413_and_changes_nothing(live: LiveServer, action: str, target: str, data: str):
+def test_a_request_over_64_kib_gets_413_and_changes_nothing(live: LiveServer, action: str, target: str, data: str):
     with linked_game(live) as game:
         game.socket.send(f'{request(action, target)},"data":{data % EMPTY_LISTS}}}')
         reply = game.reply()
@@ -97,7 +97,7 @@ def test_the_limit_for_data_is_the_limit_of_bodies():
 
 @pytest.mark.ruling("X9")
 @pytest.mark.parametrize("target", ["gameMetadata", "gatewayActions", "matchmaking"])
-def test_a_large_request_to_a_target_beyond_the_service_is_404(live: LiveServer, target: str):
+def test_a_large_request_to_a_target_beyond_the_service_gets_404(live: LiveServer, target: str):
     logo = "A" * (1536 * KIB)
     with linked_game(live) as game:
         error = game.error("set", target, {"game_logo": logo})
@@ -106,7 +106,7 @@ def test_a_large_request_to_a_target_beyond_the_service_is_404(live: LiveServer,
 
 @pytest.mark.ruling("X3")
 @pytest.mark.parametrize("text", ["[%s]", '{"action":"get","data":[%s', '{"action":[%s]}', '{"params":[%s]}', '"[%s]"'])
-def test_a_large_text_that_is_not_a_request_is_400(live: LiveServer, text: str):
+def test_a_large_text_that_is_not_a_request_gets_400(live: LiveServer, text: str):
     with linked_game(live) as game:
         game.socket.send(text % EMPTY_LISTS)
         reply = game.reply()
@@ -125,7 +125,7 @@ def test_large_members_of_a_request_other_than_data_are_not_read(live: LiveServe
 
 @pytest.mark.ruling("X3")
 @pytest.mark.parametrize("size", [60 * KIB, 2 * MIB - KIB], ids=["small", "large"])
-def test_a_request_nested_too_deeply_is_400(live: LiveServer, size: int):
+def test_a_request_nested_too_deeply_gets_400(live: LiveServer, size: int):
     with linked_game(live) as game:
         data = f'{{"state_id":"channel","state":{"[" * (size // 2)}{"]" * (size // 2)}}}'
         game.socket.send(f'{request("set", "state")},"data":{data}}}')

@@ -39,7 +39,7 @@ def test_a_patch_with_an_object_is_a_merge_patch(game):
 
 
 @pytest.mark.ruling("X5", "S2")
-def test_a_failing_operation_is_400_and_changes_nothing(game):
+def test_a_failing_operation_gets_400_and_changes_nothing(game):
     set_state(game, {"exp": 1})
     game.data("subscribe", "state", {"topic_id": "channel"})
 
@@ -62,7 +62,7 @@ def test_a_store_must_be_an_object(game, target, member, document):
 
 @pytest.mark.ruling("X5")
 @pytest.mark.parametrize(("action", "target"), [("set", "state"), ("patch", "state"), ("set", "config")])
-def test_a_write_without_a_document_is_400(game, action, target):
+def test_a_write_without_a_document_gets_400(game, action, target):
     assert 400 == game.error(action, target, {f"{target}_id": "channel"})["status"]
 
 

@@ -66,7 +66,7 @@ def test_the_clock_that_is_ahead_is_named():
         (EmulatorClock(NOW, 0, True), "not moved, frozen: no fault"),
     ],
 )
-def test_a_moved_clock_of_a_sandbox_is_no_fault(clock, words):
+def test_a_moved_clock_of_a_sandbox_is_not_a_fault(clock, words):
     found = rules.clock(NOW, NOW, NOW, clock)
 
     assert (NOTE, True) == (found.status, words in found.meaning)

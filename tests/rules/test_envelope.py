@@ -121,7 +121,7 @@ def test_unknown_members_are_ignored_and_the_last_duplicate_wins():
 @pytest.mark.ruling("X2")
 @pytest.mark.parametrize("size", [0, 128 * 1024], ids=["small", "large"])
 @pytest.mark.parametrize("text", ["[1]", '"x"', "7", "null", "true"])
-def test_a_text_that_is_no_object_is_refused_as_such_whatever_its_size(text: str, size: int):
+def test_a_text_that_is_not_an_object_is_refused_as_such_at_any_size(text: str, size: int):
     with pytest.raises(Unreadable) as error:
         read_request(f"{text}{' ' * size}".encode(), max_data=65_536)
 

@@ -101,7 +101,7 @@ def test_a_rule_is_found_in_any_case_and_without_its_prefix(name: str, id: str):
 
 
 @pytest.mark.parametrize("name", ["", " "])
-def test_an_empty_name_is_no_rule(name: str):
+def test_an_empty_name_is_not_a_rule(name: str):
     assert texts.find(name) is None
 
 

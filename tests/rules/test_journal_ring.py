@@ -24,7 +24,7 @@ def filled(journal: Journal, number: int) -> Journal:
     return journal
 
 
-def test_the_oldest_entries_go_when_there_is_no_room():
+def test_the_oldest_entries_are_removed_when_the_journal_is_full():
     journal = filled(Journal(JournalBudget(20_000)), 25)
 
     assert journal.size <= 20_000

@@ -43,7 +43,7 @@ def test_a_number_that_python_cannot_convert_is_refused(text: bytes, size: int):
 
 
 @pytest.mark.parametrize("size", [1, 4_300, 1_000_000])
-def test_digits_in_a_text_are_no_number(size: int):
+def test_digits_in_a_text_are_not_a_number(size: int):
     text = json.dumps(["1" * 5_000, int("1" * 4_300), "1" * 5_000]).encode()
     pieces = [text[at : at + size] for at in range(0, len(text), size)]
 

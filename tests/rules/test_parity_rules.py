@@ -73,7 +73,7 @@ def test_every_difference_between_the_environments_has_a_rule():
         (rules.UNJUDGED, 200, ""),
     ],
 )
-def test_the_same_status_in_both_is_no_difference(verdict: str, status: int, expected: str):
+def test_the_same_status_in_both_is_not_a_difference(verdict: str, status: int, expected: str):
     assert expected == final_verdict(verdict, status)
 
 

@@ -200,7 +200,7 @@ def test_a_number_of_too_many_digits_is_refused(tmp_path: Path):
         read_extensions(file)
 
 
-def test_a_device_is_no_file_of_extensions():
+def test_a_device_cannot_be_the_file_of_extensions():
     with pytest.raises(ConfigurationError, match="it is not a regular file"):
         read_extensions(Path("/dev/zero"))
 

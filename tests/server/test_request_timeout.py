@@ -44,7 +44,7 @@ def read_all(connection: socket.socket) -> bytes:
 
 
 @pytest.mark.parametrize("incomplete", spread(INCOMPLETE, 4))
-def test_an_incomplete_request_is_408_and_closes_the_connection(
+def test_an_incomplete_request_gets_408_and_closes_the_connection(
     live: LiveServer, connection: socket.socket, incomplete: bytes
 ):
     credential = live.client("backend", channel="777").headers["Authorization"].encode()

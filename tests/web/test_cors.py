@@ -85,7 +85,7 @@ def test_no_origin_may_read_anything_outside_the_api(stranger: Client, path: str
     "path", ["/_emulator/clock", "/_emulator/reset", "/_emulator/live", "/schema/openapi.json", "/"]
 )
 @pytest.mark.ruling("W3")
-def test_a_preflight_outside_the_api_is_405_with_a_body(stranger: Client, path: str):
+def test_a_preflight_outside_the_api_gets_405_with_a_body(stranger: Client, path: str):
     answer = stranger.options(path, headers={"Origin": PAGE, "Access-Control-Request-Method": "POST"})
 
     assert (405, "application/json") == (answer.status_code, answer.headers["content-type"])

@@ -38,7 +38,7 @@ def error_of(answer: httpx.Response) -> dict[str, Any]:
 
 
 @pytest.mark.ruling("W4")
-def test_a_missing_credential_is_401_with_the_expected_format(stranger: Client):
+def test_a_missing_credential_gets_401_with_the_expected_format(stranger: Client):
     error = error_of(stranger.get("/v1/e/vote"))
 
     assert "User was unauthorized to access this resource" == error["reason"]
@@ -57,7 +57,7 @@ def test_a_missing_credential_is_401_with_the_expected_format(stranger: Client):
         ("authtoken", {"user_ids": [[]]}, "user_ids"),
     ],
 )
-def test_an_invalid_body_is_400_naming_the_field(admin: Client, path: str, body: dict[str, Any], field: str):
+def test_an_invalid_body_gets_400_naming_the_field(admin: Client, path: str, body: dict[str, Any], field: str):
     error = error_of(admin.post(path, json=body))
 
     assert "Invalid body" == error["reason"]
@@ -65,7 +65,7 @@ def test_an_invalid_body_is_400_naming_the_field(admin: Client, path: str, body:
 
 
 @pytest.mark.ruling("W4")
-def test_every_call_is_503_without_internals_while_storage_is_down():
+def test_every_call_gets_503_without_internals_while_storage_is_down():
     with live_server() as live:
         admin = live.client("admin", user="1", channel="777")
         admin.get("vote").raise_for_status()

@@ -43,7 +43,7 @@ def test_the_limit_applies_to_a_chunked_body(admin: Client):
 
 
 @pytest.mark.ruling("W8")
-def test_a_too_large_content_length_is_413_before_the_body_is_sent(live: LiveServer, admin: Client):
+def test_a_too_large_content_length_gets_413_before_the_body_is_sent(live: LiveServer, admin: Client):
     credential = admin.headers["Authorization"]
     head = f"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nAuthorization: {credential}\r\nContent-Length: 999999999999\r\n\r\n"
 
@@ -76,7 +76,7 @@ def test_any_other_patch_may_have_64_kib(admin: Client, viewer, body: bytes):
 
 @pytest.mark.parametrize("role", ["viewer", "broadcaster", "backend"])
 @pytest.mark.ruling("W8")
-def test_a_larger_body_of_other_roles_is_413_before_it_is_sent(live: LiveServer, role: str):
+def test_a_larger_body_of_other_roles_gets_413_before_it_is_sent(live: LiveServer, role: str):
     credential = live.client(role, user="777", channel="777").headers["Authorization"]
     head = (
         f"PATCH /v1/e/viewer_state HTTP/1.1\r\nHost: x\r\nAuthorization: {credential}\r\nContent-Length: 65537\r\n\r\n"
@@ -108,7 +108,7 @@ HUGE = [digits * "9" for digits in (19, 20, 4_300, 4_301, 60_000)]
     "number", [*HUGE, f"-{HUGE[3]}", f"1e{HUGE[3]}", f"{HUGE[3]}.5"], ids=lambda text: str(len(text))
 )
 @pytest.mark.ruling("W2")
-def test_a_number_of_over_4300_digits_in_a_body_is_400(admin: Client, number: str):
+def test_a_number_of_over_4300_digits_in_a_body_gets_400(admin: Client, number: str):
     bodies = [
         ("POST", "vote", '{"value":%s}'),
         ("POST", "vote", '{"value":1,"count":%s}'),
@@ -143,7 +143,7 @@ def test_a_number_of_over_4300_digits_in_a_body_is_400(admin: Client, number: st
 
 
 @pytest.mark.parametrize("number", HUGE, ids=lambda text: str(len(text)))
-def test_a_huge_number_in_a_query_is_no_failure(admin: Client, number: str):
+def test_a_huge_number_in_a_query_does_not_fail(admin: Client, number: str):
     paths = ("vote_logs?since={}", "vote_logs?limit={}", "accumulate?start={}", "codes/redeem?prize={}", "vote?id={}")
 
     answers = {path: admin.get(path.format(number)).status_code for path in paths}
@@ -151,7 +151,7 @@ def test_a_huge_number_in_a_query_is_no_failure(admin: Client, number: str):
     assert {200, 400, 404, 405} >= set(answers.values()), answers
 
 
-def test_a_content_length_of_5000_digits_is_400(live: LiveServer, admin: Client):
+def test_a_content_length_of_5000_digits_gets_400(live: LiveServer, admin: Client):
     head = f"POST /v1/e/vote HTTP/1.1\r\nHost: x\r\nContent-Length: {'9' * 5_000}\r\n\r\n"
 
     with live.connect() as connection:
@@ -203,7 +203,7 @@ def test_ids_are_not_normalized(admin: Client, path: str):
     assert [1] * 5 == [answer.count('"x"') for answer in answers]
 
 
-def test_an_endless_head_is_431(live: LiveServer, stranger: Client):
+def test_an_endless_head_gets_431(live: LiveServer, stranger: Client):
     answer = live.exchange(b"GET /v1/e/vote HTTP/1.1\r\nHost: x\r\nX-Big: " + b"a" * 65_536)
 
     assert answer.startswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: application/json\r\n")
@@ -234,7 +234,7 @@ def codes(name: str) -> bytes:
     return json.dumps({"codes": [[f"{name}{number}" for number in range(100)]], "names": [name]}).encode()
 
 
-def test_an_upload_beyond_the_limit_is_503_and_changes_nothing():
+def test_an_upload_beyond_the_limit_gets_503_and_changes_nothing():
     with live_server(Settings(limits=Limits(uploads=2))) as live:
         uploads = [begun_upload(live, codes(name)) for name in "AB"]
         backend = live.client("backend")

@@ -26,7 +26,7 @@ def credential(live: LiveServer) -> str:
 
 
 @pytest.mark.parametrize("name", ["Authorization", "Host", "authorization"])
-def test_a_second_header_of_a_kind_that_is_single_is_400(live: LiveServer, credential: str, name: str):
+def test_a_second_header_of_a_kind_that_is_single_gets_400(live: LiveServer, credential: str, name: str):
     second = f"{name}: {CLIENT_ID}"
 
     status, text = answer(live, request("Host: x", credential, second, "Connection: close"))
@@ -42,7 +42,7 @@ def test_other_headers_may_be_repeated(live: LiveServer, credential: str):
     assert 200 == answer(live, repeated)[0]
 
 
-def test_a_socket_handshake_with_two_hosts_is_400(live: LiveServer):
+def test_a_socket_handshake_with_two_hosts_gets_400(live: LiveServer):
     with pytest.raises(InvalidStatus) as refused:
         connect(f"{live.url.replace('http', 'ws', 1)}/ws", additional_headers={"Host": "other"}, compression=None)
 

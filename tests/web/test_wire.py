@@ -58,7 +58,7 @@ def test_a_body_in_a_json_string_is_stored_decoded(viewer, admin: Client):
 
 @pytest.mark.parametrize("body", ['"{"', '"\\"{}\\""', '"{\\"value\\":NaN}"', '"value"', '""', '"[]"'])
 @pytest.mark.ruling("W2")
-def test_an_invalid_body_in_a_json_string_is_400(viewer, body: str):
+def test_an_invalid_body_in_a_json_string_gets_400(viewer, body: str):
     assert 400 == viewer().post("vote", content=body).status_code
 
 
@@ -82,7 +82,7 @@ def test_a_chunked_body_is_read_to_its_end(live: LiveServer, viewer):
 )  # fmt: skip
 @pytest.mark.parametrize("path", ["viewer_state", "accumulate", "json_store"])
 @pytest.mark.ruling("W2")
-def test_lenient_json_is_400(admin: Client, path: str, value: str):
+def test_lenient_json_gets_400(admin: Client, path: str, value: str):
     text = f'{{"a":{value}}}'
 
     assert 400 == admin.post(path, content=text).status_code
@@ -106,7 +106,7 @@ OTHERS = ("accumulate", "rank", "json_store", "authtoken")
     ids=lambda value: value if isinstance(value, str) else repr(value[:24]),
 )
 @pytest.mark.ruling("W2")
-def test_a_malformed_body_is_400(admin: Client, path: str, body: bytes):
+def test_a_malformed_body_gets_400(admin: Client, path: str, body: bytes):
     answer = admin.post(path, content=body)
 
     assert (400, "Malformed json body") == (answer.status_code, answer.json()["reason"])
@@ -114,12 +114,12 @@ def test_a_malformed_body_is_400(admin: Client, path: str, body: bytes):
 
 @pytest.mark.parametrize("body", [b"[" * 60_000, b'{"a":' * 10_000 + b"1" + b"}" * 10_000, b'"' + b"[" * 60_000 + b'"'])
 @pytest.mark.parametrize("path", ["vote", "viewer_state", "accumulate", "json_store", "authtoken"])
-def test_a_deeply_nested_body_is_400(admin: Client, path: str, body: bytes):
+def test_a_deeply_nested_body_gets_400(admin: Client, path: str, body: bytes):
     assert 400 == admin.post(path, content=body).status_code
 
 
 @pytest.mark.parametrize("path", ["viewer_state", "accumulate"])
-def test_a_number_out_of_range_is_no_malformed_json(viewer, path: str):
+def test_a_number_out_of_range_is_not_malformed_json(viewer, path: str):
     answer = viewer().post(path, content=b'{"a": 1e999}')
 
     assert (400, "Invalid body") == (answer.status_code, answer.json()["reason"])
