@@ -3,10 +3,18 @@
 
 const result = document.getElementById("result");
 
-/** Say something to everyone, screen readers included. `request` is the id of a refused request, to link to its page. */
-function say(text, isError = false, request = "") {
+/**
+ * Say something to everyone, screen readers included. `request` is the id of a refused request, to link to its page.
+ * `value` is what the reader waits for, such as a PIN: it stands out.
+ */
+function say(text, isError = false, request = "", value = "") {
   result.textContent = text;
   result.classList.toggle("error", isError);
+  if (value) {
+    const shown = document.createElement("b");
+    shown.textContent = value;
+    result.append(" ", shown);
+  }
   if (!request) return;
   const link = document.createElement("a");
   link.href = result.dataset.requests + encodeURIComponent(request);
@@ -135,7 +143,7 @@ document.addEventListener("htmx:after:request", (event) => {
     sayReached(form, answer.request_id);
   } else {
     const shown = form.dataset.show ? memberOf(answer, form.dataset.show) : undefined;
-    say([form.dataset.done, shown, isCall ? answer.hint : undefined].filter((part) => part !== undefined).join(" "));
+    say(form.dataset.done, false, "", [shown, isCall ? answer.hint : undefined].filter((part) => part !== undefined).join(" "));
   }
 });
 // Each click on such a button is another viewer, also while the page waits for the next update.
