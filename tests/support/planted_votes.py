@@ -186,6 +186,11 @@ def a_ranking_has_101_answers(patch: Patch) -> None:
     patch.setattr(ranking, "TOP", 101)
 
 
+@planted("R1.ranking-of-channels")
+def a_global_ranking_belongs_to_a_channel(patch: Patch) -> None:
+    patch.setattr(ranking, "is_global", lambda ranking: False)
+
+
 @planted("ranking.unaltered-answers")
 def answers_lose_their_spaces(patch: Patch) -> None:
     wrap(
