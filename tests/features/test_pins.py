@@ -80,11 +80,6 @@ def test_a_request_without_a_valid_client_id_is_refused(stranger, path, body):
 
 
 @pytest.mark.ruling("T2")
-def test_a_broadcasters_pin_is_bound_to_their_channel(live, broadcaster, neighbor):
-    assert [CHANNEL, "888"] == [linked_channel(live, create_pin(client)) for client in (broadcaster, neighbor)]
-
-
-@pytest.mark.ruling("T2")
 @pytest.mark.parametrize("role", ["admin", "backend"])
 @pytest.mark.parametrize(("channel", "query"), [("888", ""), (None, "?channel_id=888"), (CHANNEL, "?channel_id=888")])
 def test_an_admins_or_backends_pin_is_bound_to_the_channel_it_names(live, broadcaster, role, channel, query):
