@@ -89,7 +89,7 @@ def required_channel(channel: str | None, what: str) -> str:
 class Grant(NamedTuple):
     """The secret or link that gives a caller its rights, which end with it.
 
-    In the sandbox, which checks no secret, only links.
+    In the sandbox, which checks no secret, this is only ever a link.
     """
 
     secret: str = ""

@@ -204,7 +204,7 @@ class Hints:
             self._clients[client_id] = (self._clients.get(client_id) or 0) + 1
 
     def other_channel(self, caller: Caller, channel_id: str) -> None:
-        """Give a hint if the request names another channel than the token, because most roles ignore that parameter."""
+        """Give a hint if the request and the token name different channels, because most roles ignore it."""
         if self.is_on and channel_id != (caller.channel_id or ""):
             own = caller.channel_id or "which has none"
             others = " and ".join(role for role in Role if role in EXTENSION_WRITERS)

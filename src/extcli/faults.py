@@ -18,7 +18,7 @@ from extcli.reading.shapes import SHAPE_ERRORS
 from extcli.tables import source
 
 EFFECTS: Final = ("status", "delay", "drop", "reset", "truncate", "stall", "close", "lose", "double", "reorder")
-"""The options of which a fault has exactly one."""
+"""A fault has exactly one of these options."""
 _BROADCASTS: Final = ("lose", "double", "reorder")
 _PARAMETERS: Final = {"status": "status", "truncate": "bytes", "close": "code"}
 """The members that hold the value of an effect."""

@@ -58,7 +58,7 @@ class Session:
 
     @property
     def wants_json(self) -> bool:
-        """Whether to print errors as JSON. Works even if the settings are what is wrong."""
+        """Whether to print errors as JSON. Works even if the settings are invalid."""
         with suppress(CliError):
             return self.output.format is Format.JSON
         with suppress(CliError):
@@ -244,7 +244,7 @@ class Session:
         return service_time(self.http, self.output.report) or clock.now()
 
     def _warn_if_elsewhere(self, address: str, found: Found[str] | None) -> None:
-        """Report that the command goes to another address than the named profile's, which may be a mistake."""
+        """Report that the command goes to an address that differs from the named profile's, which may be a mistake."""
         profile = self.resolver.profile
         if profile and found and self.resolver.named_profile and not profile.is_of(address):
             self.output.report(

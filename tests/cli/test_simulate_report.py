@@ -43,7 +43,7 @@ def program(shell) -> Callable[..., int]:
 
 @pytest.fixture
 def report(program, tmp_path: Path) -> Path:
-    """The report of a crowd, of which some viewers are refused."""
+    """The report of a crowd in which some viewers are refused."""
     path = tmp_path / "report.html"
     assert 0 == program("vote", "define", "lunch", "--prompt", "Which?")
     assert 7 == program("simulate", "crowd", "--viewers", "200", "--poll", "lunch", "--mix", "0:60,1:30,2:10",

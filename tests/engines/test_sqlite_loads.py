@@ -27,7 +27,7 @@ def open_alone(path: Path) -> Open:
 
 
 class Cut:
-    """Records of which the last never come."""
+    """Records whose last ones never arrive."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         self.records, self.is_stuck = records, asyncio.Event()
@@ -128,7 +128,7 @@ def open(path: Path) -> Open:
 
 
 class Halfway:
-    """Records of which the second page comes when `proceed` is set."""
+    """Records whose second page arrives when `proceed` is set."""
 
     def __init__(self) -> None:
         self.is_halfway, self.proceed = asyncio.Event(), asyncio.Event()

@@ -36,7 +36,7 @@ VOLATILE = [
     (
         re.compile(r'"size":[0-9]+(?=,"is_cut":true)'),
         '"size":0',
-    ),  # of a page in the journal, of which a part is left
+    ),  # of a page in the journal, which keeps only a part of it
     (re.compile(r"(?<=expire-)[0-9a-f]{16}"), "<hex16>"),  # of a PIN, in the dashboard
     # Of PINs that expire next, also in the journal, where the body is a text: several at one instant are in any order.
     (re.compile(r'(\\?"kind\\?":\\?"pin\\?",\\?"id\\?":\\?")[0-9a-f]{16}(?=\\?",\\?"at\\?":)'), r"\1<pin>"),
@@ -55,7 +55,7 @@ VOLATILE = [
 _SUBSCRIPTIONS = re.compile(r'(?<="subscriptions":\[)[^\]]+')
 """What a page listens to is a set: its order is by chance."""
 UNCOMPARED = {"date", "x-emulator-mark"}
-"""Headers that are not compared. A mark counts changes, of which there are more kinds than before."""
+"""Headers that are not compared. A mark counts changes, and there are more kinds of them than before."""
 LEARNED = 4_096
 """Bytes of equal bodies whose ids are remembered. A longer one has many ids, which other responses also show."""
 SHOWN = 160

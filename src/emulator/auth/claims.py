@@ -120,7 +120,7 @@ def check_lifetime(claims: Mapping[str, Any]) -> bool:
 
 
 def check_client_id(claims: Mapping[str, Any], client_id: str) -> None:
-    """Raise `Unauthorized` if a token names another extension than the header."""
+    """Raise `Unauthorized` if the token and the header name different extensions."""
     for name in ("extension_id", "app_id"):
         if (id_of(claims, name) or client_id) != client_id:
             raise refusals.other_extension(claim=name)

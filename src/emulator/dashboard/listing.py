@@ -15,7 +15,7 @@ from emulator.wire.refusals import invalid_parameter
 ROWS: Final = 100
 """Rows of a list. With the other rows of a page, they stay below 200."""
 _SORTED: Final = 1000
-"""Records of which those with the highest counts are shown."""
+"""Records to read; those with the highest counts are shown."""
 _MAX_SKIPPED: Final = 20_000
 
 

@@ -356,8 +356,8 @@ class Catalog(Protocol):
     ) -> list[Thing]:
         """Return up to `limit` documents and pools of these kinds, in the order of their keys, after `after`.
 
-        The order is kind, owner, name, channel, user. `owner` and `channel` limit the result to one; `matching` to
-        those whose name, channel or user contains that text.
+        The order is kind, owner, name, channel, user. `owner` and `channel` limit the result to one owner or channel.
+        `matching` limits it to those whose name, channel or user contains that text.
         """
 
     def upcoming(self, *, now: int) -> AsyncIterator[Sequence[Expired]]:

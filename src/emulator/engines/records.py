@@ -233,7 +233,7 @@ class RecordChecks:
 
 
 _UNIQUE: Final = frozenset(TYPES) - {EntryRecord, ItemRecord, ListItemsRecord, HandedRecord, ChoiceRecord}
-"""The types of which no two records may have the same position."""
+"""The types whose records must have different positions."""
 
 
 def _position(record: Record) -> tuple[Any, ...]:

@@ -176,7 +176,7 @@ class Protocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """Start the next pipelined request, or wait for one.
 
-        Stops reading while many pipelined requests wait, of which uvicorn would keep any number. `close_if_overdue`
+        Stops reading while many pipelined requests wait; uvicorn would keep any number. `close_if_overdue`
         closes idle connections; uvicorn would set a timer after each response.
         """
         self.server_state.total_requests += 1

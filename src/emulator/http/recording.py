@@ -27,7 +27,7 @@ _OWN_ID: Final = 20
 
 
 _HIDDEN: Final = HIDDEN.encode()
-"""The body of a request of which nothing is shown, also of one that was read in pieces."""
+"""The body of a request that is hidden, or that was read in pieces."""
 
 
 def request_entry(

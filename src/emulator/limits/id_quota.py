@@ -24,7 +24,7 @@ _ID: Final = "ids/"
 """The kind of an id's document begins with this. It holds the Unix ms until which the id counts."""
 _COUNTS: Final = "id_counts"
 _RELEASED: Final = b"0"
-"""The document of an id that does not count any more, until it is deleted."""
+"""The document of an id that no longer counts, until it is deleted."""
 _EARLIER: Final = "ids"
 """The kind of the documents of earlier versions. They are not read: their ids count again when they are used."""
 _REFRESH_AFTER: Final = HOUR

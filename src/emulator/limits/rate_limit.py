@@ -21,7 +21,7 @@ _MICROSECONDS = 1_000
 class RateLimit:
     """Allows `amount` per `period` ms and key, by the generic cell rate algorithm: one number per key, no queue.
 
-    A key that was idle for `window` ms may use the amount of this whole window at once.
+    A key that was idle for `window` ms may then use the amount for the whole window at once.
     """
 
     def __init__(self, amount: int, period: int = SECOND, window: int = WINDOW) -> None:

@@ -96,7 +96,7 @@ class Hub:
         self._in_channel: dict[tuple[str, str | None], dict[Key, None]] = {}
         """The topics that have subscribers, by kind and channel.
 
-        Those of one user, of which there may be thousands, are left out.
+        Topics of one user are left out; there may be thousands.
         """
 
     def subscribe(self, topic: Key, subscriber: Subscriber) -> None:

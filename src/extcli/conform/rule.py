@@ -93,7 +93,7 @@ class Unknown(Differs):
 
 
 class Unspecified(Differs):
-    """Raised if the service refuses the call, but with another status than expected.
+    """Raised if the service refuses the call, but not with the expected status.
 
     The specification names no REST statuses.
     """

@@ -65,7 +65,7 @@ def register(path: Path, client_id: str, *, owner: str | None, inline: bool) -> 
 
 
 def rotate(path: Path, client_id: str, *, keep: int) -> Written:
-    """Put a new secret before the others, of which only the `keep` newest stay. Raises `UsageError`."""
+    """Put a new secret before the others, and keep only the `keep` newest of them. Raises `UsageError`."""
     before = read_text(path)
     document, table = _registered(path, before, client_id)
     dropped = _drop(table, keep)

@@ -191,7 +191,7 @@ SOLE_VALUE = View(
     table=lambda document: str(next(iter(document.values()))),
     rows=lambda document: [(str(value),) for value in document.values()],
 )
-"""An object with one member, of which only the value is printed."""
+"""An object with one member; only its value is printed."""
 
 
 def _token_table(document: dict[str, Any]) -> RenderableType:

@@ -44,7 +44,7 @@ class _EndOfInput:
 
 
 class RequestsRefused(CliError):
-    """Raised at the end of a script of which the service has refused some requests."""
+    """Raised at the end of a script if the service has refused some of its requests."""
 
     exit_code = ExitCode.REFUSED
 

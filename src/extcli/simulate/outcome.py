@@ -142,7 +142,7 @@ class Outcome:
 
 
 def outcome_of(plan: Plan, in_time: Measured, late: Measured, offset: float) -> Outcome:
-    """Join both parts of a run, of which the second began `offset` seconds after the first, and count."""
+    """Join both parts of a run, and count. The second part began `offset` seconds after the first."""
     measured = _joined_parts(plan, in_time, late, offset)
     due = plan.at[: plan.late_from] + _moved(plan.at[plan.late_from :], offset)
     closed = sum(status == 400 and _CLOSED in late.reasons[index].lower() for index, status in enumerate(late.status))
@@ -168,7 +168,7 @@ def _faults(late: Measured, closed: int) -> list[str]:
     accepted = sum(map(is_accepted, late.status))
     other = sum(map(is_refused, late.status)) - closed
     faults = [f"{accepted:,} late {_votes(accepted)} accepted"] if accepted else []
-    return faults + ([f"{other:,} late {_votes(other)} refused for another reason than the end"] if other else [])
+    return faults + ([f"{other:,} late {_votes(other)} refused for a reason other than the end"] if other else [])
 
 
 def _tally(plan: Plan, measured: Measured, due: Sequence[float], closed: int) -> Tally:
@@ -325,7 +325,7 @@ def compare(
 def compare_entries(
     plan: Plan, status: Sequence[int], found: Mapping[str, int], faults: Sequence[str] = ()
 ) -> Comparison:
-    """Compare the entries of a buffer, of which each must be there once. `found` also counts what must not be there."""
+    """Compare the entries of a buffer. Each must be there once. `found` also counts what must not be there."""
     accepted = sum(map(is_accepted, status))
     unknown = sum(map(is_unknown, status))
     counts = [Count(ENTRIES, len(plan), (accepted, accepted + unknown), found.get(ENTRIES, 0))]

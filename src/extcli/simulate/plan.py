@@ -66,7 +66,7 @@ def mix(text: str) -> dict[str, Fraction]:
 
 
 def rounded(weights: Sequence[Fraction], total: int) -> list[int]:
-    """Divide `total` by weights, in whole numbers that add up to it: by largest remainder, ties in order."""
+    """Divide `total` by weights, in whole numbers that add up to it, by largest remainder. Ties go to the first."""
     whole = sum(weights)
     exact = [weight * total / whole for weight in weights]
     counts = [int(each) for each in exact]

@@ -77,7 +77,7 @@ def size(path: Path) -> int:
 _RECORDS = b',"records":['
 _END = b"]}"
 _REPEATABLE = ("item", "list_items", "handed")
-"""Types of which several records may have the same identity."""
+"""Types whose records may have the same identity."""
 _IDENTITY: Mapping[str, tuple[str, ...]] = {
     "choice": ("choice",),
     "entry": ("voter", "choice"),

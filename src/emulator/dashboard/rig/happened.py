@@ -12,7 +12,7 @@ from emulator.errors import BadRequest
 
 _ROWS: Final = 20
 _READ: Final = "200"
-"""Entries of which the refused are counted, and which are searched for calls of anonymous viewers."""
+"""Entries to read; the refused are counted, and calls of anonymous viewers are looked for."""
 
 
 async def frame_activity(

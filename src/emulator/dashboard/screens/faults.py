@@ -112,7 +112,7 @@ def remaining_limits(fault: Fault) -> list[str]:
 
 
 def is_over(fault: Fault, now: int) -> bool:
-    """Whether a fault does not act any more."""
+    """Whether a fault no longer acts."""
     return fault.left == 0 or (fault.ends_at is not None and fault.ends_at <= now)
 
 

@@ -25,7 +25,7 @@ _ROWS: Final = "100"
 _BESIDE: Final = "40"
 """Rows of the list next to one entry."""
 _SORTED: Final = "1000"
-"""Entries of which the slowest are shown."""
+"""Entries to read; the slowest are shown."""
 SLOWEST: Final = "slowest"
 """The value of `sort` for the entries that took longest."""
 _COUNTED: Final = 12_000

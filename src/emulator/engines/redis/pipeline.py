@@ -200,7 +200,7 @@ class Connection:
 
 
 def _kill_filter(info: Reply) -> Command:
-    """Match id and address: after a restart, Redis may use the same id again."""
+    """Return the arguments of `CLIENT KILL` that match id and address. After a restart, Redis may reuse an id."""
     if not isinstance(info, bytes):
         return ()
     fields = dict(word.split(b"=", 1) for word in info.split() if b"=" in word)
@@ -243,7 +243,7 @@ class Pipeline:
 
     def __init__(self, nodes: Nodes, namespace: bytes) -> None:
         self._connection = Connection(nodes)
-        # A cluster refuses commands of several keys, of which one does not exist, while their slot is being moved. So
+        # While a slot is being moved, a cluster refuses commands of several keys if one of them does not exist. So
         # no script sees only a part of the namespace.
         self._keys = (b"2", namespace, namespace + b":never")
         self._queue: list[ScriptCall] = []

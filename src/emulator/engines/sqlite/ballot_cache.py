@@ -39,7 +39,7 @@ Mark = tuple[int, str, int, str, int, int, int, bytes, bool]
 class VoterFilter:
     """A set of voters with false positives: one bit each in a table that all ballots share.
 
-    After a million voters, 6 % of the new ones seem known.
+    After a million voters, the filter wrongly reports 6 % of new voters as known.
     """
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class Marks(Tables):
         return rows
 
     def write(self, mark: Mark, others: tuple[Row, ...]) -> None:
-        """Add a row, or replace the one in its slot. `others` are the voter's rows in other slots."""
+        """Add a row, or replace the row in the same slot. `others` are the voter's rows in other slots."""
         ballot, voter, slot, choice, times, _, number, _, _ = mark
         self._unsaved[ballot, voter, slot] = mark
         self._held[ballot, voter] = (*others, (number, slot, choice, times))

@@ -62,7 +62,7 @@ class Duplicates:
         self._texts.close()
 
     def add(self, place: Place, codes: Sequence[str]) -> None:
-        """Add consecutive codes of a set, of which the first is at `place`."""
+        """Add consecutive codes of a set; the first is at `place`."""
         if not codes:
             return
         append = self._append

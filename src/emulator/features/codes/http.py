@@ -97,8 +97,8 @@ async def define_codes(code_sets: CodeSets, call: Call) -> Nothing:
     """Define up to 10 sets of codes, each of fewer than a million codes of 1 to 63 characters.
 
     The call is atomic and the body is streamed. Sets at other indices are unchanged. A set at an index in use gets the
-    new name and list; codes already handed out stay handed out. Codes that were handed out before, from any set, are
-    left out. A code that occurs twice in the body is an error. An error lists the first 20 problems.
+    new name and list; codes already handed out stay handed out. Codes of the body that were handed out before, from any
+    set, are skipped. A code that occurs twice in the body is an error. An error lists the first 20 problems.
     """
     reader = StreamReader("codes", levels=2, longest=MAX_CODE_LENGTH)
     async with code_sets.new_upload(call.caller) as upload:

@@ -55,7 +55,7 @@ class JsonStores:
         """Write the object; it expires after 14 days. Raises `BadRequest` unless it is an object of at most 2 KiB.
 
         Raises `Forbidden` if all channels share the store and the caller is only a broadcaster, and `Conflict` if the
-        store has another digest than the one `expected`.
+        digest of the store is not `expected`.
         """
         if store_id.startswith(GLOBAL):
             check_extension_wide(caller, store_id)

@@ -105,7 +105,7 @@ def store_key(
 ) -> Key:
     """Return the key of a store; raise `BadRequest` if the store needs a channel and there is none (ruling A4).
 
-    `user_id` names another user than the caller. `per_extension` separates channel stores by client id.
+    `user_id` names a user other than the caller. `per_extension` separates channel stores by client id.
     """
     return Key(
         store.name,

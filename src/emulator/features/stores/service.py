@@ -150,7 +150,7 @@ class Stores:
     ) -> bytes:
         """Write the whole store and return it. Raises `BadRequest` unless it is an object of at most 64 KiB.
 
-        Raises `Conflict` if the store has another digest than the one `expected`.
+        Raises `Conflict` if the digest of the store is not `expected`.
         """
         key = self._key(store, caller, channel)
         text = encode_document(document, name=store.name)

@@ -54,7 +54,7 @@ def unknown_voter(*, poll: str) -> Facts:
          "Read the definition again with `extcli vote config {poll}`, and repeat the edit.")  # fmt: skip
 def poll_changed(*, poll: str, members: str) -> Facts:
     detail = f"expected: the definition has changed since it was read: {members}"
-    return Facts(detail, f"another definition than the present one: {members}", "the present definition")
+    return Facts(detail, f"a definition that differs from the present one: {members}", "the present definition")
 
 
 @refusal(Conflict, "Poll changed", "P4", "The poll has a definition already", "Edit it: `extcli vote edit {poll}`.")

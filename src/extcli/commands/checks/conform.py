@@ -136,7 +136,7 @@ def _raise_if_failed(document: Mapping[str, Any], *, strict: bool) -> None:
     if broken:
         found.append(f"{_count(broken)} not kept: {', '.join(broken)}")
     if different:
-        found.append(f"{_count(different)} kept with other responses than in the recording: {', '.join(different)}")
+        found.append(f"{_count(different)} kept, but the responses differ from the recording: {', '.join(different)}")
     if found:
         raise ExpectationFailed("; ".join(found))
 

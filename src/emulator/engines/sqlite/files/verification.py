@@ -278,7 +278,7 @@ def _run(connection: sqlite3.Connection, check: Check, *, is_complete: bool) -> 
     for key, *values in rows[:MAX_LISTED]:
         yield Finding(check.table, str(key or ""), check.what.format(*values))
     if len(rows) > MAX_LISTED:
-        yield Finding(check.table, "", f"more rows of which the same is true: {check.what.partition('{')[0].strip()}")
+        yield Finding(check.table, "", f"more rows with the same finding: {check.what.partition('{')[0].strip()}")
 
 
 def _type_checks(columns_of: Mapping[str, Mapping[str, str]]) -> Iterator[Check]:
