@@ -123,7 +123,7 @@ async def serve(
 async def _prepare(service: Service, prepare: Hook, stops: SignalHandler) -> None:
     """Prepare a service. Raises `StoppedEarly` at a signal."""
     preparing = asyncio.ensure_future(prepared(service, prepare))
-    with stops.diverted(preparing.cancel):
+    with stops.use_callback(preparing.cancel):
         try:
             await preparing
         except asyncio.CancelledError:

@@ -57,7 +57,7 @@ class SignalHandler:
         self._callback = None
 
     @contextmanager
-    def diverted(self, callback: Callable[[], object]) -> Iterator[None]:
+    def use_callback(self, callback: Callable[[], object]) -> Iterator[None]:
         """Call `callback` in place of the registered one during the block; at once if a signal is pending."""
         before, self._callback = self._callback, None
         self.set_callback(callback)

@@ -80,7 +80,7 @@ def send(session: Session, body: StreamedBody, request: Callable[[StreamedBody],
     """Send the body with a progress bar, and report how long it took; `what` describes the content."""
     session.http.set_timeout(session.resolver.timeout(_TIMEOUT))
     started = clock.elapsed()
-    with progress.shown(session.output, "sending", body.length) as body.on_progress:
+    with progress.progress_bar(session.output, "sending", body.length) as body.on_progress:
         response = request(body)
     seconds = max(clock.elapsed() - started, 1e-9)
     rate = f", {body.length / seconds / 1e6:,.1f} MB/s" if body.length > _REPORTS_RATE else ""

@@ -76,7 +76,7 @@ def mark_all(session: Session, service: Service, users: Entries, granted: dict[s
     """Mark the users in a file, and return their number. Raises `InvalidEntries`, before anything is sent."""
     errors = ValidationErrors()
     count = size = 0
-    with progress.shown(session.output, "checking", users.size) as done:
+    with progress.progress_bar(session.output, "checking", users.size) as done:
         for batch in users:
             done(users.consumed)
             for number, user in zip(batch.numbers, batch.items, strict=True):
@@ -92,7 +92,7 @@ def mark_all(session: Session, service: Service, users: Entries, granted: dict[s
     return count, streamed_body.send(session, body, service.mark_from_list, counted(count, "user"))
 
 
-def marked_in(response: Response) -> int | None:
+def number_of_marked(response: Response) -> int | None:
     """Return how many users the response says may redeem more codes than before; `None` if it does not say."""
     return _count(response, "extcli-marked")
 

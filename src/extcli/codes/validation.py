@@ -272,7 +272,7 @@ def problem_of_entry(item: str | Unreadable, kind: str, longest: int) -> str:
 def validate(sets: Sequence[CodeSet], output: Output) -> ValidationErrors:
     """Read every code, record the counts on the sets, and return the errors."""
     errors, duplicates = ValidationErrors(), Duplicates()
-    with progress.shown(output, "checking", sum(each.entries.size for each in sets)) as done:
+    with progress.progress_bar(output, "checking", sum(each.entries.size for each in sets)) as done:
         read = 0
         for each in sets:
             for batch in each.entries:

@@ -22,7 +22,7 @@ _REFRESH_SECONDS = 0.2
 
 
 @contextmanager
-def shown(output: Output, what: str, total: int, *, is_bytes: bool = True) -> Iterator[Callable[[int], None]]:
+def progress_bar(output: Output, what: str, total: int, *, is_bytes: bool = True) -> Iterator[Callable[[int], None]]:
     """Show a bar if the work takes longer than `DELAY_SECONDS`; of bytes, with rate and time left.
 
     Yields a function that takes the number of bytes or steps done, of `total`.

@@ -261,10 +261,10 @@ def outcome_lines(outcome: Mapping[str, Any]) -> list[str]:
         "  last changes:" if changes else "  nothing of this kind has changed yet",
         *(f"    {line}" for line in changes),
     ]
-    return [cut(line) for line in lines]
+    return [cut_line(line) for line in lines]
 
 
-def cut(line: str) -> str:
+def cut_line(line: str) -> str:
     """Return the line with control characters escaped, cut to 80 columns."""
     line = visible(line)
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…"

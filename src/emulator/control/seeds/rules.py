@@ -59,7 +59,7 @@ class SeedCall(NamedTuple):
     fields: Mapping[str, str]
     """The fields of the document, by the fields of the call that they became."""
 
-    def located(self, detail: str) -> str:
+    def with_field(self, detail: str) -> str:
         """Return the detail of an error response, with the field of the seed in front."""
         field, colon, problem = detail.partition(": ")
         known = re.compile("|".join(map(re.escape, sorted(self.fields, key=len, reverse=True))) or r"(?!)")

@@ -133,7 +133,7 @@ async def _perform(scratch: Scratch, plan: Plan) -> None:
             try:
                 await scratch.perform(call.method, call.path, call.caller, call.query, call.body)
             except ServiceError as error:
-                problems |= dict.fromkeys(map(call.located, error.details))
+                problems |= dict.fromkeys(map(call.with_field, error.details))
                 break
         if len(problems) >= MAX_PROBLEMS:
             break

@@ -88,7 +88,7 @@ class Buffers:
             await self._hints.hint_if_absent(key)
         return Entries(latest, ([item.value for item in page] async for page in pages))
 
-    async def measured(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
+    async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         count, newest = 0, b""
         async for page in (await self.read(caller, channel, id, 0)).pages:
             if page and not count:
@@ -126,5 +126,5 @@ BUFFERS: Final = Kind(
     "buffers",
     STORED,
     waits_for=Subject("accumulate", "accumulate", frozenset({"count", "latest"}), "default"),
-    measure=attrgetter("buffers.measured"),
+    measure=attrgetter("buffers.measure"),
 )

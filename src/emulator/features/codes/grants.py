@@ -72,7 +72,7 @@ class PendingGrant:
     ) -> None:
         """`known` are all grants when the call began, and `until` is when the roster expires, in Unix ms."""
         self.client_id = client_id
-        self.known = known
+        self.all_grants = known
         self.until = until
         self.roster = new_id()
         self.users: Counter[Allowances] = Counter()
@@ -160,7 +160,7 @@ class Grants:
         """
         new = CodeGrant(pending.roster, prizes_by_set(body, sets))
         key = grants_key(pending.client_id)
-        ended = _rosters_of(pending.known) - _rosters_of(live_grants(pending.known, sets))
+        ended = _rosters_of(pending.all_grants) - _rosters_of(live_grants(pending.all_grants, sets))
 
         def add(found: Mapping[Key, bytes]) -> Mapping[Key, bytes]:
             return {key: json_codec.encode([*_grants_without(ended, found.get(key)), new])}
@@ -172,7 +172,7 @@ class Grants:
         gained = sum(count for before, count in pending.users.items() if gains(before, new))
         return Marked(pending.users.total(), gained)
 
-    async def of(self, caller: Caller) -> list[CodeGrant]:
+    async def grants_of(self, caller: Caller) -> list[CodeGrant]:
         """Return the grants that apply to the caller, oldest first."""
         key, shared_id = grants_key(caller.client_id), self._users.shared_id_key(caller)
         found = await self._documents.read([key, shared_id], now=self._clock.now())
@@ -192,7 +192,7 @@ class Grants:
         for grant in _decode_grants(written.get(key)):
             await self._rosters.add_members(roster_key(client_id, grant.roster), [], now=now, expires_at=until)
 
-    async def known(self, client_id: str) -> list[CodeGrant]:
+    async def all_grants(self, client_id: str) -> list[CodeGrant]:
         """Return all grants, including grants for sets that no longer exist."""
         key = grants_key(client_id)
         return _decode_grants((await self._documents.read([key], now=self._clock.now())).get(key))

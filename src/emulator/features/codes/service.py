@@ -116,7 +116,7 @@ class CodeSets:
     async def clear(self, caller: Caller) -> list[int]:
         """Delete all sets and all eligibility; returns how many codes each set had handed out (ruling C6)."""
         # Each of these grants is of a set that is gone by the end of the drop. A later one may be of a later set.
-        known = await self._grants.known(caller.client_id)
+        known = await self._grants.all_grants(caller.client_id)
         handed_out = await self._pools.drop(pool_keys(caller.client_id), now=self._clock.now())
         if handed_out:
             audit("codes removed", caller, sets=len(handed_out))
@@ -134,7 +134,7 @@ class CodeSets:
     @asynccontextmanager
     async def new_grant(self, caller: Caller) -> AsyncIterator[PendingGrant]:
         """Begin a `mark_*` call. If the block raises, the users that it has recorded are deleted."""
-        known = await self._grants.known(caller.client_id)
+        known = await self._grants.all_grants(caller.client_id)
         async with self._grants.begin(caller.client_id, known, await self._sets(caller.client_id)) as grant:
             yield grant
 
@@ -150,7 +150,7 @@ class CodeSets:
     async def eligibility(self, caller: Caller) -> list[int]:
         """Return the number of codes of each set that the caller may still redeem, up to the highest index in use."""
         sets = await self._sets(caller.client_id)
-        grants = await self._grants.of(caller)
+        grants = await self._grants.grants_of(caller)
         held = await self._holdings_of_caller(caller)
         return [
             max(0, max_codes(sets[index].set_id, grants) - held.get(index, _NOTHING).current) if index in sets else 0
@@ -171,7 +171,7 @@ class CodeSets:
         """
         if not 0 <= index < MAX_SETS:
             raise no_such_prize(index=index, highest=MAX_SETS - 1)
-        grants = await self._grants.of(caller)
+        grants = await self._grants.grants_of(caller)
 
         def limit(note: bytes) -> int:
             return max_codes(msgspec.json.decode(note, type=CodeSet).set_id, grants)

@@ -163,7 +163,7 @@ class Pins:
         """Return whether the channel has a token that was not revoked."""
         return any(link.is_used for link in await self._links.current(caller.client_id, caller.channel_id or ""))
 
-    async def measured(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
+    async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         """Count the linked channels, up to 200."""
         now = self._clock.now()
         found = await self._catalog.things(
@@ -336,5 +336,5 @@ LINKS: Final = Kind(
     LINK_LIFETIME,
     "links",
     waits_for=Subject("link", "link", frozenset({"count"}), "*", is_named=False),
-    measure=attrgetter("pins.measured"),
+    measure=attrgetter("pins.measure"),
 )

@@ -83,7 +83,7 @@ class Rankings:
         """Return the number of users for each answer."""
         return dict((await self._ballots.tally(_key(caller, channel, ranking_id), now=self._clock.now())).counts)
 
-    async def measured(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
+    async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         return Measured(await self.counts(caller, channel, id))
 
     async def read(self, caller: Caller, channel: str | None, ranking_id: str) -> list[Score]:
@@ -134,5 +134,5 @@ RANKINGS: Final = Kind(
     "rankings",
     STORED,
     waits_for=Subject("rank", "rank", frozenset({"count", "key", "score"}), "default", shared=GLOBAL),
-    measure=attrgetter("rankings.measured"),
+    measure=attrgetter("rankings.measure"),
 )

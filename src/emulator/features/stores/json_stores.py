@@ -37,12 +37,12 @@ class JsonStores:
 
     async def read(self, caller: Caller, channel: str | None, store_id: str) -> bytes:
         """Return the object's JSON text. Raises `NotFound`."""
-        found = (await self.measured(caller, channel, store_id, "")).document
+        found = (await self.measure(caller, channel, store_id, "")).document
         if found is None:
             raise nothing_stored(id=store_id)
         return found
 
-    async def measured(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
+    async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         key = json_store_key(caller, channel, id)
         found = await self._documents.read([key], now=self._clock.now())
         if key not in found:
@@ -84,5 +84,5 @@ OBJECTS: Final = Kind(
     JSON_STORE_LIFETIME,
     "stores",
     waits_for=Subject("json_store", "json_store", frozenset({"path", "equals"}), "default", shared="global"),
-    measure=attrgetter("json_stores.measured"),
+    measure=attrgetter("json_stores.measure"),
 )

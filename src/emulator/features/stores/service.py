@@ -107,7 +107,7 @@ class Stores:
             self._lapses.read([key], now)
         return (await self._documents.read([key], now=now)).get(key, _EMPTY)
 
-    async def measured(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
+    async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         """Return the store of this name. Raises `BadRequest`."""
         store = store_named(id)
         if not store.per_viewer:
@@ -359,5 +359,5 @@ STORES_WRITTEN: Final = Kind(
     "stores",
     STORED,
     waits_for=Subject("store", "", frozenset({"path", "equals", "user"}), shared="", is_named=False),
-    measure=attrgetter("stores.measured"),
+    measure=attrgetter("stores.measure"),
 )

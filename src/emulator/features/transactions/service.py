@@ -136,7 +136,7 @@ class Transactions:
                     break
         return listed
 
-    async def measured(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
+    async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         """Count the outstanding purchases of a channel."""
         prefix, after, count = outstanding_key(caller.client_id, required_channel(channel, "a purchase")), "", 0
         now = self._clock.now()
@@ -197,5 +197,5 @@ PURCHASES: Final = Kind(
     STORED,
     _purchase_condition,
     waits_for=Subject("purchase", "outstanding", frozenset({"count"}), ANY, is_named=False),
-    measure=attrgetter("transactions.measured"),
+    measure=attrgetter("transactions.measure"),
 )

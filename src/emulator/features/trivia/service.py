@@ -90,7 +90,7 @@ class Trivia:
         contest = await self._edit(caller, lambda contest: with_state(contest, question_id, transition, winner))
         return contest[question_id].state
 
-    async def measured(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
+    async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         """Count the questions of an extension."""
         key = contest_key(caller.client_id)
         found = await self._documents.read([key], now=self._clock.now())
@@ -184,5 +184,5 @@ TRIVIA: Final = Kind(
     "trivia",
     (*STORED, *VOTERS_STORED),
     waits_for=Subject("trivia", CONTEST, frozenset({"count"}), "*", shared="", is_named=False),
-    measure=attrgetter("trivia.measured"),
+    measure=attrgetter("trivia.measure"),
 )

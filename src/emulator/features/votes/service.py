@@ -100,7 +100,7 @@ class Polls:
         """Return the number of votes for each value."""
         return dict((await self._ballots.tally(_key(caller, channel, poll_id), now=self._clock.now())).counts)
 
-    async def measured(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
+    async def measure(self, caller: Caller, channel: str | None, id: str, user: str) -> Measured:
         return Measured(await self.counts(caller, channel, id))
 
     async def cast(self, caller: Caller, channel: str | None, poll_id: str, value: int, count: int = 1) -> Poll:
@@ -352,5 +352,5 @@ POLLS: Final = Kind(
     STORED,
     _status,
     waits_for=Subject("poll", "poll", frozenset({"count", "value", "sum"}), "default", shared=GLOBAL),
-    measure=attrgetter("polls.measured"),
+    measure=attrgetter("polls.measure"),
 )

@@ -84,7 +84,7 @@ def conform(
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     found: list[Result] = []
     try:
-        with progress.shown(session.output, "rules", len(rules), is_bytes=False) as report_done:
+        with progress.progress_bar(session.output, "rules", len(rules), is_bytes=False) as report_done:
             for result in results(rules, target):
                 if old is not None:
                     result.recorded = report.compare(result, old)

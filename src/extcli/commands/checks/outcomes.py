@@ -12,7 +12,7 @@ from extcli.api.http import Response
 from extcli.commands.checks.conditions import Condition, scope_of
 from extcli.errors import ExpectationFailed, Refused, UnexpectedResponse, UsageError, member_of
 from extcli.output.printer import View
-from extcli.output.views import cut, outcome_lines
+from extcli.output.views import cut_line, outcome_lines
 from extcli.reading.shapes import document_of
 from extcli.session import Session
 
@@ -115,7 +115,7 @@ class NotMet(ExpectationFailed):
 
     def lines(self) -> list[str]:
         """Return what was wanted and found, and the last changes, in lines of at most 80 columns."""
-        return [*map(cut, super().lines()), *outcome_lines(self._outcome)]
+        return [*map(cut_line, super().lines()), *outcome_lines(self._outcome)]
 
     def as_json(self) -> dict[str, Any]:
         """Return the error as JSON, with what was wanted and found, and the last changes."""

@@ -170,7 +170,7 @@ def mark_from_poll(
     service = session.service(BACKEND)
     response = service.mark_from_poll(poll, body)
     session.output.show(response, views.NOTHING)
-    marked = upload.marked_in(response)
+    marked = upload.number_of_marked(response)
     if not marked and not upload.has_votes(service, poll):
         session.output.report(f"poll {visible(poll)} has no votes; no user was marked")
         return
@@ -221,7 +221,7 @@ def mark_from_list(
         with closing(Entries(source, form=form, column=column, take_numbers=True)) as listed:
             sent, response = upload.mark_all(session, service, listed, granted)
     session.output.show(response, views.NOTHING)
-    marked = upload.marked_in(response)
+    marked = upload.number_of_marked(response)
     session.output.report(
         f"sent {counted(sent, 'user')}; the service does not say how many it marked"
         if marked is None

@@ -165,17 +165,17 @@ def key_in_the_header(at: Deployment) -> None:
 @rule("spec: Authentication", writes=True, mode="sandbox")
 def authtoken(at: Deployment) -> None:
     """The sandbox issues tokens."""
-    token = str(issued(at).data.get("token"))
+    token = str(request_token(at).data.get("token"))
     expect("the role of the token", "viewer", at.bearer(token).get("user_info").data.get("role"))
 
 
 @rule("spec: Authentication", writes=True, mode="production")
 def no_authtoken(at: Deployment) -> None:
     """Production issues no tokens: `authtoken` gets 404."""
-    expect("the status", 404, issued(at).status)
+    expect("the status", 404, request_token(at).status)
 
 
-def issued(at: Deployment) -> Reply:
+def request_token(at: Deployment) -> Reply:
     """Return the response to a request for a token of a viewer."""
     return at.anonymous.post("authtoken", {"app_id": at.client_id, "role": "viewer", "channel_id": at.channel})
 

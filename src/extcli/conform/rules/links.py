@@ -7,7 +7,7 @@ import re
 from extcli.api import tokens
 from extcli.conform.deployment import Deployment
 from extcli.conform.rule import expect, expect_that, rule
-from extcli.conform.rules.pins import WRONG, bound_pin, issued, other_owner, validate
+from extcli.conform.rules.pins import WRONG, bound_pin, issue_pin, other_owner, validate
 from extcli.conform.sockets import Socket
 
 DAY = 86_400
@@ -26,7 +26,7 @@ def link(at: Deployment, **credential: str) -> Socket:
 @rule("spec: Endpoints", "broadcaster", writes=True)
 def token_of_a_pin(at: Deployment) -> None:
     """The token of `POST pin` is valid once its PIN was validated."""
-    token, pin = issued(at)
+    token, pin = issue_pin(at)
     caller = at.bearer(token)
     expect("the status before validation", 401, caller.get("user_info").status)
     validate(at.broadcaster, pin).check()
@@ -38,7 +38,7 @@ def token_of_a_pin(at: Deployment) -> None:
 @rule("T2", "broadcaster", writes=True)
 def token_of_another_pin(at: Deployment) -> None:
     """A PIN validates only its own token."""
-    (first, pin), (second, _) = issued(at), issued(at)
+    (first, pin), (second, _) = issue_pin(at), issue_pin(at)
     validate(at.broadcaster, pin).check()
     found = [at.bearer(token).get("user_info").status for token in (first, second)]
     expect("the statuses of its token and of another", [200, 401], found)
@@ -49,7 +49,7 @@ def payload_of_a_token(at: Deployment) -> None:
     """The payload of an issued token has no `-` and no `_`, and lasts 7 days."""
     pair = at.socket().data("authenticate", data={"client_id": at.client_id, "pin": bound_pin(at)})
     for name, token, days in (
-        ("POST pin", issued(at)[0], 7),
+        ("POST pin", issue_pin(at)[0], 7),
         ("jwt", pair["jwt"], 7),
         ("refresh", pair["refresh"], 365),
     ):
@@ -62,7 +62,7 @@ def payload_of_a_token(at: Deployment) -> None:
 @rule("T5", "broadcaster", writes=True)
 def check_of_a_token(at: Deployment) -> None:
     """`unauthed/validate_pin` is 200 from the validation until the revocation, otherwise 401."""
-    token, pin = issued(at)
+    token, pin = issue_pin(at)
 
     def status() -> int:
         return at.anonymous.post("unauthed/validate_pin", {"identifier": at.client_id, "jwt": token}).status
@@ -129,7 +129,7 @@ def refresh_token_over_rest(at: Deployment) -> None:
 @rule("T2", "broadcaster", writes=True)
 def revocation(at: Deployment) -> None:
     """`DELETE pin` ends PINs, their tokens and refresh tokens of the channel permanently."""
-    (token, pin), bound = issued(at), bound_pin(at)
+    (token, pin), bound = issue_pin(at), bound_pin(at)
     validate(at.broadcaster, pin).check()
     game = at.socket()
     refresh = game.data("authenticate", data={"client_id": at.client_id, "pin": bound})["refresh"]
@@ -144,7 +144,7 @@ def revocation(at: Deployment) -> None:
 @rule("T2", "broadcaster", writes=True)
 def revocation_of_another_channel(at: Deployment) -> None:
     """`DELETE pin` leaves the links of other channels alone."""
-    token, pin = issued(at)
+    token, pin = issue_pin(at)
     validate(at.broadcaster, pin).check()
     other_owner(at).delete("pin").check()
     expect("the status with the token of the PIN", 200, at.bearer(token).get("user_info").status)
@@ -153,7 +153,7 @@ def revocation_of_another_channel(at: Deployment) -> None:
 @rule("T2", "broadcaster", writes=True)
 def existence_of_a_link(at: Deployment) -> None:
     """`pin_token_exists` tells whether the channel is linked."""
-    _, pin = issued(at)
+    _, pin = issue_pin(at)
     found = [at.broadcaster.get("pin_token_exists").data.get("exists")]
     validate(at.broadcaster, pin).check()
     found.append(at.broadcaster.get("pin_token_exists").data.get("exists"))

@@ -22,7 +22,7 @@ def validate(caller: Caller, pin: str) -> Reply:
     return caller.post("validate_pin", {"pin": pin})
 
 
-def issued(at: Deployment) -> tuple[str, str]:
+def issue_pin(at: Deployment) -> tuple[str, str]:
     """Return the token and the PIN of `POST pin`."""
     found = at.anonymous.post("pin", {"identifier": at.client_id}).data
     return str(found["token"]), str(found["pin"])
@@ -122,7 +122,7 @@ def pin_of_another_channel(at: Deployment) -> None:
 @rule("T2", "broadcaster", writes=True)
 def first_validation(at: Deployment) -> None:
     """The first broadcaster to validate an unbound PIN binds it."""
-    _, pin = issued(at)
+    _, pin = issue_pin(at)
     callers = (at.broadcaster, other_owner(at), at.broadcaster)
     expect("the statuses of owner, another, owner", [200, 400, 200], [validate(each, pin).status for each in callers])
 
