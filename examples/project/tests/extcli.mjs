@@ -1,6 +1,6 @@
 // A namespace of the service for each worker of a test runner, dropped at exit unless the runner kills its workers.
 //   const extcli = namespace(); beforeEach(() => extcli.reset()); afterAll(() => extcli.drop());
-// The operations are those of the pytest fixture `extcli`: docs/guide/pytest.md. Durations are texts such as 8d, and
+// The operations are as in the pytest fixture `extcli`: docs/guide/pytest.md. Durations are texts such as 8d, and
 // timeouts are in ms. Tokens are signed with the secret in EXTCLI_SECRET_FILE, which `extcli exec` sets; without it, the
 // sandbox issues them.
 import { execFile, spawnSync } from 'node:child_process';
@@ -222,7 +222,7 @@ export function namespace(name = `${process.pid}-${worker}`) {
   const faults = {
     add: async (match, options = {}) => control('POST', 'faults', faultOf(match, options)),
     list: async () => (await control('GET', 'faults')).faults,
-    remove: async (id) => void (await control('POST', 'faults/remove', { id })),
+    remove: async (id) => void (await control('POST', 'faults/remove', { id: id ?? '' })),
     clear: async () => void (await control('DELETE', 'faults')),
   };
 

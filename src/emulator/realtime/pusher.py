@@ -75,7 +75,7 @@ class PusherConnection:
     _max_channels: int
     _on_close: Callable[[PusherConnection], None]
     _credential: str = field(repr=False)
-    """That of `?token=`, for subscriptions without one of their own. Each verifies it again: it may have ended."""
+    """The credential in `?token=`, for subscriptions without their own. Each verifies it again: it may have ended."""
     number: int = 0
     """Its number among the connections of the service. Set by `Admission.add`, like `opened_at`."""
     opened_at: int = 0

@@ -40,7 +40,7 @@ ENTRY: Final = {
     **dict.fromkeys(("reason", "detail", "rule", "production"), str),
     **dict.fromkeys(("code?", "next_step?", "fault?", "hint?"), (str, None)),
 }
-"""The shape of an entry. That of its caller is `_CALLER`, if it has one."""
+"""The shape of an entry. The shape of its caller, if it has one, is `_CALLER`."""
 _PAGE: Final = {"entries": [ENTRY], "mark": int, "lost": int, "next": (int, None), "run": str}
 _LINE: Final = {"mark": int, "lost?": int, "run?": str}
 """The shape of a line of the stream that is not an entry."""

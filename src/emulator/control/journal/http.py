@@ -25,7 +25,7 @@ _FILTERS = (
     Parameter("channel_id", "The channel of the caller, or of the topic of a delivery."),
     Parameter("user", "The user id or opaque id of the caller."),
     Parameter("kind", f"{', '.join(KINDS)}, or several, joined with commas."),
-    Parameter("id", "A request id. That of a handshake selects all frames of the socket."),
+    Parameter("id", "A request id. The id of a handshake selects all frames of the socket."),
     Parameter("production", "`refuse`, `unknown`, `differ`, `any` or a rule such as `stage`, or several."),
     Parameter("search", "A text in the path, the bodies, the caller or the refusal; case does not matter."),
     Parameter("probes", "With `true`, also requests that a tool made for itself: ids that begin with `probe-`."),

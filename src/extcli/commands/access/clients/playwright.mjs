@@ -1,5 +1,5 @@
 // Fixtures for Playwright. Each test has a namespace of its own, and its pages use it in place of the address below.
-//   extcli connect node-test > extcli.mjs                    beside this file
+//   extcli connect node-test > extcli.mjs                    next to this file
 //   import { test, expect } from './extcli-playwright.mjs';   in place of '@playwright/test'
 import { test as base } from '@playwright/test';
 import { namespace } from './extcli.mjs';
