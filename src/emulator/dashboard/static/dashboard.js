@@ -3,18 +3,12 @@
 
 const result = document.getElementById("result");
 
-/**
- * Say something to everyone, screen readers included. `request` is the id of a refused request, to link to its page.
- * `value` is what the reader waits for, such as a PIN: it stands out.
- */
+/** Say something to everyone, screen readers included. `request` is the id of a refused request, to link to its page.
+ * `value` is what the reader waits for, such as a PIN: it stands out. */
 function say(text, isError = false, request = "", value = "") {
-  result.textContent = text;
+  const shown = Object.assign(document.createElement("b"), { textContent: value });
+  result.replaceChildren(text, ...(value ? [" ", shown] : []));
   result.classList.toggle("error", isError);
-  if (value) {
-    const shown = document.createElement("b");
-    shown.textContent = value;
-    result.append(" ", shown);
-  }
   if (!request) return;
   const link = document.createElement("a");
   link.href = result.dataset.requests + encodeURIComponent(request);
