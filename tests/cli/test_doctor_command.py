@@ -253,7 +253,7 @@ def test_old_votes_fail_in_the_named_poll_even_if_newer_ones_followed(doctor, ex
     assert ("note", True) == (doctor()["polls"][0], "lunch (2h" in doctor()["polls"][1])
 
 
-def test_a_proxy_variable_that_catches_loopback_fails(doctor):
+def test_a_proxy_variable_that_applies_to_loopback_fails(doctor):
     proxy = "http://me:swordfish@proxy.example:3128"
 
     found = doctor(HTTP_PROXY=proxy)

@@ -323,7 +323,7 @@ def test_every_code_that_a_command_advises_by_is_declared():
     ],
     ids=["413", "413 of a proxy", "429", "502 of a proxy"],
 )
-def test_a_refusal_is_a_clear_text_of_any_command(extcli, answering, answer, lines):
+def test_any_command_prints_a_refusal_as_a_clear_text(extcli, answering, answer, lines):
     for args in (("accumulate", "add", "b", "1"), ("api", "POST", "accumulate", "-f", "a=1")):
         result = extcli(*args, "--url", answering(answer), env={"EXTCLI_TOKEN": "a.b.c"})
 

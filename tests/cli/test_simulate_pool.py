@@ -147,7 +147,7 @@ async def test_an_endless_response_fails_long_before_the_timeout():
     assert max(measured.done) < 10
 
 
-async def test_one_lost_connection_costs_one_request():
+async def test_a_lost_connection_loses_only_one_request():
     async def lose_second(number: int, writer: asyncio.StreamWriter) -> None:
         await always(ENDS if number == 2 else OK)(number, writer)
 

@@ -108,7 +108,9 @@ def test_a_member_called_pin_is_also_hidden_by_other_endpoints(
         "/schema/%s",
     ],
 )
-def test_a_pin_in_an_address_stays_out(live: LiveServer, seen: LeakDetector, stranger: Client, place: str):
+def test_a_pin_in_an_address_does_not_enter_the_journal(
+    live: LiveServer, seen: LeakDetector, stranger: Client, place: str
+):
     pin = seen.add("7T3W9Q", "a PIN")
 
     stranger.get(place.replace("%s", pin))

@@ -26,7 +26,9 @@ def test_every_kind_of_call_leaves_no_secret_in_the_journal(live: LiveServer, sc
 
 
 @pytest.mark.slow
-def test_every_kind_of_call_leaves_no_secret_in_the_dashboard(live: LiveServer, scenario: Scenario, seen: LeakDetector):
+def test_the_dashboard_shows_no_secret_after_calls_of_every_kind(
+    live: LiveServer, scenario: Scenario, seen: LeakDetector
+):
     scenario.run()
 
     shown = list(pages(live))

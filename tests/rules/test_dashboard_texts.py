@@ -27,7 +27,7 @@ def test_a_time_is_relative_to_now(at: int, shown: str):
     assert shown == texts.ago(at, NOW)
 
 
-def test_a_planned_time_is_in_the_future_or_was():
+def test_a_time_is_shown_as_coming_or_past():
     assert ("in 1 h", "1 h ago") == (texts.when(NOW + HOUR, NOW), texts.when(NOW - HOUR, NOW))
 
 

@@ -18,7 +18,7 @@ def warnings(settings: Settings) -> list[str]:
     return list(settings_warnings(settings, open_engine(settings.data, namespace="")))
 
 
-def test_production_in_memory_loses_its_data_at_a_stop(tmp_path: Path):
+def test_production_in_memory_warns_that_a_stop_loses_its_data(tmp_path: Path):
     (warning,) = warnings(Settings(PRODUCTION))
 
     assert "--production keeps data in memory, so a stop loses all of it: set --data" == warning

@@ -163,7 +163,9 @@ async def test_a_trigger_during_a_run_leads_to_another_run(throttle: Throttle[st
     assert ["a", "a"] == callback.finished
 
 
-async def test_flush_ends_every_interval_and_new_ones_begin(throttle: Throttle[str], callback: Callback) -> None:
+async def test_flush_ends_every_interval_and_later_calls_begin_new_ones(
+    throttle: Throttle[str], callback: Callback
+) -> None:
     for key in ("a", "b", "a", "b"):
         throttle.trigger(key)
     await throttle.flush()

@@ -298,18 +298,18 @@ CONDITIONS: Mapping[str, Callable[..., Condition]] = {
 }
 
 
-def add_conditions(app: typer.Typer, name: str, verb: str, meet: Callable[[Session, Condition], None]) -> None:
+def add_conditions(app: typer.Typer, name: str, verb: str, check: Callable[[Session, Condition], None]) -> None:
     """Add a verb for each condition to a group. `verb` begins the help of each."""
     for noun, function in CONDITIONS.items():
-        command(app, noun)(_meeting(function, name, verb, meet))
+        command(app, noun)(_command_for(function, name, verb, check))
 
 
-def _meeting(
-    function: Callable[..., Condition], name: str, verb: str, meet: Callable[[Session, Condition], None]
+def _command_for(
+    function: Callable[..., Condition], name: str, verb: str, check: Callable[[Session, Condition], None]
 ) -> Callable[..., None]:
     @wraps(function)
     def run(session: Session, **values: Any) -> None:
-        meet(session, function(session, **values))
+        check(session, function(session, **values))
 
     run.__doc__ = Template(function.__doc__ or "").substitute(name=name, verb=verb)
     return declare(run, parameters_of(function))

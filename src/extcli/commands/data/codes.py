@@ -100,8 +100,8 @@ def upload(
 def check(session: Session, sets: Sets, column: Column = None, form: Form = None) -> None:
     """Check sets of codes as `upload` does, and send nothing.
 
-    Each error names its line. Exits 2 if there are errors. Plain output is $columns, the last for a
-    dry run of `upload`.
+    Each error names its line. Exits 2 if there are errors. Plain output is $columns. Only a dry run
+    of `upload` fills the last column.
 
     Example: extcli codes check --set Hat=hats.txt
     """

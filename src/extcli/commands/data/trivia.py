@@ -102,7 +102,7 @@ def _texts(
     short_name: Annotated[
         str | None, typer.Option(metavar="TEXT", help="A shorter text to show where space is limited.")
     ] = None,
-    description: Annotated[str | None, typer.Option(metavar="TEXT", help="More text.")] = None,
+    description: Annotated[str | None, typer.Option(metavar="TEXT", help="A longer text.")] = None,
     image: Annotated[str | None, typer.Option(metavar="URL", help="The address of an image.")] = None,
     order: Annotated[
         float | None, typer.Option(metavar="N", help="The position in lists: smaller numbers come first.")
