@@ -72,6 +72,7 @@ def test_faults_of_a_seed_go_into_its_namespace_only(live: LiveServer):
         ({"colour": 1}, "faults[1]: object contains unknown field `colour`"),
         ({"id": "lost"}, "faults[1].id: 'lost' is not unique"),
         ({"id": "a b"}, "faults[1].id: "),
+        *(({"id": each}, "faults[1].id: expected a string") for each in (None, False, 0, [], {})),
     ],
 )
 def test_a_wrong_fault_refuses_the_whole_seed(live: LiveServer, wrong: dict[str, Any], detail: str):

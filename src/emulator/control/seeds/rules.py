@@ -103,7 +103,10 @@ def plan_of(document: bytes) -> Plan:
     at = _unix_ms(clock.at) if clock and clock.at else None
     if at is not None and at != clamp_instant(at):
         raise invalid_seed(problems=["clock.at: must be in the years 1970 to 9999, in UTC"])
-    faults = [{**fault, "id": fault.get("id") or f"seed-{number}"} for number, fault in enumerate(seed.faults, 1)]
+    faults = [
+        {**fault, "id": f"seed-{number}"} if fault.get("id", "") == "" else fault
+        for number, fault in enumerate(seed.faults, 1)
+    ]
     frozen = clock.frozen if clock else None
     return Plan(_calls_of(seed), links, at, frozen, _counts_of(seed), faults, _ids_of(document))
 
