@@ -58,6 +58,8 @@ GET    user_info               user info
 A part in brackets is left out if its member is absent.
 """
 
+_INTEGERS: Final = frozenset({"value", "count", "prize"})
+"""The members that a command sends as integers. It sends all others as texts."""
 _DEFAULT: Final = "default"
 """The id that a command sends if it has none, as the service assumes it."""
 
@@ -121,7 +123,7 @@ def _value(word: str, parameters: dict[str, str], members: dict[str, Any] | None
         value: Any = parameters.pop(name[1:], "") or _DEFAULT
     else:
         value = (members or {}).pop(name)
-        if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+        if type(value) is not (int if name in _INTEGERS else str) or value == "":
             raise KeyError(name)
     if not before and str(value).startswith("-"):  # it would be an option
         raise KeyError(name)
