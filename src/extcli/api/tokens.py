@@ -63,7 +63,7 @@ def inspect(text: str, *, now: int) -> Inspection:
     if len(segments) != 3:
         raise UsageError("this is not a token", why=f"a JWT has three parts separated by dots, not {len(segments)}")
     header, claims = _segment(segments[0], "header"), _segment(segments[1], "payload")
-    return Inspection(header, claims, _traps(header, claims, segments[1], now))
+    return Inspection(header, claims, _likely_refusals(header, claims, segments[1], now))
 
 
 def claims_in(token: str) -> Mapping[str, Any]:
@@ -84,7 +84,7 @@ def _segment(segment: str, name: str) -> Mapping[str, Any]:
     return value
 
 
-def _traps(header: Mapping[str, Any], claims: Mapping[str, Any], payload: str, now: int) -> list[str]:
+def _likely_refusals(header: Mapping[str, Any], claims: Mapping[str, Any], payload: str, now: int) -> list[str]:
     traps = []
     exp = times.instant_of(claims.get("exp"))
     if exp is None:

@@ -63,7 +63,7 @@ class Connection:
                 headers=fields,
             )
             if self._trace is None:
-                return await self._sent(request)
+                return await self._send_and_read(request)
             return await self._send_traced(request, job, self._trace)
 
     async def _send_traced(self, request: httpx.Request, job: Job, trace: Callable[[str], None]) -> Response:
@@ -73,12 +73,12 @@ class Connection:
         trace(f"> line {number}: authorization: {job.authorization.split(' ')[0]} ***")
         trace(f"> line {number}: {len(request.content)} bytes")
         started = clock.elapsed()
-        response = await self._sent(request)
+        response = await self._send_and_read(request)
         milliseconds = (clock.elapsed() - started) * 1000
         trace(f"< line {number}: {response.status_code} {response.reason_phrase}, {milliseconds:.1f} ms")
         return response
 
-    async def _sent(self, request: httpx.Request) -> Response:
+    async def _send_and_read(self, request: httpx.Request) -> Response:
         response = await self._client.send(request, stream=True)
         try:
             bound(response, self._url, limit=bodies.PROBE)

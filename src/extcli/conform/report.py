@@ -61,7 +61,10 @@ _EXTENSION = "<extension>"
 
 def as_recorded(result: Result) -> dict[str, Any]:
     """Return the responses of a probe, with names in place of ids, tokens, PINs and times."""
-    return {"status": result.status.value, "answers": [_answer(each, result.names) for each in result.exchanges]}
+    return {
+        "status": result.status.value,
+        "answers": [_exchange_as_json(each, result.names) for each in result.exchanges],
+    }
 
 
 def write(path: Path, environment: str, found: Sequence[Result]) -> None:
@@ -148,7 +151,7 @@ def _shown_value(value: Any) -> str:
     return shortened(json.dumps(value, ensure_ascii=False), 100)
 
 
-def _answer(each: Exchange, names: Mapping[str, str]) -> dict[str, Any]:
+def _exchange_as_json(each: Exchange, names: Mapping[str, str]) -> dict[str, Any]:
     found = {"as": each.caller, "request": each.request, "body": each.body, "status": each.status}
     found |= {"headers": dict(each.headers), "answer": _without_extension_data(each, names)}
     if each.body is None:

@@ -169,7 +169,7 @@ _FACTS = {
 def _facts(entry: Json) -> Iterator[tuple[str, str]]:
     at, system_at = times.shown(entry["at"]), times.shown(entry["system_at"])
     yield "request", f"{request_of(entry)}"
-    yield "answer", _answer(entry)
+    yield "response", _response_of(entry)
     yield "id", f"{entry['id']} (number {entry['number']})"
     yield "time", system_at if at == system_at else f"{system_at}; {at} by the service's clock"
     yield "caller", caller_of(entry) + (f", {entry['caller']['client_id']}" if entry["caller"] else "")
@@ -182,7 +182,7 @@ def _facts(entry: Json) -> Iterator[tuple[str, str]]:
         yield "delivery", f"{delivery['endpoint']} {', '.join([note_of(delivery), *delivery['recipients']])}"
 
 
-def _answer(entry: Json) -> str:
+def _response_of(entry: Json) -> str:
     if entry["kind"] == "delivery":
         return note_of(entry)
     return " ".join(filter(None, (_status(entry), entry["reason"], f"in {entry['duration_ms']:.1f} ms")))

@@ -48,17 +48,17 @@ Send = Callable[[Broadcasts, Call, MessageBody], Awaitable[None]]
 async def broadcast(broadcasts: Broadcasts, call: Call, body: MessageBody) -> None:
     """Send an event to a channel, or to one user there."""
     channel = _channel(call.caller, call.channel, body)
-    await broadcasts.send(call.caller, channel, body.event, _required(body), target=body.target)
+    await broadcasts.send(call.caller, channel, body.event, _data_of(body), target=body.target)
 
 
 async def extension_broadcast(broadcasts: Broadcasts, call: Call, body: MessageBody) -> None:
     """Send an event to the listeners in all channels of the extension."""
-    await broadcasts.send_extension_wide(call.caller, body.event, _required(body), target=body.target)
+    await broadcasts.send_extension_wide(call.caller, body.event, _data_of(body), target=body.target)
 
 
 async def whisper_self(broadcasts: Broadcasts, call: Call, body: MessageBody) -> None:
     """Send an event to the caller's own clients in the channel."""
-    await broadcasts.whisper_self(call.caller, call.channel, body.event, _required(body))
+    await broadcasts.whisper_self(call.caller, call.channel, body.event, _data_of(body))
 
 
 async def pusher_broadcast(broadcasts: Broadcasts, call: Call, body: MessageBody) -> None:
@@ -104,7 +104,7 @@ def _body(call: Call) -> MessageBody:
     return json_codec.convert(fields, MessageBody, inside="query")
 
 
-def _required(body: MessageBody) -> Any:
+def _data_of(body: MessageBody) -> Any:
     if body.data is UNSET:
         raise missing_member("data")
     return body.data

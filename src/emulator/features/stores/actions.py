@@ -75,7 +75,7 @@ async def replace_state(stores: Stores, message: Message) -> StateReply:
     """Replace a state store."""
     body = message.body(StateBody)
     store = _writable(_store(_STATES, body.state_id or _target_id(message), "state_id"), message.caller)
-    document = _required(body.state, "state")
+    document = _require(body.state, "state")
     return StateReply(msgspec.Raw(await stores.replace(store, message.caller, message.channel, document)))
 
 
@@ -88,7 +88,7 @@ async def patch_state(stores: Stores, message: Message) -> StateReply:
     """Apply a JSON Patch or a merge patch to a state store."""
     body = message.body(StateBody)
     store = _writable(_store(_STATES, body.state_id or _target_id(message), "state_id"), message.caller)
-    patch = _required(body.state, "state")
+    patch = _require(body.state, "state")
     return StateReply(msgspec.Raw(await stores.patch_record(store, message.caller, message.channel, patch)))
 
 
@@ -109,7 +109,7 @@ async def replace_config(stores: Stores, message: Message) -> ConfigReply:
     """Replace a config store. Without `config_id` it is the channel's config, as published clients expect."""
     body = message.body(ConfigBody)
     store = _writable(_store(_CONFIGS, body.config_id or "channel", "config_id"), message.caller)
-    text = await stores.replace(store, message.caller, message.channel, _required(body.config, "config"))
+    text = await stores.replace(store, message.caller, message.channel, _require(body.config, "config"))
     return ConfigReply(msgspec.Raw(text), store.feed_id)
 
 
@@ -118,7 +118,7 @@ async def patch_config(stores: Stores, message: Message) -> ConfigReply:
     """Apply a JSON Patch or a merge patch to a config store. Without `config_id` it is the channel's config."""
     body = message.body(ConfigBody)
     store = _writable(_store(_CONFIGS, body.config_id or "channel", "config_id"), message.caller)
-    text = await stores.patch_record(store, message.caller, message.channel, _required(body.config, "config"))
+    text = await stores.patch_record(store, message.caller, message.channel, _require(body.config, "config"))
     return ConfigReply(msgspec.Raw(text), store.feed_id)
 
 
@@ -162,7 +162,7 @@ def _writable(store: Store, caller: Caller) -> Store:
     return store
 
 
-def _required(value: Any | UnsetType, member: str) -> Any:
+def _require(value: Any | UnsetType, member: str) -> Any:
     if value is UNSET:
         raise missing_member(f"data.{member}")
     return value

@@ -73,7 +73,7 @@ def with_option(contest: Contest, question_id: str, option: Option) -> Contest:
             raise too_many_options(limit=MAX_OPTIONS)
         return msgspec.structs.replace(question, options=options)
 
-    return _changed(contest, question_id, added)
+    return _change_question(contest, question_id, added)
 
 
 def without_option(contest: Contest, question_id: str, option_id: str) -> Contest:
@@ -85,7 +85,7 @@ def without_option(contest: Contest, question_id: str, option_id: str) -> Contes
             raise option_is_winner(question=question_id, option=option_id)
         return msgspec.structs.replace(question, options=tuple(x for x in question.options if x.id != option_id))
 
-    return _changed(contest, question_id, removed)
+    return _change_question(contest, question_id, removed)
 
 
 def with_state(contest: Contest, question_id: str, transition: str, winner: str) -> Contest:
@@ -102,10 +102,10 @@ def with_state(contest: Contest, question_id: str, transition: str, winner: str)
         check_option(question, winner)
         return msgspec.structs.replace(question, state=state, winner=winner)
 
-    return _changed(contest, question_id, moved)
+    return _change_question(contest, question_id, moved)
 
 
-def _changed(contest: Contest, question_id: str, change: Callable[[Question], Question]) -> Contest:
+def _change_question(contest: Contest, question_id: str, change: Callable[[Question], Question]) -> Contest:
     return {**contest, question_id: change(question_of(contest, question_id, sees_inactive=True))}
 
 

@@ -151,7 +151,7 @@ def define(
         _write(session, service, poll, members, "defined", given=members)
         return
 
-    def judged(existing: dict[str, Any]) -> dict[str, Any]:
+    def checked(existing: dict[str, Any]) -> dict[str, Any]:
         if not replace and (lost := _dropped_fields(existing, members)):
             raise UsageError(
                 f"poll {visible(poll)} has a definition, and this would delete its {lost}",
@@ -162,7 +162,7 @@ def define(
             confirm.ask(session, [f"the definition of poll {visible(poll)} is replaced"], "Continue?")
         return members
 
-    _edit(session, service, poll, judged, "defined", given=members, read=lambda: _definition_if_any(service, poll))
+    _edit(session, service, poll, checked, "defined", given=members, read=lambda: _definition_if_any(service, poll))
 
 
 @with_options("members", _members)
