@@ -73,8 +73,11 @@ def test_a_rate_is_explained(limited: LiveServer):
 
     explanation = why(limited, id_of(answer))
 
-    assert ("gaps: Limits", "requests from this caller above the rate") == (explanation["rule"], explanation["held"])
-    assert explanation["needed"].startswith("the next request in ")
+    assert ("gaps: Limits", "more requests from this caller than the rate allows") == (
+        explanation["rule"],
+        explanation["held"],
+    )
+    assert explanation["needed"].startswith("a wait of ")
 
 
 def test_a_quota_of_ids_is_explained(limited: LiveServer):

@@ -36,7 +36,7 @@ _TOO_MANY: Final = (TooManyRequests, "Too many requests", "gaps: Limits")
     "Wait {seconds} s and send less often, or raise --caller-rate or --client-rate of `extcli serve`.",
 )
 def too_many_requests(*, by: str, seconds: int) -> Facts:
-    held, needed = f"requests {by} above the rate", f"the next request in {seconds} s"
+    held, needed = f"more requests {by} than the rate allows", f"a wait of {seconds} s before the next request"
     return Facts(f"too many requests {by}; retry in {seconds} s", held, needed, (), seconds)
 
 
@@ -44,4 +44,4 @@ def too_many_requests(*, by: str, seconds: int) -> Facts:
          "Wait {seconds} s, and send a valid token; `extcli token inspect` shows why.")  # fmt: skip
 def too_many_credentials(*, seconds: int) -> Facts:
     detail = f"too many invalid credentials from this address; retry in {seconds} s"
-    return Facts(detail, "invalid credentials above the rate", f"one more attempt in {seconds} s", (), seconds)
+    return Facts(detail, "more invalid credentials than the rate allows", f"a wait of {seconds} s", (), seconds)
