@@ -1,7 +1,7 @@
 """A poll of a million voters: `python benchmarks/large_poll.py [ROUNDS] [SECONDS] [VOTERS]`.
 
 Goal 5 compares votes per second with those in a poll of a thousand voters. Goal 6 compares the time of `vote_logs` over
-HTTP with that of one msgspec encode of its rows, and the latency of votes while a log is read with that before.
+HTTP with the time of one msgspec encode of its rows, and the latency of votes during and before a read of a log.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ SOURCES = [
     Source("nodes", "cores", ("cores",)),
 ]
 GOALS = list(dict.fromkeys(goal for source in SOURCES for goal in source.goals))
-"""Those of docs/performance.md by number, and further measurements by name."""
+"""The goals of docs/performance.md by number, and further measurements by name."""
 
 
 def measure(source: Source, rounds: int, seconds: float) -> list[Row]:

@@ -1,7 +1,7 @@
 """Start-up time and idle memory: `python benchmarks/startup.py [--rounds N] [--cpu] [--commands]`.
 
-Three ratios: `extcli --help` to an import of typer, and the first response and the memory of `extcli serve` to those of
-an empty Litestar application. `--commands` also times other commands, and the
+Three ratios: `extcli --help` to an import of typer, and the first response and the memory of `extcli serve` to an
+empty Litestar application. `--commands` also times other commands, and the
 start of a command of `extcli exec`. `--cpu` compares processor time, not elapsed
 time: on a busy machine it varies less. All runs of a round are interleaved, and each reference runs twice: its ratio to
 itself is the noise.

@@ -55,7 +55,7 @@ def replacing(path: Path, *, keep_mode: bool = True) -> Iterator[BinaryIO]:
 
 
 def _is_special(path: Path) -> bool:
-    """Return whether the path is that of a pipe, a device or a socket."""
+    """Return whether the path names a pipe, a device or a socket."""
     try:
         mode = path.stat().st_mode
     except OSError:

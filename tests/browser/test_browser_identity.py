@@ -1,4 +1,4 @@
-"""Whom pages simulate that do not choose a user: the published SDK in Chromium, in two browser profiles."""
+"""The users that pages simulate without choosing one: the published SDK in Chromium, in two browser profiles."""
 
 from __future__ import annotations
 

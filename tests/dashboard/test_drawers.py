@@ -1,4 +1,4 @@
-"""Forms stay out of the way of the data: in a drawer below, in the row or beside what they change, or apart."""
+"""Forms stay out of the way of the data: in a drawer below, in the row, next to the data, or separate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ IN_THE_WAY = """(main) => [...main.querySelectorAll('form.action')]
   .filter((form) => form.checkVisibility() && form.querySelector('input:not([type=hidden]), textarea, select'))
   .filter((form) => !form.closest('.card, .drawer, td'))
   .map((form) => form.getAttribute("id"))"""
-"""The visible forms with fields that are not beside the data."""
+"""The visible forms with fields that are not next to the data."""
 TOO_CLOSE = (
     "(main) => [...main.querySelectorAll('.asks')].filter((each) => !each.closest('td, .apart')).map((each) => each.id)"
 )

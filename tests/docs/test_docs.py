@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from blocks import ROOT, documents, name_of
 
 from tools import decision_index, ruling_texts
@@ -164,15 +165,25 @@ def _of_sqlite(text: str) -> bool:
     return "database or disk is full" in text
 
 
+DATED = re.compile(
+    r"\b(?:[Ss]omebody|[Nn]obody|[Ww]hoever|[Ww]hom|at hand|goes without|for ever|anew|or else|is told of|bears? with"
+    r"|[Bb]eside|[Tt]hat of|[Tt]hose of|by now|[Ll]ikewise|hears?|(?:is|are) [45]\d\d)\b"
+)
+
+
 def test_the_documents_use_plain_words():
-    dated = (
-        r"[Ss]omebody|[Nn]obody|[Ww]hoever|[Ww]hom|at hand|goes without|for ever|anew|or else|is told of|bears? with"
-        r"|[Bb]eside|[Tt]hat of|[Tt]hose of|by now|[Ll]ikewise|hears?|(?:is|are) [45]\d\d"
-    )
+    found = {(name_of(each), match[0]) for each in documents() for match in DATED.finditer(each.read_text())}
+
+    assert set() == found
+
+
+@pytest.mark.parametrize("folder", ["src", "tests", "benchmarks", "tools"])
+def test_docstrings_use_plain_words(folder: str):
     found = {
-        (name_of(each), match[0])
-        for each in documents()
-        for match in re.finditer(rf"\b(?:{dated})\b", each.read_text())
+        (name_of(path), match[0])
+        for path in (ROOT / folder).rglob("*.py")
+        for docstring in re.findall(r'^ *"""(.*?)"""$', path.read_text(), re.MULTILINE | re.DOTALL)
+        for match in DATED.finditer(re.sub("`[^`]*`", "", docstring))
     }
 
     assert set() == found

@@ -278,7 +278,7 @@ def _swapped(node: ast.AST) -> ast.AST:
 
 
 def _empty(returns: ast.expr | None) -> str:
-    """Return the code of an empty value of this type, or else `None`."""
+    """Return the code of an empty value of this type, or `None` if there is none."""
     name = ast.unparse(returns).partition("[")[0] if returns else ""
     return _EMPTY.get(name, "()" if name == "tuple" else "None")
 

@@ -1,4 +1,4 @@
-// Whom pages simulate: the published SDK without debugging options, in browser profiles of their own.
+// The users that pages simulate: the published SDK without debugging options, in browser profiles of their own.
 'use strict';
 
 const { browse } = require('./browser');

@@ -233,7 +233,7 @@ def root_violations(graph: Graph) -> list[str]:
 
 
 def circles(graph: Graph) -> list[str]:
-    """Return a circle of modules, or else of folders, in order; or an empty list."""
+    """Return a circle of modules, otherwise of folders, in order; or an empty list."""
     folders: dict[str, set[str]] = {}
     for name, found in graph.items():
         folders.setdefault(folder_of(name), set()).update(folder_of(each) for each in found)

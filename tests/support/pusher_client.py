@@ -77,7 +77,7 @@ class PusherClient:
 
     def broadcasts(self) -> list[Broadcast]:
         """Return all broadcasts since the last call."""
-        assert "pusher:pong" == self.pong()["event"]  # earlier broadcasts have arrived by now
+        assert "pusher:pong" == self.pong()["event"]  # earlier broadcasts have arrived before this
         broadcasts, self._broadcasts = self._broadcasts, []
         return broadcasts
 

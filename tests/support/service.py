@@ -40,7 +40,7 @@ OURS, THEIRS = Extension(CLIENT_ID, (SECRET,)), Extension(OTHER_ID, (OTHER_SECRE
 
 
 def in_production(*extensions: Extension, **settings: Any) -> Settings:
-    """Return settings of production with these registered extensions, or else with `OURS`."""
+    """Return settings of production with these registered extensions; without, with `OURS`."""
     return Settings(PRODUCTION, extensions={each.client_id: each for each in extensions or (OURS,)}, **settings)
 
 

@@ -25,7 +25,7 @@ PATH = "/_emulator/snapshot"
 
 
 class SnapshotMachine(SurfaceMachine):
-    """Loads a snapshot with keys now and then. Every later response equals that of a model that never loads one."""
+    """Loads a snapshot with keys now and then. Every later response equals the model's, which never loads one."""
 
     @rule(resets=st.booleans())
     def save_and_load(self, resets: bool) -> None:

@@ -32,7 +32,7 @@ MAX_CODES: Final = 999_999
 MAX_CODE_LENGTH: Final = 63
 
 MAX_MESSAGE_BYTES: Final = 4_096
-"""The limit of a message: compact JSON, or else base64 of its zlib compression (Limits; ruling B2)."""
+"""The limit of a message: compact JSON, or base64 of its zlib compression (Limits; ruling B2)."""
 MAX_JSON_BYTES: Final = 512 * 1024
 """The limit of compact JSON before compression. Games receive it uncompressed, and many accept at most 1 MiB."""
 DEFAULT_MAX_BODY: Final = 64 * 1024

@@ -180,7 +180,7 @@ class ListedBallot(NamedTuple):
 
     key: Key
     casts: int
-    """Those of all voters."""
+    """The counts of all voters."""
     expires_at: int
     definition: bytes | None
 

@@ -30,7 +30,7 @@ Skip = Annotated[
 
 
 def one_or_file(one: str | None, source: Path | None, option: str, *, columns: str | None, skip: int) -> str | Path:
-    """Return the one value, or the file. `option` is that of the one value: `--key TEXT`.
+    """Return the one value, or the file. `option` is the option for the one value: `--key TEXT`.
 
     Raises `UsageError` if both are given, or neither, or options without the file that they are about.
     """

@@ -161,4 +161,4 @@ VARIABLES = {
     "EXTCLI_CONFIG": "The profiles file",
     "EXTCLI_STATE_DIR": "Where links are stored",
 }
-"""Every variable that commands read, with its meaning. Those of `serve` are declared with its options."""
+"""Every variable that commands read, with its meaning. The variables of `serve` are declared with its options."""

@@ -128,7 +128,7 @@ def environment_of(
 ) -> dict[str, str]:
     """Return the command's environment: the caller's without `REMOVED`, the service's address, and the templates.
 
-    It has the control token of this service, if the caller gave one to the service, and never that of another.
+    It has the control token of this service, if the caller gave one to the service, and never another service's token.
     """
     parts = urlsplit(url)
     token = caller.get(CONTROL_TOKEN, "").strip()

@@ -237,7 +237,7 @@ def _choices(
     """Return the choice of each request.
 
     The last request of a viewer in time has the choice in `final`. The first of a changer has another one. All others,
-    also those of late viewers, are drawn by the mix.
+    also of late viewers, are drawn by the mix.
     """
     draw, others = _drawer_by_weight(list(crowd.mix.values()), random), len(crowd.mix) - 1
     left = array("l", bytes(array("l").itemsize * crowd.viewers))

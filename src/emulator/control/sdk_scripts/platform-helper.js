@@ -244,7 +244,7 @@
     post('pusher_broadcast', { target, event, data, user_id: identity.channelId }, credential).catch(fail);
   }
 
-  // Purchases. The products are those of the SDK's development mode.
+  // Purchases, with the products of the SDK's development mode.
 
   function products() {
     return window.MEDKIT_PURCHASABLE_ITEMS || [];

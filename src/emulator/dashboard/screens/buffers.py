@@ -29,7 +29,7 @@ class Line(NamedTuple):
     user_id: str
     """The shared id; empty if the user does not share it."""
     text: str
-    """The value as JSON: on one line if it is short, else indented, unless it is nested too deeply."""
+    """The value as JSON: on one line if it is short, otherwise indented, unless it is nested too deeply."""
     size: int
     """Bytes of compact JSON."""
 

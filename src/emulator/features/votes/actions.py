@@ -17,7 +17,7 @@ from emulator.wire.refusals import missing_member
 
 
 class CreateBody(Struct):
-    """A poll to create; `config` holds the other members of its definition. A member beside it replaces its own."""
+    """A poll to create; `config` holds the other members of its definition. A member next to it replaces its own."""
 
     poll_id: str
     prompt: str | UnsetType = UNSET

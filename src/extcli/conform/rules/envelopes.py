@@ -56,7 +56,7 @@ def reply(at: Deployment) -> None:
     """A reply has `meta` with request id, action, target and timestamp, and `data`."""
     found = at.game("viewer").request("get", "state", STATE)
     expect("the members", {"meta", "data"}, set(found))
-    expect("those of meta", {"request_id", "action", "target", "timestamp"}, set(found["meta"]))
+    expect("the members of meta", {"request_id", "action", "target", "timestamp"}, set(found["meta"]))
     expect("action and target", ("get", "state"), (found["meta"]["action"], found["meta"]["target"]))
     stamp = found["meta"]["timestamp"]
     expect_that("timestamp", type(stamp) is int and stamp > 10**12, "Unix ms", stamp)

@@ -222,7 +222,7 @@ def absent_poll(at: Deployment) -> None:
 
 @rule("P4", "broadcaster", writes=True)
 def options_of_another_type(at: Deployment) -> None:
-    """`reconfigure` with options that are no list of texts gets 400, and leaves those of the poll."""
+    """`reconfigure` with options that are not a list of texts gets 400, and keeps the options of the poll."""
     game, poll = at.game(), at.fresh("poll")
     create(game, poll)
     others: tuple[Any, ...] = (None, False, 0, "", {}, [1])

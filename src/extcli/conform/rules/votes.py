@@ -28,7 +28,7 @@ def log_by_role(at: Deployment) -> None:
 
 @rule("spec: Resources", "viewer", "admin", writes=True)
 def log_entries(at: Deployment) -> None:
-    """A log entry has the shared id or else the opaque id, the opaque id, value and time of a vote."""
+    """A log entry has the shared id (or the opaque id without one), the opaque id, value and time of a vote."""
     poll, opaque, before = at.fresh("poll"), at.fresh("opaque", prefix="A"), at.now()
     vote(at, poll, (at.user, 3))
     at.caller("viewer", None, opaque=opaque).post("vote", {"value": 4}, id=poll).check()
