@@ -283,7 +283,9 @@ def test_the_transaction_id_next_to_the_receipt_is_ignored(game: SocketClient, v
     assert ("t1", "5") == (listed["id"], listed["userId"])
 
 
-@pytest.mark.parametrize("amount", [-1, 2**53, 10**30, int("9" * 4_300), "9" * 5_000, "-1", 1.5, True])
+@pytest.mark.parametrize(
+    "amount", [-1, 2**53, 10**30, int("9" * 4_300), "9" * 5_000, "-1", "1_0", " 5", "٣", "", 1.5, True]
+)
 def test_a_price_that_is_not_an_amount_counts_as_unreadable(viewer, game: SocketClient, amount: object):
     product = {"sku": "hat", "cost": {"amount": amount}}
     payload = {"data": {"transactionId": "t1", "userId": "5", "product": product}}

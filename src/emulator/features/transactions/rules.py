@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Set
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ MAX_LISTED: Final = 10
 UNKNOWN: Final = "unknown"
 """The product of a purchase that names none."""
 _MAX_LENGTH: Final = 256
+_AMOUNT: Final = re.compile("[0-9]{1,16}")
 
 
 class Cost(Struct):
@@ -119,11 +121,10 @@ def transaction_of(receipt: Receipt, body: TransactionBody, *, own_id: str, now:
     for name, text in (("transactionId", data.transaction_id), ("sku", data.product.sku), ("userId", data.user_id)):
         if not 1 <= len(text) <= _MAX_LENGTH or not text.isprintable():
             raise malformed_receipt(problem=f"{name}: must be 1 to {_MAX_LENGTH} printable characters")
-    try:
-        cost = int(data.product.cost.amount)
-    except ValueError:
-        cost = -1
-    if not 0 <= cost < 2**53:
+    amount = data.product.cost.amount
+    if isinstance(amount, str):
+        amount = int(amount) if _AMOUNT.fullmatch(amount) else -1
+    if not 0 <= amount < 2**53:
         raise malformed_receipt(problem="product.cost.amount must be an integer from 0 to 2^53 - 1")
     return Transaction(
         data.transaction_id,
@@ -133,7 +134,7 @@ def transaction_of(receipt: Receipt, body: TransactionBody, *, own_id: str, now:
         data.user_id,
         body.display_name,
         data.product.cost.type,
-        cost,
+        amount,
         now,
     )
 
