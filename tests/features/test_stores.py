@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 
 import pytest
 
@@ -118,3 +119,16 @@ def test_a_global_json_store_needs_no_channel(backend: Client):
     backend.post("json_store?id=global", json={"a": 1}).raise_for_status()
 
     assert {"a": 1} == backend.get("json_store?id=global").json()
+
+
+@pytest.mark.parametrize("path", ["channel_state", "json_store?id=a"])
+def test_a_store_is_replaced_only_if_it_has_the_digest_that_is_expected(broadcaster: Client, path: str):
+    address, joined = path, "&" if "?" in path else "?"
+    broadcaster.post(address, json={"a": 1}).raise_for_status()
+    digest = sha256(broadcaster.get(address).content).hexdigest()
+
+    refused = [broadcaster.post(f"{address}{joined}expected={each}", json={}) for each in ("", "0", digest.upper())]
+
+    assert [409, 409, 409] == [each.status_code for each in refused]
+    assert {"a": 1} == broadcaster.get(address).json()
+    assert 200 == broadcaster.post(f"{address}{joined}expected={digest}", json={"b": 2}).status_code

@@ -51,7 +51,7 @@ async def _read(store: Store, stores: Stores, call: Call) -> object:
 
 
 async def _replace(store: Store, stores: Stores, call: Call) -> object:
-    await stores.replace(store, call.caller, call.channel, call.any_body(), expected=call.text("expected"))
+    await stores.replace(store, call.caller, call.channel, call.any_body(), expected=call.query.get("expected"))
     return Nothing()
 
 
@@ -126,7 +126,7 @@ async def replace_json_store(stores: JsonStores, call: Call) -> Nothing:
 
     Ids that start with `global` are extension-wide.
     """
-    store_id, expected = checked_id(call.id, "id"), call.text("expected")
+    store_id, expected = checked_id(call.id, "id"), call.query.get("expected")
     await stores.replace(call.caller, call.channel, store_id, call.any_body(), expected=expected)
     return Nothing()
 

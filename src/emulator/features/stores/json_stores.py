@@ -50,7 +50,7 @@ class JsonStores:
         return Measured(document=found.get(key))
 
     async def replace(
-        self, caller: Caller, channel: str | None, store_id: str, document: Any, *, expected: str = ""
+        self, caller: Caller, channel: str | None, store_id: str, document: Any, *, expected: str | None = None
     ) -> None:
         """Write the object; it expires after 14 days. Raises `BadRequest` unless it is an object of at most 2 KiB.
 

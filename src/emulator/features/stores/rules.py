@@ -135,10 +135,10 @@ def digest_of(text: bytes | None) -> str:
     return sha256(text or b"").hexdigest()
 
 
-def check_unchanged(text: bytes | None, expected: str) -> None:
-    """Raise `Conflict` unless a store still has the digest `expected`; an empty `expected` matches any store."""
-    if expected and (digest := digest_of(text)) != expected:
-        raise store_changed(digest=digest, expected=expected[:64])
+def check_unchanged(text: bytes | None, expected: str | None) -> None:
+    """Raise `Conflict` unless a store still has the digest `expected`; `None` matches any store."""
+    if expected is not None and (digest := digest_of(text)) != expected:
+        raise store_changed(digest=digest, expected=expected[:64] or "''")
 
 
 def encode_document(

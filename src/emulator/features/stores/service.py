@@ -146,7 +146,7 @@ class Stores:
         return {name: msgspec.Raw(found.get(keys[name], _EMPTY) if name in keys else _EMPTY) for name in stores}
 
     async def replace(
-        self, store: Store, caller: Caller, channel: str | None, document: Any, *, expected: str = ""
+        self, store: Store, caller: Caller, channel: str | None, document: Any, *, expected: str | None = None
     ) -> bytes:
         """Write the whole store and return it. Raises `BadRequest` unless it is an object of at most 64 KiB.
 
@@ -159,7 +159,7 @@ class Stores:
             check_unchanged(found.get(key), expected)
             return {key: text}
 
-        if expected:
+        if expected is not None:
             self._lapses.read([key], self._clock.now())  # production would compare the digest of the lapsed record
         await self._write(store, [key], change, whole=True)
         _audit("stores replaced", store, caller)
