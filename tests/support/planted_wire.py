@@ -92,7 +92,11 @@ def an_expired_token_is_accepted(patch: Patch) -> None:
 
 @planted("A2.unknown-role")
 def an_unknown_role_is_a_broadcaster(patch: Patch) -> None:
-    patch.setattr(claims, "role_of", lambda text: claims._ROLES.get(text, Role.BROADCASTER))
+    class Broadcasters(dict[str, Role]):
+        def get(self, role: str, default: object = None) -> Role:  # type: ignore[override]
+            return super().get(role, Role.BROADCASTER)
+
+    patch.setattr(claims, "_ROLES", Broadcasters(claims._ROLES))
 
 
 @planted("T2.revocation", "T5.check-of-a-token")
