@@ -23,8 +23,8 @@ from load import load, request
 from report import Row, ratios
 from rounds import Case, laboratory, measure
 
-from emulator.engines.base import CastRequest, Key
 from emulator.engines.opening import open_engine
+from emulator.engines.shapes import CastRequest, Key
 
 VOTERS = 1_000_000
 

@@ -83,7 +83,7 @@ from emulator.realtime.faulty_messages import FaultyBroadcasts
 from emulator.realtime.gateway import Gateway
 from emulator.realtime.hub import Hub
 from emulator.realtime.publisher import Publisher
-from emulator.realtime.pusher_access import PusherAccess
+from emulator.realtime.web_page_access import PusherAccess
 from emulator.record_list import check_content
 from emulator.scheduling.scheduler import Scheduler
 from emulator.wire.url import normalize_path

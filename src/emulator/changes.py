@@ -16,7 +16,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 
 ALL: Final = ""
 """The kind that stands for all kinds, in `watching`."""

@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 from emulator.bounded_cache import BoundedCache
 from emulator.callers import EXTENSION_WRITERS, Caller, Role
 from emulator.clock import Clock
-from emulator.engines.base import Key
 from emulator.engines.engine import Engine
+from emulator.engines.shapes import Key
 from emulator.errors import EngineError
 from emulator.observability.request_context import give_hint
 

@@ -20,9 +20,9 @@ from emulator.contract.names import NAME
 from emulator.control.gate.gate import ControlGate
 from emulator.control.operation.metrics import Metrics
 from emulator.control.operation.service import RESET, Control
-from emulator.engines.base import Key
 from emulator.engines.engine import Medium, Upgrades
 from emulator.engines.opening import file_of, open_medium
+from emulator.engines.shapes import Key
 from emulator.errors import EngineError
 from emulator.feature_list import FEATURES
 from emulator.features.pins.rules import ENDED

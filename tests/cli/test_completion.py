@@ -15,7 +15,7 @@ import pytest
 from emulator.config.environment import PRODUCTION
 from emulator.config.settings import Settings
 from extcli.completion.shells import LINE, VARIABLE, candidates, complete
-from extcli.config.light import profiles_file
+from extcli.config.precedence import profiles_file
 from support.process import STOP_TIMEOUT
 from support.profile_files import write_profiles
 from support.program import PROGRAM, SECRET_BASE64, http_response

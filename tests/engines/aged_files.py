@@ -16,11 +16,11 @@ from typing import Final
 import jwt
 
 from emulator.config.settings import Settings
-from emulator.engines.base import NEVER, CastRequest, Key
 from emulator.engines.engine import Engine
 from emulator.engines.opening import open_engine
 from emulator.engines.pools import Stock
 from emulator.engines.records import digest_of
+from emulator.engines.shapes import NEVER, CastRequest, Key
 from emulator.engines.sqlite.schema import VERSION, statements_of
 from support import trivia
 from support.filled_service import PLAIN, filled_service

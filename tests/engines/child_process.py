@@ -11,9 +11,9 @@ import asyncio
 import sys
 from collections.abc import Mapping
 
-from emulator.engines.base import NEVER, CastRequest, Key
 from emulator.engines.engine import Engine
 from emulator.engines.opening import open_engine
+from emulator.engines.shapes import NEVER, CastRequest, Key
 
 POLL, COUNTER = Key("kind", "client", "poll"), Key("kind", "client", "counter")
 AT_ONCE = 20

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from emulator.engines.base import EMPTY_TALLY, NEVER, BallotEntry, CastRequest, Tally, Terms
 from emulator.engines.engine import Engine
+from emulator.engines.shapes import EMPTY_TALLY, NEVER, BallotEntry, CastRequest, Tally, Terms
 from engines.shorthand import END, EVERYWHERE, MANY, NOW, ODD, cast, choice_of, counts, entries, key
 
 

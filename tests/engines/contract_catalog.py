@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from emulator.engines.base import NEVER, Expired, Key, Thing
 from emulator.engines.engine import Engine
+from emulator.engines.shapes import NEVER, Expired, Key, Thing
 from engines.pool_shorthand import stocked
 from engines.shorthand import END, EVERYWHERE, NOW, ODD, LoopPasses, all_of, append, cast, key, write
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from emulator.engines.base import NEVER, Key
 from emulator.engines.engine import Engine
+from emulator.engines.shapes import NEVER, Key
 from engines.shorthand import END, NOW, ODD, key, read, write
 
 ONE, TWO, THREE = key("one"), key("two"), key("three")

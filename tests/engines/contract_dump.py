@@ -9,7 +9,6 @@ from itertools import accumulate
 import pytest
 from hypothesis import given, settings
 
-from emulator.engines.base import CastRequest
 from emulator.engines.engine import Engine
 from emulator.engines.records import (
     BallotRecord,
@@ -18,6 +17,7 @@ from emulator.engines.records import (
     ListItemsRecord,
     Record,
 )
+from emulator.engines.shapes import CastRequest
 from emulator.errors import EngineError
 from engines.contract_property import SHARED
 from engines.contract_purge import fill_shapes, read_all

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from emulator.engines.base import NEVER, Cast, Terms
 from emulator.engines.engine import Engine
+from emulator.engines.shapes import NEVER, Cast, Terms
 from emulator.errors import EngineError
 from engines.shorthand import (
     END,

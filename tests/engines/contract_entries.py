@@ -9,8 +9,8 @@ from typing import cast as typed
 
 import pytest
 
-from emulator.engines.base import BallotEntry, CastRequest, Key, Terms
 from emulator.engines.engine import Engine
+from emulator.engines.shapes import BallotEntry, CastRequest, Key, Terms
 from engines.shorthand import END, EVERYWHERE, MANY, NOW, LoopPasses, all_of, cast, counts, entries, key
 
 VOTERS = [f"U{number}" for number in range(2300)]

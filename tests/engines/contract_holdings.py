@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from emulator.engines.base import NEVER, Expired
 from emulator.engines.engine import Engine
 from emulator.engines.pools import Holding
+from emulator.engines.shapes import NEVER, Expired
 from engines.pool_shorthand import assign, draw, draws, drop, fill, held, source, stocked
 from engines.shorthand import END, NOW, LoopPasses, Open, key
 

@@ -8,7 +8,6 @@ from functools import partial
 
 import pytest
 
-from emulator.engines.base import NEVER, BallotEntry, Terms
 from emulator.engines.engine import Engine
 from emulator.engines.records import (
     BallotRecord,
@@ -21,6 +20,7 @@ from emulator.engines.records import (
     Record,
     RosterRecord,
 )
+from emulator.engines.shapes import NEVER, BallotEntry, Terms
 from emulator.errors import EngineError
 from engines.contract_dump import dumped, fill_all, load, reload
 from engines.pool_shorthand import draw, source, stocked

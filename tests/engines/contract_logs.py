@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from emulator.engines.base import NEVER, CastRequest, Item, Key, ListedBallot, ListedLog, Terms
 from emulator.engines.engine import Engine
+from emulator.engines.shapes import NEVER, CastRequest, Item, Key, ListedBallot, ListedLog, Terms
 from engines.shorthand import END, EVERYWHERE, MANY, NOW, ODD, LoopPasses, all_of, append, cast, items, key, latest
 
 

@@ -12,9 +12,9 @@ from emulator.callers import Caller, Role
 from emulator.changes import Changes, Commits
 from emulator.clock import Clock
 from emulator.config.settings import Settings
-from emulator.engines.base import Key
 from emulator.engines.engine import Engine
 from emulator.engines.records import Record
+from emulator.engines.shapes import Key
 from emulator.errors import Unavailable
 from emulator.features.codes.rules import GrantBody, NamesBody
 from emulator.features.identity.directory import Directory

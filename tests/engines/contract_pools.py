@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from emulator.engines.base import NEVER, Key
 from emulator.engines.engine import Engine
 from emulator.engines.pools import Count, Holding, Stock
+from emulator.engines.shapes import NEVER, Key
 from engines.pool_shorthand import assign, draw, draws, drop, fill, held, source, stocked
 from engines.shorthand import END, EVERYWHERE, NOW, ODD, key
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from emulator.engines.base import CLOSED, OVER_ALLOWANCE, UNKNOWN_VOTER, Cast, CastRequest, Expired, Key, Tally, Terms
 from emulator.engines.engine import Engine
 from emulator.engines.pools import Holding, Stock
+from emulator.engines.shapes import CLOSED, OVER_ALLOWANCE, UNKNOWN_VOTER, Cast, CastRequest, Expired, Key, Tally, Terms
 from engines.pool_shorthand import assign, draw, fill, source
 from engines.shorthand import NOW, choice_of, counts, entries, key
 from support.examples import examples

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import pytest
 
-from emulator.engines.base import NEVER, CastRequest, Expired, Terms
 from emulator.engines.engine import Engine
 from emulator.engines.records import ListRecord
+from emulator.engines.shapes import NEVER, CastRequest, Expired, Terms
 from engines.pool_shorthand import add_members, assign, draw, fill, held, listing, source
 from engines.shorthand import END, NOW, Open, append, cast, choice_of, counts, entries, items, key, latest, read, write
 

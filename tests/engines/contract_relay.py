@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from emulator.engines.base import Key
 from emulator.engines.engine import Engine
+from emulator.engines.shapes import Key
 from emulator.errors import EngineError
 from engines.shorthand import ODD, Listener, Open, key
 

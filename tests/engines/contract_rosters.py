@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from emulator.engines.base import NEVER
 from emulator.engines.engine import Engine
+from emulator.engines.shapes import NEVER
 from engines.pool_shorthand import add_members, listing
 from engines.shorthand import END, EVERYWHERE, NOW, ODD, Open, key
 

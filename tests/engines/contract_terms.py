@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from emulator.engines.base import CLOSED, EMPTY_TALLY, OVER_ALLOWANCE, UNKNOWN_VOTER, CastRequest, Tally, Terms
 from emulator.engines.engine import Engine
+from emulator.engines.shapes import CLOSED, EMPTY_TALLY, OVER_ALLOWANCE, UNKNOWN_VOTER, CastRequest, Tally, Terms
 from engines.shorthand import END, MANY, NOW, cast, choice_of, counts, entries, key
 
 

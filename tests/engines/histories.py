@@ -8,9 +8,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from emulator.engines.base import NEVER, CastRequest, Key, Terms
 from emulator.engines.engine import Engine
 from emulator.engines.pools import Stock
+from emulator.engines.shapes import NEVER, CastRequest, Key, Terms
 from engines.shorthand import NOW
 
 USERS, CHOICES = ("A", "ü:1", ""), ("z", "x", "y", "")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from emulator.engines.base import Key
 from emulator.engines.engine import Engine
 from emulator.engines.pools import Holding, Stock
+from emulator.engines.shapes import Key
 from engines.shorthand import END, NOW, key
 
 

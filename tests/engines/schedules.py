@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from emulator.engines.base import CastRequest, Terms
 from emulator.engines.engine import Engine
 from emulator.engines.records import (
     BallotRecord,
@@ -28,6 +27,7 @@ from emulator.engines.records import (
     Record,
     RosterRecord,
 )
+from emulator.engines.shapes import CastRequest, Terms
 from emulator.errors import EngineError
 from engines.pool_shorthand import add_members, assign, draw, fill, source, stocked
 from engines.shorthand import END, MANY, NOW, Open, all_of, append, key, write

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from typing import Self, TypeVar
 
-from emulator.engines.base import BallotEntry, Cast, CastRequest, Item, Key, Terms
 from emulator.engines.engine import Engine
+from emulator.engines.shapes import BallotEntry, Cast, CastRequest, Item, Key, Terms
 from emulator.errors import EngineError
 
 NOW = 1_700_000_000_000

@@ -16,10 +16,10 @@ from hypothesis import given, settings
 
 from emulator.clock import system_now
 from emulator.config.settings import Settings
-from emulator.engines.base import NEVER, CastRequest, Key
 from emulator.engines.engine import Engine
 from emulator.engines.opening import open_engine, open_medium
 from emulator.engines.redis import ballots as redis_ballots
+from emulator.engines.shapes import NEVER, CastRequest, Key
 from emulator.opening import open_app
 from engines.contract import EngineContract
 from engines.contract_dump import dumped, load

@@ -8,11 +8,11 @@ from itertools import count
 
 import pytest
 
-from emulator.engines.base import CastRequest
 from emulator.engines.engine import Engine
 from emulator.engines.opening import open_engine
 from emulator.engines.records import SpentRecord
 from emulator.engines.redis import pipeline
+from emulator.engines.shapes import CastRequest
 from emulator.errors import EngineError
 from engines.contract import EngineContract
 from engines.contract_dump import dumped

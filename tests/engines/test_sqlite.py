@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from emulator.engines.base import Key
 from emulator.engines.engine import Engine
 from emulator.engines.opening import open_engine, open_medium
+from emulator.engines.shapes import Key
 from emulator.engines.sqlite import SqliteEngine
 from emulator.errors import EngineError
 from engines.contract import EngineContract

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from emulator.engines.base import NEVER, BallotEntry, CastRequest
 from emulator.engines.opening import open_engine
+from emulator.engines.shapes import NEVER, BallotEntry, CastRequest
 from emulator.engines.sqlite import connection as connection_module
 from emulator.engines.sqlite.schema import VERSION, create_or_raise
 from emulator.errors import EngineError

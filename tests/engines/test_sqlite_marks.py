@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.engines.base import NEVER, CastRequest
 from emulator.engines.engine import Engine
 from emulator.engines.opening import open_engine
+from emulator.engines.shapes import NEVER, CastRequest
 from emulator.engines.sqlite import ballot_cache
 from emulator.engines.sqlite.ballot_cache import VoterFilter
 from emulator.errors import EngineError

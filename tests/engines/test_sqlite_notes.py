@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from emulator.engines.base import BallotEntry, CastRequest, Terms
 from emulator.engines.engine import Engine
 from emulator.engines.opening import open_engine
+from emulator.engines.shapes import BallotEntry, CastRequest, Terms
 from emulator.engines.sqlite import entries as readings
 from engines.shorthand import END, NOW, all_of, key
 from support.examples import examples

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from emulator.engines.base import NEVER
 from emulator.engines.pools import Holding
+from emulator.engines.shapes import NEVER
 from emulator.errors import EngineError
 from engines.child_process import AT_ONCE, POLL
 from engines.database_files import TABLES_ADDED, go, make_older, opened, process

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.engines.sqlite import relay
 from emulator.engines.sqlite.relay import MAX_ROWS
 from engines.child_process import POLL

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from emulator.engines.base import NEVER, CastRequest, Key
 from emulator.engines.opening import open_engine
 from emulator.engines.records import Record
+from emulator.engines.shapes import NEVER, CastRequest, Key
 from emulator.engines.sqlite.files.backup import back_up, restore
 from emulator.engines.sqlite.files.verification import verify_file
 from emulator.engines.sqlite.schema import VERSION

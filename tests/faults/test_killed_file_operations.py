@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from emulator.engines.base import NEVER, CastRequest, Key
 from emulator.engines.opening import open_engine
+from emulator.engines.shapes import NEVER, CastRequest, Key
 from emulator.engines.sqlite.files.backup import restore
 from emulator.engines.sqlite.files.verification import facts_of_file, verify_file
 from emulator.engines.sqlite.schema import VERSION

@@ -10,8 +10,8 @@ import pytest
 from emulator.clock import Clock
 from emulator.control.contents.rules import Filter
 from emulator.control.contents.service import Contents
-from emulator.engines.base import NEVER, CastRequest, Key
 from emulator.engines.opening import open_engine
+from emulator.engines.shapes import NEVER, CastRequest, Key
 from emulator.kind_list import KINDS
 from support.service import CHANNEL, CLIENT_ID, OTHER_ID, Client, LiveServer
 

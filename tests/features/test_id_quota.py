@@ -11,7 +11,7 @@ import pytest
 
 from emulator.clock import DAY, HOUR
 from emulator.config.settings import Limits, Settings
-from emulator.engines.base import CastRequest, Key
+from emulator.engines.shapes import CastRequest, Key
 from emulator.limits.id_quota import IdQuota
 from support.service import Client, LiveServer, live_server
 from support.socket_client import linked_game

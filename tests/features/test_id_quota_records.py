@@ -11,9 +11,9 @@ from typing import cast
 import pytest
 
 from emulator.clock import DAY, HOUR, WEEK, Clock
-from emulator.engines.base import Documents, Edit, Key
 from emulator.engines.engine import Engine
 from emulator.engines.opening import open_engine
+from emulator.engines.shapes import Documents, Edit, Key
 from emulator.errors import BadRequest
 from emulator.limits.id_quota import IdQuota, is_quota_record
 from engines.contract_draws import Overtaken

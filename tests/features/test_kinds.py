@@ -11,8 +11,8 @@ from emulator.callers import Caller
 from emulator.control.contents import http as contents
 from emulator.control.waits import http as waits
 from emulator.dashboard import frame
-from emulator.engines.base import Key
 from emulator.engines.records import DocumentRecord
+from emulator.engines.shapes import Key
 from emulator.kind_list import KINDS
 from emulator.kinds import Kind, Measured, Shape, Subject
 from emulator.stored import Stored, decode_check

@@ -8,8 +8,8 @@ import pytest
 
 from emulator.clock import HOUR, MINUTE
 from emulator.config.settings import Settings
-from emulator.engines.base import Key
 from emulator.engines.records import DocumentRecord, Record
+from emulator.engines.shapes import Key
 from emulator.errors import Forbidden
 from support.service import CHANNEL, CLIENT_ID, LiveServer, live_server
 from support.socket_client import SocketClient, linked_game

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from emulator.config.settings import Limits, Settings
-from emulator.engines.base import NEVER, CastRequest, Key
+from emulator.engines.shapes import NEVER, CastRequest, Key
 from emulator.errors import Conflict, EngineError, NotFound
 from emulator.http.front import Front
 from emulator.namespaces.registry import Registry

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from emulator.config.settings import Limits, Settings
-from emulator.engines.base import NEVER, CastRequest, Key
+from emulator.engines.shapes import NEVER, CastRequest, Key
 from emulator.opening import open_app
 from support.service import CLIENT_ID, Client, LiveServer, RunningService, live_server
 from support.socket_client import SocketClient, linked_game, request_pin

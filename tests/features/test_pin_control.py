@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.features.pins.rules import pin_key
 from support.pins import create_pin, validate
 from support.service import CLIENT_ID, Client, LiveServer

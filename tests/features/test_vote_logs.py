@@ -9,7 +9,7 @@ from threading import Event, Thread
 import pytest
 
 from emulator.callers import Caller, Role
-from emulator.engines.base import CastRequest, Key
+from emulator.engines.shapes import CastRequest, Key
 from support.service import CLIENT_ID, Client, LiveServer
 
 

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from emulator.changes import KEPT, Change
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from support.broadcasts import subscribed_game
 from support.pusher_client import subscribed_page
 from support.service import CHANNEL, CLIENT_ID, Client, LiveServer

@@ -20,7 +20,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from emulator.config.settings import Limits, Settings
-from emulator.realtime.pusher import PusherConnection
+from emulator.realtime.web_page_connection import PusherConnection
 from support.process import server_process, wait_until
 from support.pusher_client import KEY, QUERY, PusherClient, decode_frame, pusher_channel, subscribed_page
 from support.resources import assert_released, resources

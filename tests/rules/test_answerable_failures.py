@@ -8,7 +8,7 @@ import pytest
 
 from emulator.control.operation.metrics import Metrics
 from emulator.errors import EngineError, Forbidden, ServiceError, TooManyRequests
-from emulator.observability.recorder import answerable
+from emulator.observability.response_counts import answerable
 
 INTERNAL = (500, "Internal Service Error", "an internal error prevented processing")
 UNAVAILABLE = (503, "Service Unavailable", "storage is unavailable; try again")

@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from emulator.changes import KEPT, NO_CHANGES, Change, Changes, Commits
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 
 POLL = Key("poll", "ext", "lunch", "777")
 RANKING = Key("rank", "ext", "colour", "777")

@@ -6,7 +6,7 @@ import pytest
 
 from emulator.clock import DAY, HOUR, MINUTE
 from emulator.dashboard import texts
-from emulator.engines.base import NEVER
+from emulator.engines.shapes import NEVER
 
 NOW = 1_800_000_000_000
 

@@ -9,7 +9,7 @@ from time import thread_time
 
 import pytest
 
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.realtime.hub import Hub
 
 TOPIC = Key("event", "client", "news", "777")

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.journal import DELIVERY, Entry, Journal, JournalBudget
 from emulator.realtime.hub import Hub
 

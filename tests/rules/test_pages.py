@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import pytest
 
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.errors import BadRequest
-from emulator.limits.pages import checked_page
+from emulator.limits.listing_pages import checked_page
 from emulator.wire.cursors import FIRST
 
 GROUP = Key("poll", "client", "", None)

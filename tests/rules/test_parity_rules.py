@@ -9,7 +9,7 @@ import pytest
 
 from emulator.config.environment import PRODUCTION, SANDBOX
 from emulator.contract.parity import outcome_of, rule_of
-from emulator.engines.base import NEVER, Expired, Key
+from emulator.engines.shapes import NEVER, Expired, Key
 from emulator.observability.request_context import RequestContext, bound_to
 from emulator.parity import rules
 from emulator.parity.lapses import Lapses

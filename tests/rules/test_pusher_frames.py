@@ -14,8 +14,8 @@ from emulator.clock import Clock
 from emulator.control.operation.metrics import Metrics
 from emulator.errors import EngineError
 from emulator.realtime.hub import Hub
-from emulator.realtime.pusher import PusherConnection
-from emulator.realtime.pusher_access import PusherAccess
+from emulator.realtime.web_page_access import PusherAccess
+from emulator.realtime.web_page_connection import PusherConnection
 from emulator.scheduling.scheduler import Scheduler
 
 MALFORMED = [

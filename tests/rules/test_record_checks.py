@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.engines.base import NEVER, BallotEntry, Key, Terms
 from emulator.engines.records import BallotRecord, EntryRecord, RecordChecks, SpentRecord
+from emulator.engines.shapes import NEVER, BallotEntry, Key, Terms
 
 
 def test_more_casts_than_any_engine_counts_are_refused():

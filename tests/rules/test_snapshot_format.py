@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from emulator.control.snapshots.codec import decode_record, encode_record, type_name
 from emulator.control.snapshots.reader import SnapshotReader
 from emulator.control.snapshots.rules import END, ClockState, Header, encode_header
-from emulator.engines.base import NEVER, BallotEntry, Key, Terms
 from emulator.engines.records import (
     BallotRecord,
     ChoiceRecord,
@@ -27,6 +26,7 @@ from emulator.engines.records import (
     RosterRecord,
     SpentRecord,
 )
+from emulator.engines.shapes import NEVER, BallotEntry, Key, Terms
 from emulator.errors import BadRequest
 from support.examples import examples
 

@@ -8,7 +8,7 @@ import pytest
 
 from emulator.control.waits import rules
 from emulator.control.waits.rules import Condition, count_facts, document_facts, subjects_of, timeout_of
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.errors import BadRequest
 from emulator.kind_list import KINDS
 

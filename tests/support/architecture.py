@@ -19,7 +19,16 @@ Graph = Mapping[str, frozenset[str]]
 
 ROOMS = ("features", "control")
 """The folders of `emulator` whose folders are features."""
-BASICS = {"bounded_cache", "callers", "changes", "clock", "engines.base", "engines.pools", "engines.records", "errors"}
+BASICS = {
+    "bounded_cache",
+    "callers",
+    "changes",
+    "clock",
+    "engines.shapes",
+    "engines.pools",
+    "engines.records",
+    "errors",
+}
 BASICS |= {"faults", "hints", "journal", "kinds", "refusals", "started", "stored", "wire"}
 """Modules of `emulator` that every part of a feature may import."""
 SERVICES = {"service", "attempt_limit", "grants", "json_stores", "links", "live_pins", "metrics", "change_events"}
@@ -43,9 +52,9 @@ def _imports(table: str, basics: Collection[str] = ()) -> Mapping[str, Collectio
 FEATURE_IMPORTS = _imports(
     """
 rules
-service  auth config engines.engine ids limits observability.audit observability.recorder parity realtime.admission
-         realtime.closes realtime.hub realtime.publisher realtime.pusher realtime.pusher_access
-         realtime.session scheduling
+service  auth config engines.engine ids limits observability.audit observability.response_counts parity
+         realtime.admission realtime.closes realtime.hub realtime.publisher realtime.web_page_connection
+         realtime.web_page_access realtime.session scheduling
 http     http.call http.endpoint http.streaming_json ids parity.service
 actions  parity.service realtime.action realtime.session
 """,
@@ -57,14 +66,14 @@ EMULATOR_IMPORTS = _imports("""
 contract
 wire           errors refusals
 engines        bounded_cache errors
-observability  callers clock engines.base errors faults journal refusals wire
+observability  callers clock engines.shapes errors faults journal refusals wire
 scheduling     clock errors
 config         clock engines errors observability
-auth           bounded_cache callers clock config engines.base engines.records errors hints ids parity.rules
+auth           bounded_cache callers clock config engines.shapes engines.records errors hints ids parity.rules
                parity.service refusals stored
-parity         bounded_cache callers clock engines.base errors limits observability
-limits         bounded_cache callers clock engines.base engines.records errors refusals stored wire
-realtime       callers changes clock config engines.base errors faults journal limits observability parity refusals
+parity         bounded_cache callers clock engines.shapes errors limits observability
+limits         bounded_cache callers clock engines.shapes engines.records errors refusals stored wire
+realtime       callers changes clock config engines.shapes errors faults journal limits observability parity refusals
                scheduling wire
 dashboard      callers changes clock config control engines errors features http journal kind_list limits namespaces
                observability parity realtime refusals wire

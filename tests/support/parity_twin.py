@@ -19,7 +19,7 @@ from emulator.callers import Caller
 from emulator.config.environment import PRODUCTION, STRICT
 from emulator.config.extensions import Extension
 from emulator.config.settings import Limits, Settings
-from emulator.engines.base import NEVER, Key
+from emulator.engines.shapes import NEVER, Key
 from emulator.errors import BadRequest, Forbidden
 from emulator.journal import FRAME
 from support.role_table import ROLES, TABLE

@@ -10,7 +10,7 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from emulator.callers import ANYONE, CHANNEL_WRITERS
-from emulator.engines.base import CastRequest
+from emulator.engines.shapes import CastRequest
 from emulator.features.ranking import http as ranking_http
 from emulator.features.ranking import service as ranking
 from emulator.features.votes import definitions, rules

@@ -19,7 +19,7 @@ from emulator.observability.request_context import current_request
 from emulator.realtime import envelope
 from emulator.realtime.hub import Hub
 from emulator.realtime.publisher import Publisher
-from emulator.realtime.pusher_access import PusherAccess
+from emulator.realtime.web_page_access import PusherAccess
 from emulator.wire import json_codec, url
 from support.planted_faults import Patch, planted, wrap
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Final
 
 from emulator.clock import Clock
-from emulator.engines.base import NEVER, Documents, Key
 from emulator.engines.records import DocumentRecord
+from emulator.engines.shapes import NEVER, Documents, Key
 from emulator.ids import signing_key
 from emulator.stored import VALUE, Stored, wrong
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from emulator.clock import DAY
-from emulator.engines.base import NEVER
+from emulator.engines.shapes import NEVER
 
 
 @dataclass(frozen=True)

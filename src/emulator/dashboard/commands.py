@@ -6,7 +6,7 @@ import json
 import shlex
 from typing import Any, Literal, NamedTuple
 
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 
 Kind = Literal["", "optional", "each", "limits"]
 

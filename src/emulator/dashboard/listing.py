@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from emulator.clock import clamp_instant
 from emulator.control.contents.rules import Content, Filter
 from emulator.dashboard.screen import Query, Service
-from emulator.engines.base import BallotEntry, Key
+from emulator.engines.shapes import BallotEntry, Key
 from emulator.wire.cursors import FIRST
 from emulator.wire.refusals import invalid_parameter
 

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol, Self
 
-from emulator.engines.base import Ballots, Catalog, Documents, Expired, Logs, Relay
 from emulator.engines.pools import Pools, Rosters
 from emulator.engines.records import Record
+from emulator.engines.shapes import Ballots, Catalog, Documents, Expired, Logs, Relay
 
 
 class Engine(Protocol):

@@ -1,4 +1,4 @@
-"""The data types behind rewards: pools of items, and rosters of users. The rules of `engines/base.py` apply."""
+"""The data types behind rewards: pools of items, and rosters of users. The rules of `engines/shapes.py` apply."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
-from emulator.engines.base import Key, writes_of_change
+from emulator.engines.shapes import Key, writes_of_change
 
 
 class Stock(NamedTuple):

@@ -18,7 +18,7 @@ import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, get_args
 
-from emulator.engines.base import NEVER, BallotEntry, Key, Terms
+from emulator.engines.shapes import NEVER, BallotEntry, Key, Terms
 
 ITEMS_PER_RECORD: Final = 100
 """Items of a list in one record.

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from emulator.callers import Caller
 from emulator.contract.limits import MAX_ID_LENGTH
-from emulator.limits.pages import DEFAULT_PAGE, Page, checked_page
+from emulator.limits.listing_pages import DEFAULT_PAGE, Page, checked_page
 from emulator.wire import json_codec
 from emulator.wire.refusals import invalid_parameter
 from emulator.wire.text import checked_text

@@ -35,8 +35,8 @@ from emulator.http.response import (
     with_first_chunk,
 )
 from emulator.journal import Journal
-from emulator.observability.recorder import Recorder, answerable
 from emulator.observability.request_context import bound_to, inner_context
+from emulator.observability.response_counts import Recorder, answerable
 from emulator.parity.rules import UNJUDGED
 from emulator.parity.service import Parity
 from emulator.wire.url import normalize_path, query_of

@@ -16,7 +16,7 @@ import msgspec
 
 from emulator.callers import ANYONE, Role
 from emulator.http.call import Call
-from emulator.limits.pages import DEFAULT_PAGE, MAX_PAGE
+from emulator.limits.listing_pages import DEFAULT_PAGE, MAX_PAGE
 from emulator.wire.cursors import FIRST
 
 S = TypeVar("S")

@@ -19,8 +19,8 @@ from emulator.http.refusals import header_not_allowed, wrong_method
 from emulator.http.request import Request
 from emulator.http.response import ALLOWED_HEADERS, Reply, close_chunks, error_reply
 from emulator.journal import Entry
-from emulator.observability.recorder import Recorder
 from emulator.observability.request_context import FAULT, HINT, MARK, PRODUCTION, RequestContext, bind_context
+from emulator.observability.response_counts import Recorder
 from emulator.realtime.connection import Connection, Peer
 from emulator.realtime.gateway import Gateway
 from emulator.wire.url import SERVICE, normalize_path

@@ -14,8 +14,8 @@ import msgspec
 
 from emulator.bounded_cache import BoundedCache
 from emulator.clock import HOUR, Clock
-from emulator.engines.base import Documents, Key
 from emulator.engines.records import DocumentRecord
+from emulator.engines.shapes import Documents, Key
 from emulator.limits.refusals import too_many_ids
 from emulator.stored import Stored, anything, decode_check
 from emulator.wire import json_codec

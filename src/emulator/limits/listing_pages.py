@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.wire import json_codec
 from emulator.wire.cursors import FIRST, cursor_of, place_of
 from emulator.wire.refusals import invalid_parameter

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
 from emulator.callers import Caller
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.errors import Refused, ServiceError
 from emulator.faults import fault_id
 from emulator.journal import CLOSE, DELIVERY, FRAME, HIDDEN, REQUEST, Entry

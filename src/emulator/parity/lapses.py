@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from emulator.bounded_cache import BoundedCache
-from emulator.engines.base import NEVER, Expired, Key
+from emulator.engines.shapes import NEVER, Expired, Key
 from emulator.parity.rules import LIFETIME
 from emulator.parity.service import note
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from msgspec import Struct
 
 from emulator.callers import ANYONE, Caller, Role
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.realtime.envelope import Request
 from emulator.realtime.refusals import not_authenticated
 from emulator.wire import json_codec

@@ -11,10 +11,10 @@ from emulator.config.settings import KIB, Limits
 from emulator.errors import ServiceError
 from emulator.limits.connection_limit import ConnectionLimit, FairShare, network_of
 from emulator.limits.rate_limit import RateLimit
-from emulator.observability.recorder import Recorder
+from emulator.observability.response_counts import Recorder
 from emulator.realtime import closes
-from emulator.realtime.pusher import PusherConnection
 from emulator.realtime.session import Session
+from emulator.realtime.web_page_connection import PusherConnection
 
 AnyPeer = Session | PusherConnection
 """A game or a page."""

@@ -15,8 +15,8 @@ from emulator.limits.rate_limit import RateLimits
 from emulator.observability.entries import frame_entry
 from emulator.observability.logs import log_request
 from emulator.observability.masking import EVERYTHING
-from emulator.observability.recorder import Recorder, answerable
 from emulator.observability.request_context import RequestContext, current_request, label_of
+from emulator.observability.response_counts import Recorder, answerable
 from emulator.parity.service import Parity
 from emulator.realtime import envelope, refusals
 from emulator.realtime.action import Bound, BoundAction, BoundFeed, Done, Message

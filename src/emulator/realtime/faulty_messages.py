@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from emulator.callers import Caller
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.errors import EngineError
 from emulator.faults import (
     BROADCAST,

@@ -14,21 +14,21 @@ from emulator.clock import Clock
 from emulator.config.environment import AnonymousLimits
 from emulator.config.settings import Limits
 from emulator.contract.names import is_client_id
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.errors import TooManyRequests
 from emulator.faults import CONNECT, Faults
 from emulator.limits.rate_limit import RateLimits
-from emulator.observability.recorder import Recorder
+from emulator.observability.response_counts import Recorder
 from emulator.realtime.admission import Admission, AnyPeer
 from emulator.realtime.closes import credential_ended
 from emulator.realtime.connection import Connection
 from emulator.realtime.dispatch import MessageDispatcher
 from emulator.realtime.faulty_messages import disturb_handshake
 from emulator.realtime.hub import SOCKET, Hub
-from emulator.realtime.pusher import PusherConnection
-from emulator.realtime.pusher_access import PusherAccess
 from emulator.realtime.refusals import malformed_client_id, no_socket_path
 from emulator.realtime.session import Session
+from emulator.realtime.web_page_access import PusherAccess
+from emulator.realtime.web_page_connection import PusherConnection
 from emulator.wire.url import query_of
 
 PING_EVERY: Final = 20.0

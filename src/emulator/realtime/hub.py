@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from emulator.changes import NO_CHANGES, Change, Changes
 from emulator.clock import processor_time
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.journal import NO_JOURNAL, Entry, Journal
 from emulator.observability.entries import Recipient, add_recipients, delivery_entry
 from emulator.realtime.connection import text_frame

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from emulator.clock import Clock
-from emulator.engines.base import Key, Relay
+from emulator.engines.shapes import Key, Relay
 from emulator.errors import EngineError
 from emulator.realtime import envelope
 from emulator.realtime.hub import Hub

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from emulator.callers import Caller
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.errors import ServiceError
 from emulator.observability.entries import close_entry
 from emulator.realtime import closes

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from emulator.callers import Caller
 from emulator.clock import Clock
-from emulator.engines.base import Key
-from emulator.observability.recorder import Recorder
+from emulator.engines.shapes import Key
+from emulator.observability.response_counts import Recorder
 from emulator.realtime.refusals import no_credential, other_topic
 from emulator.scheduling.scheduler import Callback, Scheduler
 

@@ -11,15 +11,15 @@ import msgspec
 from msgspec import Struct
 
 from emulator.callers import Caller
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.errors import BadRequest, ServiceError
 from emulator.observability.entries import close_entry, frame_entry
-from emulator.observability.recorder import answerable
 from emulator.observability.request_context import RequestContext
+from emulator.observability.response_counts import answerable
 from emulator.realtime import closes, refusals
 from emulator.realtime.connection import Connection
 from emulator.realtime.hub import Hub
-from emulator.realtime.pusher_access import PusherAccess, Subscription, pusher_topic
+from emulator.realtime.web_page_access import PusherAccess, Subscription, pusher_topic
 
 PREFIX: Final = "twitch.pubsub."
 EVERYWHERE: Final = "all"

@@ -18,7 +18,7 @@ from threading import Thread
 from typing import Any, NamedTuple
 
 from extcli.completion import words
-from extcli.config.light import DEFAULT_CLIENT_ID, DEFAULT_URL, by_precedence, profiles_file
+from extcli.config.precedence import DEFAULT_CLIENT_ID, DEFAULT_URL, by_precedence, profiles_file
 
 SECONDS = 0.12
 """How long the service may take. With the start of Python, the response then comes within 200 ms."""

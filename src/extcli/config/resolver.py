@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 
 from extcli.config import settings
 from extcli.config.flags import Flags
-from extcli.config.light import by_precedence, profiles_file
+from extcli.config.precedence import by_precedence, profiles_file
 from extcli.config.profiles import Profile, Profiles, read_profiles
 from extcli.config.settings import Identity, Setting
 from extcli.config.urls import socket_of

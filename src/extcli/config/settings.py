@@ -10,8 +10,8 @@ from typing import Any, Generic, TypeVar
 
 from emulator.contract.names import Role
 from extcli.config.flags import Flags
-from extcli.config.light import DEFAULT_CLIENT_ID as DEFAULT_CLIENT_ID
-from extcli.config.light import DEFAULT_URL as DEFAULT_URL
+from extcli.config.precedence import DEFAULT_CLIENT_ID as DEFAULT_CLIENT_ID
+from extcli.config.precedence import DEFAULT_URL as DEFAULT_URL
 from extcli.config.urls import SOCKET, checked_path, checked_url, socket_of
 from extcli.errors import UsageError, shortened
 from extcli.output import times

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from emulator.engines.base import NEVER, Expired, Key
+from emulator.engines.shapes import NEVER, Expired, Key
 from emulator.wire import json_codec
 from emulator.wire.cursors import cursor_of, place_of
 from emulator.wire.refusals import invalid_parameter

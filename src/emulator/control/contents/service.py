@@ -23,8 +23,8 @@ from emulator.control.contents.rules import (
     key_after_cursor,
     latest_change,
 )
-from emulator.engines.base import NEVER, Key, ListedBallot, Thing
 from emulator.engines.engine import Engine
+from emulator.engines.shapes import NEVER, Key, ListedBallot, Thing
 from emulator.kinds import Kind, Shape
 from emulator.limits.id_quota import is_quota_record
 from emulator.wire.cursors import FIRST

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from emulator.clock import END_OF_TIME, clamp_instant
-from emulator.engines.base import Expired
+from emulator.engines.shapes import Expired
 from emulator.wire.refusals import invalid_member
 
 SYSTEM = "system"

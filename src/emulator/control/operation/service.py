@@ -15,13 +15,13 @@ from emulator.clock import SECOND, Clock, system_now
 from emulator.config.settings import Settings
 from emulator.control.operation import refusals
 from emulator.control.operation.rules import SYSTEM, ClockMove, ClockRecord, MovedClock, item_of, target_of
-from emulator.engines.base import Expired, Key
 from emulator.engines.engine import Engine
 from emulator.engines.records import Record
+from emulator.engines.shapes import Expired, Key
 from emulator.errors import EngineError
 from emulator.limits.id_quota import is_quota_record
 from emulator.observability.audit import audit
-from emulator.observability.recorder import Recorder
+from emulator.observability.response_counts import Recorder
 from emulator.refusals import storage_failed
 
 RESET = "reset"

@@ -16,8 +16,8 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
 
 from emulator.control.snapshots.refusals import invalid
-from emulator.engines.base import NEVER, Key
 from emulator.engines.records import TYPES, Record
+from emulator.engines.shapes import NEVER, Key
 from emulator.wire import json_codec
 
 _MAX_BRACKETS: Final = 200

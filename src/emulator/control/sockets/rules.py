@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.wire.refusals import invalid_member, too_long, wrong_shape
 
 WEB_PAGE: Final = "page"

@@ -23,14 +23,14 @@ from emulator.control.sockets.rules import (
     check_selection,
     topic_name,
 )
-from emulator.engines.base import Key
-from emulator.limits.pages import Page
+from emulator.engines.shapes import Key
+from emulator.limits.listing_pages import Page
 from emulator.observability.audit import audit
 from emulator.realtime.admission import AnyPeer
 from emulator.realtime.closes import closed_by_call
 from emulator.realtime.hub import SOCKET
-from emulator.realtime.pusher import PusherConnection
 from emulator.realtime.session import Session
+from emulator.realtime.web_page_connection import PusherConnection
 from emulator.wire.cursors import FIRST
 from emulator.wire.refusals import invalid_cursor
 

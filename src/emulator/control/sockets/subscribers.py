@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from emulator.control.sockets.rules import KINDS, WEB_PAGE
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.realtime.hub import ANY_NAME, Hub
 from emulator.wire.refusals import invalid_parameter
 

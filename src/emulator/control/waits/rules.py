@@ -12,7 +12,7 @@ import msgspec
 from emulator.changes import KEPT
 from emulator.clock import MINUTE
 from emulator.control.waits.comparisons import MISSING, AtLeast, Comparison, Equal, Exactly, Present, comparison
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.kinds import Kind, Subject
 from emulator.wire.refusals import invalid_parameter, missing_parameter
 from emulator.wire.text import checked_text

@@ -13,7 +13,7 @@ from emulator.dashboard.callers import suggested
 from emulator.dashboard.json_text import compact, escaped
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.journal import DELIVERY, MAX_BODY, Entry
-from emulator.realtime.pusher_access import WEB_PAGE
+from emulator.realtime.web_page_access import WEB_PAGE
 
 ROWS: Final = 50
 _LOOKED_AT: Final = 5_000

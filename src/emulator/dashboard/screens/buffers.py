@@ -12,7 +12,7 @@ from emulator.dashboard.json_text import escaped
 from emulator.dashboard.listing import ROWS, chosen, listed
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.texts import pretty
-from emulator.engines.base import Item, Key
+from emulator.engines.shapes import Item, Key
 from emulator.features.accumulation.rules import LIMIT, BufferEntry
 from emulator.wire.refusals import invalid_parameter
 

@@ -13,7 +13,7 @@ from emulator.dashboard.callers import suggested
 from emulator.dashboard.rig.arrangement import DEFAULT_CHANNEL
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.screens.polls import results_of
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.journal import REQUEST, Entry
 from emulator.parity.rules import FOR_SANDBOX
 

@@ -13,7 +13,7 @@ from emulator.dashboard.commands import CALLER, field, record_command
 from emulator.dashboard.json_text import pretty
 from emulator.dashboard.listing import chosen, entries, listed, manager_of
 from emulator.dashboard.screen import Query, Screen, Service
-from emulator.engines.base import BallotEntry, Key
+from emulator.engines.shapes import BallotEntry, Key
 from emulator.features.votes.definitions import Definition, status_of
 from emulator.features.votes.rules import (
     LIFETIME,

@@ -8,7 +8,7 @@ from emulator.callers import GLOBAL
 from emulator.dashboard.commands import CALLER, field, record_command
 from emulator.dashboard.listing import chosen, entries, listed, manager_of
 from emulator.dashboard.screen import Query, Screen, Service
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.features.ranking.service import TOP
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from emulator.dashboard.screen import Query, Screen, Service
-from emulator.limits.pages import Page
+from emulator.limits.listing_pages import Page
 
 ROWS: Final = 200
 

@@ -12,7 +12,6 @@ from typing import Final, Self
 
 from redis.exceptions import ResponseError
 
-from emulator.engines.base import Ballots, Catalog, Documents, Logs, Relay
 from emulator.engines.engine import UPGRADES, Engine, Upgrades
 from emulator.engines.pools import Pools, Rosters
 from emulator.engines.redis.ballots import RedisBallots
@@ -36,6 +35,7 @@ from emulator.engines.redis.pools import RedisPools, RedisRosters
 from emulator.engines.redis.purge import Purge
 from emulator.engines.redis.relay import RedisRelay
 from emulator.engines.redis.upgrade import FORMAT, upgrade
+from emulator.engines.shapes import Ballots, Catalog, Documents, Logs, Relay
 from emulator.errors import EngineError
 
 

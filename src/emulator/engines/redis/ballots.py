@@ -14,11 +14,11 @@ from contextlib import suppress
 import msgspec
 
 from emulator.bounded_cache import BoundedCache
-from emulator.engines.base import EMPTY_TALLY, BallotEntry, Cast, CastRequest, Key, ListedBallot, Tally, Terms
 from emulator.engines.redis.keys import channel_last, channel_last_prefix, expiry_arg, now_arg, parse_channel_last
 from emulator.engines.redis.nodes import Reply
 from emulator.engines.redis.pipeline import BALLOTS, ENTRIES, Pipeline
 from emulator.engines.redis.reading import Position, listing, merged_pages
+from emulator.engines.shapes import EMPTY_TALLY, BallotEntry, Cast, CastRequest, Key, ListedBallot, Tally, Terms
 from emulator.errors import EngineError
 
 MAX_CASTS = 250

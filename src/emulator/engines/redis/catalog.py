@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from emulator.engines.base import NEVER, Expired, Key, Thing
 from emulator.engines.redis.keys import FOREVER, now_arg, parse_expiry, parse_thing
 from emulator.engines.redis.pipeline import CATALOG, Pipeline
+from emulator.engines.shapes import NEVER, Expired, Key, Thing
 
 _DOCUMENT: Final = b"d"
 _LISTED: Final = (b"b", b"l")

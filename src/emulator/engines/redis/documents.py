@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from weakref import WeakValueDictionary
 
-from emulator.engines.base import NEVER, Edit, Key, writes_of_change
 from emulator.engines.redis.keys import expiry_arg, now_arg, user_last, user_last_prefix
 from emulator.engines.redis.pipeline import DOCUMENTS, Pipeline, ScriptCall
+from emulator.engines.shapes import NEVER, Edit, Key, writes_of_change
 from emulator.errors import EngineError
 
 _ATTEMPTS = 200

@@ -14,7 +14,6 @@ from typing import Any, Final
 import msgspec
 
 from emulator.engines import records as types
-from emulator.engines.base import BallotEntry, Key, Terms
 from emulator.engines.records import ITEMS_PER_RECORD, RANK, TYPES, Record, digest_of
 from emulator.engines.redis.keys import (
     escaped,
@@ -26,6 +25,7 @@ from emulator.engines.redis.keys import (
 )
 from emulator.engines.redis.nodes import Nodes, Reply
 from emulator.engines.redis.pipeline import DUMP, Pipeline
+from emulator.engines.shapes import BallotEntry, Key, Terms
 from emulator.errors import EngineError
 
 PAGE: Final = 500

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from emulator.engines.base import NEVER, Key
+from emulator.engines.shapes import NEVER, Key
 
 _NAMESPACE: Final = re.compile(rb"\{emulator\|([^{}]*)\}:\d+:ends")
 FOREVER = (1 << 53) - 1

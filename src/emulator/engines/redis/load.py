@@ -11,10 +11,10 @@ from contextlib import suppress
 from typing import Any, Final
 
 from emulator.engines import records as types
-from emulator.engines.base import Key
 from emulator.engines.records import Record, checked_pages, digest_of
 from emulator.engines.redis.keys import channel_last, expiry_arg, name_last, name_last_prefix, user_last
 from emulator.engines.redis.pipeline import LOAD, Pipeline
+from emulator.engines.shapes import Key
 from emulator.errors import EngineError
 
 STEP: Final = 250

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from emulator.engines.base import Item, Key, ListedLog, Span
 from emulator.engines.redis.keys import channel_last, channel_last_prefix, expiry_arg, now_arg
 from emulator.engines.redis.pipeline import LOGS, Pipeline
 from emulator.engines.redis.reading import Position, listing, merged_pages
+from emulator.engines.shapes import Item, Key, ListedLog, Span
 
 
 class RedisLogs:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from emulator.bounded_cache import BoundedCache
-from emulator.engines.base import Key
 from emulator.engines.pools import NO_SIZES, Assignment, Count, Drawn, Holding, Limit, Stock, writes_of_assignment
 from emulator.engines.redis.documents import KeyLocks, attempts
 from emulator.engines.redis.keys import (
@@ -20,6 +19,7 @@ from emulator.engines.redis.keys import (
 )
 from emulator.engines.redis.load import resolve_spent
 from emulator.engines.redis.pipeline import POOLS, ROSTERS, Pipeline
+from emulator.engines.shapes import Key
 
 MAX_SKIPPED = 500
 """Items that one script call skips."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from emulator.engines.base import Expired, Key
 from emulator.engines.redis.keys import escaped, now_arg, parse_thing
 from emulator.engines.redis.nodes import Nodes
 from emulator.engines.redis.pipeline import PURGE, Pipeline
+from emulator.engines.shapes import Expired, Key
 
 STEP = 250
 """Things handled in one step."""

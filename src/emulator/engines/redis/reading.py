@@ -8,10 +8,10 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
-from emulator.engines.base import Key
 from emulator.engines.redis.keys import listed_group, listed_range, now_arg, parse_place
 from emulator.engines.redis.nodes import Reply
 from emulator.engines.redis.pipeline import Pipeline, Script
+from emulator.engines.shapes import Key
 
 PAGE = 500
 """Rows in a page, which Redis reads in well below a millisecond."""

@@ -18,10 +18,10 @@ from math import inf
 from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import MovedError, ResponseError
 
-from emulator.engines.base import Key
 from emulator.engines.redis.keys import parse_user_last, user_last
 from emulator.engines.redis.nodes import Nodes, engine_errors
 from emulator.engines.redis.pipeline import Pipeline
+from emulator.engines.shapes import Key
 from emulator.errors import EngineError
 
 RETRY_AFTER = 0.3

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from typing import Self
 
-from emulator.engines.base import Ballots, Catalog, Documents, Logs, Relay
 from emulator.engines.engine import UPGRADES, Engine, Upgrades
 from emulator.engines.pools import Pools, Rosters
+from emulator.engines.shapes import Ballots, Catalog, Documents, Logs, Relay
 from emulator.engines.sqlite.ballot_cache import BallotCache
 from emulator.engines.sqlite.ballots import SqliteBallots
 from emulator.engines.sqlite.catalog import SqliteCatalog

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from emulator.bounded_cache import BoundedCache
-from emulator.engines.base import Key, Terms
+from emulator.engines.shapes import Key, Terms
 from emulator.engines.sqlite.namespace import Namespace, Tables
 from emulator.engines.sqlite.table_list import BALLOTS, BY_KEY, MARKS, TALLIES, TERMS, terms_of
 

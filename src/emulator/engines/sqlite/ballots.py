@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from emulator.engines.base import (
+from emulator.engines.shapes import (
     CLOSED,
     EMPTY_TALLY,
     NEVER,

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import Any, Final
 
-from emulator.engines.base import NEVER, Expired, Key, Thing
+from emulator.engines.shapes import NEVER, Expired, Key, Thing
 from emulator.engines.sqlite.ballot_cache import BallotCache
 from emulator.engines.sqlite.merge import PAGE
 from emulator.engines.sqlite.namespace import Namespace, Tables

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from emulator.bounded_cache import BoundedCache
-from emulator.engines.base import NEVER, Edit, Key, writes_of_change
+from emulator.engines.shapes import NEVER, Edit, Key, writes_of_change
 from emulator.engines.sqlite.namespace import Namespace, Tables
 from emulator.engines.sqlite.table_list import BY_KEY, DOCUMENTS, KEYED
 

@@ -13,8 +13,8 @@ from itertools import islice
 from typing import Any, Final
 
 from emulator.engines import records as types
-from emulator.engines.base import BallotEntry, Key
 from emulator.engines.records import ITEMS_PER_RECORD, Record
+from emulator.engines.shapes import BallotEntry, Key
 from emulator.engines.sqlite.connection import connect, engine_errors, finished_in_thread
 from emulator.engines.sqlite.namespace import Tables
 from emulator.engines.sqlite.table_list import KEY_COLUMNS, TERMS, key_columns, terms_of

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from emulator.engines.base import NEVER, BallotEntry, Key
+from emulator.engines.shapes import NEVER, BallotEntry, Key
 from emulator.engines.sqlite.ballot_cache import BallotCache
 from emulator.engines.sqlite.connection import engine_errors
 from emulator.engines.sqlite.merge import PAGE, Row, merged_pages

@@ -14,8 +14,8 @@ from itertools import groupby, islice
 from typing import Any, Final
 
 from emulator.engines import records as types
-from emulator.engines.base import NEVER, Key
 from emulator.engines.records import Record, checked_pages
+from emulator.engines.shapes import NEVER, Key
 from emulator.engines.sqlite import table_list as tables
 from emulator.engines.sqlite.ballot_cache import ADD_COUNT
 from emulator.engines.sqlite.namespace import Namespace, Tables

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from emulator.engines.base import NEVER, Item, Key, ListedLog, Span
+from emulator.engines.shapes import NEVER, Item, Key, ListedLog, Span
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.merge import Row, merged_pages
 from emulator.engines.sqlite.namespace import Tables

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.engines.sqlite.group_commit import GroupCommit, WriteCache
 from emulator.engines.sqlite.table_list import KEY_COLUMNS, LISTS, THINGS
 from emulator.errors import EngineError

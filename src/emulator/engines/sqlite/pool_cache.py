@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from emulator.engines.base import Key
 from emulator.engines.records import digest_of
+from emulator.engines.shapes import Key
 from emulator.engines.sqlite.namespace import Namespace, Tables
 from emulator.engines.sqlite.table_list import BY_KEY, CHUNKS, FAMILIES, KEY_COLUMNS, LISTS, POOLS, SPENT
 

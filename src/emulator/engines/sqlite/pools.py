@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
-from emulator.engines.base import Key
 from emulator.engines.pools import NO_SIZES, Assignment, Count, Drawn, Holding, Limit, Stock, writes_of_assignment
+from emulator.engines.shapes import Key
 from emulator.engines.sqlite.namespace import Namespace, Tables
 from emulator.engines.sqlite.pool_cache import (
     ROOT_OF_POOLS,

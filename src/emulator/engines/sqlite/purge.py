@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from emulator.engines.base import Expired, Key
+from emulator.engines.shapes import Expired, Key
 from emulator.engines.sqlite.ballot_cache import BallotCache
 from emulator.engines.sqlite.documents import SqliteDocuments
 from emulator.engines.sqlite.namespace import Namespace, Tables

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable
 from contextlib import suppress
 
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.engines.sqlite.group_commit import GroupCommit
 from emulator.engines.sqlite.namespace import Namespace, Tables
 from emulator.engines.sqlite.table_list import KEY_COLUMNS

@@ -10,9 +10,9 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from emulator.engines.base import NEVER
 from emulator.engines.engine import Upgrades
 from emulator.engines.records import digest_of
+from emulator.engines.shapes import NEVER
 
 VERSION = 6
 

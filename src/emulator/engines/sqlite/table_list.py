@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from emulator.engines.base import Key, Terms
+from emulator.engines.shapes import Key, Terms
 
 KEYED: Final = "space, shelf, owner, name, holder, place"
 """The columns of a key, with its namespace."""

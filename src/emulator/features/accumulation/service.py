@@ -12,13 +12,13 @@ from msgspec import Raw, Struct
 from emulator.callers import Caller
 from emulator.changes import Change, Commits
 from emulator.clock import DAY, Clock, clamp_instant
-from emulator.engines.base import Key, Logs
+from emulator.engines.shapes import Key, Logs
 from emulator.features.accumulation.refusals import document_too_large
 from emulator.features.accumulation.rules import LIMIT, STORED, BufferEntry
 from emulator.hints import Hints
 from emulator.kinds import Kind, Measured, Shape, Subject
 from emulator.limits.id_quota import IdQuota
-from emulator.limits.pages import Page
+from emulator.limits.listing_pages import Page
 from emulator.wire import json_codec
 
 LIFETIME = DAY

@@ -7,7 +7,7 @@ from typing import Any, Final
 from msgspec import UNSET, Struct
 
 from emulator.callers import CHANNEL_WRITERS
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.features.broadcast.service import Broadcasts
 from emulator.realtime.action import Done, Message, action, feed
 from emulator.wire.refusals import missing_member

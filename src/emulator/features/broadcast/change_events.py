@@ -9,13 +9,13 @@ from typing import Final
 import msgspec
 
 from emulator.config.environment import Environment
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.errors import BadRequest
 from emulator.features.broadcast.rules import BROADCAST, FAST, encode_for_page, full_name, needs_compression
 from emulator.realtime.hub import Hub
 from emulator.realtime.publisher import Publisher
-from emulator.realtime.pusher import broadcast_frame
-from emulator.realtime.pusher_access import WEB_PAGE, pusher_topic
+from emulator.realtime.web_page_access import WEB_PAGE, pusher_topic
+from emulator.realtime.web_page_connection import broadcast_frame
 
 _MESSAGE: Final = "page_event"
 """The kind of the messages between nodes."""

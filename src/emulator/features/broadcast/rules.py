@@ -10,7 +10,7 @@ from msgspec import UNSET, Struct
 
 from emulator.callers import Caller
 from emulator.contract.limits import MAX_JSON_BYTES, MAX_MESSAGE_BYTES, MAX_USER_LENGTH
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.features.broadcast.refusals import (
     message_too_large,
     message_too_large_before_compression,

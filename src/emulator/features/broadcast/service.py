@@ -12,7 +12,7 @@ from msgspec import UNSET
 from emulator.callers import CHANNEL_WRITERS, Caller, required_channel, role_error
 from emulator.changes import Change, Changes
 from emulator.config.environment import Environment
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.features.broadcast.rules import (
     BROADCAST,
     WHISPER_PREFIX,
@@ -30,8 +30,8 @@ from emulator.hints import Hints
 from emulator.parity.rules import ROLE
 from emulator.parity.service import note
 from emulator.realtime.publisher import Publisher
-from emulator.realtime.pusher import broadcast_frame
-from emulator.realtime.pusher_access import pusher_topic, whisper_topic
+from emulator.realtime.web_page_access import pusher_topic, whisper_topic
+from emulator.realtime.web_page_connection import broadcast_frame
 from emulator.wire import json_codec
 
 T = TypeVar("T")

@@ -11,8 +11,8 @@ import msgspec
 
 from emulator.callers import Caller, opaque_id_of
 from emulator.clock import Clock
-from emulator.engines.base import Documents, Key
 from emulator.engines.pools import Rosters
+from emulator.engines.shapes import Documents, Key
 from emulator.features.codes.refusals import users_removed
 from emulator.features.codes.rules import (
     LIFETIME,

@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from emulator.clock import DAY
 from emulator.contract.limits import MAX_CODE_LENGTH, MAX_CODES, MAX_SET_NAME_LENGTH, MAX_SETS
-from emulator.engines.base import Key
 from emulator.engines.records import (
     DocumentRecord,
     HandedRecord,
@@ -20,6 +19,7 @@ from emulator.engines.records import (
     RosterRecord,
     SpentRecord,
 )
+from emulator.engines.shapes import Key
 from emulator.features.codes.refusals import malformed_sets, no_set
 from emulator.stored import Stored, anything, decode_check, decoded, wrong
 from emulator.wire.refusals import invalid_member

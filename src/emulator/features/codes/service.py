@@ -11,8 +11,8 @@ import msgspec
 from emulator.callers import Caller
 from emulator.clock import Clock
 from emulator.contract.limits import MAX_SETS
-from emulator.engines.base import Documents, Key
 from emulator.engines.pools import Count, Drawn, Holding, Pools, Rosters, Stock
+from emulator.engines.shapes import Documents, Key
 from emulator.features.codes.grants import Grants, Marked, PendingGrant, Users
 from emulator.features.codes.refusals import codes_removed, name_in_use, no_such_prize
 from emulator.features.codes.rules import (

@@ -8,8 +8,8 @@ from typing import Any
 from emulator.callers import Caller
 from emulator.clock import Clock
 from emulator.contract.limits import MAX_SETS
-from emulator.engines.base import Key
 from emulator.engines.pools import Pools
+from emulator.engines.shapes import Key
 from emulator.features.codes.duplicates import Duplicates
 from emulator.features.codes.rules import (
     LIFETIME,

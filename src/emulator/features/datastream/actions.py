@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from emulator.callers import CHANNEL_WRITERS
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.features.datastream.service import TARGET, Datastream
 from emulator.realtime.action import Message, feed
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from emulator.callers import Caller, required_channel
 from emulator.clock import SECOND, Clock
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.realtime.publisher import Publisher
 
 TARGET: Final = "datastream"

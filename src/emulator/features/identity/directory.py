@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from emulator.bounded_cache import BoundedCache
 from emulator.callers import Caller, Identified, opaque_id_of
 from emulator.clock import MINUTE, Clock
-from emulator.engines.base import Documents, Key
+from emulator.engines.shapes import Documents, Key
 from emulator.started import Started
 
 _MAX_RECORDED: Final = 24_576

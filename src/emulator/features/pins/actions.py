@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.features.pins.refusals import not_one_credential
 from emulator.features.pins.rules import Authenticated, authentication_topic, checked_client_id
 from emulator.features.pins.service import Pins

@@ -11,7 +11,7 @@ from emulator.auth.tokens import Tokens
 from emulator.callers import Caller, Grant
 from emulator.changes import Change, Commits
 from emulator.clock import Clock
-from emulator.engines.base import Documents, Key
+from emulator.engines.shapes import Documents, Key
 from emulator.errors import ServiceError
 from emulator.features.pins.rules import LINK_LIFETIME, Link, LinksRecord, link_key
 from emulator.ids import NewId

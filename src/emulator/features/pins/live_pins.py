@@ -10,7 +10,7 @@ import msgspec
 from emulator.auth.signing_key import SigningKey
 from emulator.callers import Caller
 from emulator.clock import Clock
-from emulator.engines.base import Catalog, Documents, Key
+from emulator.engines.shapes import Catalog, Documents, Key
 from emulator.errors import EngineError
 from emulator.features.pins.refusals import wrong_pin
 from emulator.features.pins.rules import (

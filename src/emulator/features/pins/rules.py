@@ -12,8 +12,8 @@ from emulator.callers import Caller, Grant, Role, opaque_id_of
 from emulator.clock import DAY
 from emulator.contract import limits
 from emulator.contract.names import CLIENT_ID_RULE, is_client_id
-from emulator.engines.base import Key
 from emulator.engines.records import DocumentRecord
+from emulator.engines.shapes import Key
 from emulator.stored import Stored, decode_check
 from emulator.wire.refusals import invalid_member, missing_member
 

@@ -18,7 +18,7 @@ from emulator.changes import Change, Commits
 from emulator.clock import SECOND, Clock
 from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
-from emulator.engines.base import Catalog, Documents, Key
+from emulator.engines.shapes import Catalog, Documents, Key
 from emulator.features.pins.attempt_limit import AttemptLimit, ComparedAttempts
 from emulator.features.pins.links import Links
 from emulator.features.pins.live_pins import LivePins

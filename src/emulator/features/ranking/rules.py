@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from emulator.engines.base import Terms
 from emulator.engines.records import BallotRecord, ChoiceRecord, EntryRecord
+from emulator.engines.shapes import Terms
 from emulator.stored import Stored, anything, text_of, wrong
 
 

@@ -11,12 +11,12 @@ from msgspec import UNSET, Struct, UnsetType
 from emulator.callers import GLOBAL, Caller, check_extension_wide, is_global
 from emulator.changes import Change, Commits
 from emulator.clock import DAY, Clock
-from emulator.engines.base import Ballots, CastRequest, Key
+from emulator.engines.shapes import Ballots, CastRequest, Key
 from emulator.features.ranking.rules import STORED
 from emulator.hints import Hints
 from emulator.kinds import Kind, Measured, Shape, Subject
 from emulator.limits.id_quota import IdQuota
-from emulator.limits.pages import Page
+from emulator.limits.listing_pages import Page
 from emulator.observability.audit import audit
 
 LIFETIME = DAY

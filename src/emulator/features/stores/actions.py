@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from emulator.callers import Caller, role_error
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.features.stores.rules import (
     ALL_CONFIG,
     CHANNEL_CONFIG,

@@ -10,7 +10,7 @@ from emulator.callers import Caller, check_extension_wide
 from emulator.changes import Change, Commits
 from emulator.clock import Clock
 from emulator.contract.limits import MAX_JSON_STORE_BYTES
-from emulator.engines.base import Documents, Key
+from emulator.engines.shapes import Documents, Key
 from emulator.features.stores.refusals import json_store_too_large, nothing_stored
 from emulator.features.stores.rules import (
     GLOBAL,

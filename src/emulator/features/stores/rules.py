@@ -13,8 +13,8 @@ import msgspec
 from emulator.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, Role, required_channel
 from emulator.clock import DAY
 from emulator.contract.limits import MAX_JSON_STORE_BYTES, MAX_STORE_BYTES
-from emulator.engines.base import Key
 from emulator.engines.records import DocumentRecord
+from emulator.engines.shapes import Key
 from emulator.errors import ServiceError
 from emulator.features.stores.refusals import no_store, store_changed, store_too_large, too_many_users
 from emulator.stored import VALUE, Stored, decoded, wrong

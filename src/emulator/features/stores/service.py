@@ -14,7 +14,7 @@ from emulator.callers import Caller, Role, role_error
 from emulator.changes import Change, Commits
 from emulator.clock import Clock
 from emulator.config.settings import Settings
-from emulator.engines.base import Documents, Key
+from emulator.engines.shapes import Documents, Key
 from emulator.features.stores.patches import apply_patch
 from emulator.features.stores.refusals import (
     no_user,

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from emulator.callers import CHANNEL_WRITERS
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.features.transactions.rules import Transaction
 from emulator.features.transactions.service import TARGET, Transactions
 from emulator.realtime.action import Done, Message, action, feed

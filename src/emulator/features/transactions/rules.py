@@ -12,8 +12,8 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from emulator.clock import DAY
-from emulator.engines.base import Key
 from emulator.engines.records import DocumentRecord
+from emulator.engines.shapes import Key
 from emulator.features.transactions.refusals import malformed_receipt, other_buyer, posted_before
 from emulator.stored import Stored, decode_check
 

@@ -14,7 +14,7 @@ from emulator.callers import EXTENSION_WRITERS, Caller, required_channel
 from emulator.changes import Change, Commits
 from emulator.clock import Clock
 from emulator.config.environment import Environment
-from emulator.engines.base import Documents, Key
+from emulator.engines.shapes import Documents, Key
 from emulator.features.transactions.refusals import no_purchase
 from emulator.features.transactions.rules import (
     LIFETIME,

@@ -9,8 +9,8 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from emulator.contract.limits import MAX_ID_LENGTH
-from emulator.engines.base import Key
 from emulator.engines.records import DocumentRecord
+from emulator.engines.shapes import Key
 from emulator.features.trivia.refusals import contest_too_large, no_option, no_question, question_not_open
 from emulator.stored import VALUE, Stored, decoded, wrong
 from emulator.wire import json_codec

@@ -10,7 +10,7 @@ from emulator.callers import Caller
 from emulator.changes import Change, Commits
 from emulator.clock import Clock
 from emulator.config.environment import Environment
-from emulator.engines.base import Documents, Key
+from emulator.engines.shapes import Documents, Key
 from emulator.features.trivia.edits import with_option, with_question, with_state, without_option, without_question
 from emulator.features.trivia.leaderboard import Standings, TeamScore
 from emulator.features.trivia.rules import (

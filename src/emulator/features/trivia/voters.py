@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from emulator.callers import EXTENSION_WRITERS, Caller, Role, required_channel
-from emulator.engines.base import Key
 from emulator.engines.records import DocumentRecord
+from emulator.engines.shapes import Key
 from emulator.features.trivia.refusals import not_unlocked
 from emulator.features.trivia.rules import Contest, Question, State, check_option, question_of
 from emulator.stored import Stored, decode_check

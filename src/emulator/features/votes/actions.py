@@ -7,7 +7,7 @@ from typing import Any, Final
 from msgspec import UNSET, Struct, UnsetType
 
 from emulator.callers import CHANNEL_WRITERS, is_global, required_channel
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.features.votes.definitions import PollConfig
 from emulator.features.votes.results import PollResults
 from emulator.features.votes.service import Polls

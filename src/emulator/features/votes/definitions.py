@@ -19,7 +19,7 @@ from emulator.contract.limits import (
     MAX_USER_DATA_BYTES,
     MAX_VOTES,
 )
-from emulator.engines.base import NEVER, Terms
+from emulator.engines.shapes import NEVER, Terms
 from emulator.features.votes.refusals import already_defined, poll_changed
 from emulator.wire import json_codec
 from emulator.wire.refusals import invalid_member, too_long

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from emulator.engines.base import ListedBallot
+from emulator.engines.shapes import ListedBallot
 from emulator.features.votes.definitions import Definition, status_of
 from emulator.features.votes.rules import LIFETIME
 

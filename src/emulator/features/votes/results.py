@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from emulator.clock import Clock
-from emulator.engines.base import Ballots, Key, Tally
+from emulator.engines.shapes import Ballots, Key, Tally
 from emulator.features.votes.definitions import Definition, status_of
 from emulator.features.votes.rules import Stats, stats_of
 

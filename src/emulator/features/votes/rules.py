@@ -12,7 +12,7 @@ from msgspec import UNSET, Struct, UnsetType
 from emulator.clock import WEEK
 from emulator.contract.limits import HIGHEST, LOWEST
 from emulator.contract.names import POLL_ID
-from emulator.engines.base import CLOSED, OVER_ALLOWANCE, UNKNOWN_VOTER
+from emulator.engines.shapes import CLOSED, OVER_ALLOWANCE, UNKNOWN_VOTER
 from emulator.errors import ServiceError
 from emulator.features.votes.refusals import (
     count_out_of_range,

@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 from emulator.callers import GLOBAL, Caller, check_extension_wide, is_global
 from emulator.changes import Change, Commits
 from emulator.clock import Clock, clamp_instant
-from emulator.engines.base import BallotEntry, Ballots, CastRequest, Key, ListedBallot
+from emulator.engines.shapes import BallotEntry, Ballots, CastRequest, Key, ListedBallot
 from emulator.features.votes.definitions import (
     Definition,
     PollConfig,
@@ -38,7 +38,7 @@ from emulator.features.votes.updates import PollUpdates
 from emulator.hints import Hints
 from emulator.kinds import Kind, Measured, Shape, Subject
 from emulator.limits.id_quota import IdQuota
-from emulator.limits.pages import Page
+from emulator.limits.listing_pages import Page
 from emulator.observability.audit import audit
 from emulator.realtime.hub import ANY_NAME
 from emulator.wire import json_codec

@@ -7,8 +7,8 @@ from typing import Final
 from msgspec import UNSET, Struct, UnsetType
 
 from emulator.contract.limits import HIGHEST, LOWEST, MAX_VOTES
-from emulator.engines.base import Terms
 from emulator.engines.records import BallotRecord, ChoiceRecord, EntryRecord
+from emulator.engines.shapes import Terms
 from emulator.errors import BadRequest
 from emulator.features.votes.definitions import Definition, reconfigured, terms_of
 from emulator.features.votes.rules import checked_poll_id

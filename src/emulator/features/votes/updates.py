@@ -11,7 +11,7 @@ from msgspec import Struct
 from emulator.callers import is_global
 from emulator.changes import Change
 from emulator.clock import Clock
-from emulator.engines.base import Key
+from emulator.engines.shapes import Key
 from emulator.features.votes.definitions import Definition, next_status_change
 from emulator.features.votes.results import PollReader
 from emulator.features.votes.rules import LIFETIME, Stats

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from emulator.engines.base import NEVER
+from emulator.engines.shapes import NEVER
 from emulator.engines.sqlite.relay import MAX_ROWS
 from emulator.engines.sqlite.schema import first_format_with
 from emulator.engines.sqlite.table_list import KEYED, REMOVED, TABLES, Table
