@@ -17,8 +17,8 @@ from common import Address, start_server
 from report import HEADROOM, Row
 from rounds import ECHO, laboratory
 
-from extcli.simulate.connection import Target, Work
 from extcli.simulate.pool import Pool
+from extcli.simulate.work import Target, Work
 
 _WARM_UP = 2_000
 _FIRST_GUESS = 10_000

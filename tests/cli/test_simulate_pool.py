@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from extcli.simulate.connection import NO_RESPONSE, NOT_SENT, Measured, Target, Work
 from extcli.simulate.pool import Pool
+from extcli.simulate.work import NO_RESPONSE, NOT_SENT, Measured, Target, Work
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 CLOSING = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"

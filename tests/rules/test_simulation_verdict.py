@@ -7,10 +7,10 @@ from array import array
 import pytest
 
 from extcli.api.local_http import Failed, ResponseReader
-from extcli.simulate.connection import NO_RESPONSE, NOT_SENT
 from extcli.simulate.outcome import Verdict, compare, compare_entries, possible_counts
 from extcli.simulate.plan import Plan
 from extcli.simulate.subjects import wrong_statistics
+from extcli.simulate.work import NO_RESPONSE, NOT_SENT
 
 
 def plan_of(*requests: tuple[int, int], expected: tuple[int, ...], late: int = 0) -> Plan:

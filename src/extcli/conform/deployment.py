@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from extcli import clock
@@ -115,21 +115,10 @@ _GONE = (200, 404)
 """The statuses of a removal after which nothing is left."""
 
 
-class Callers(Protocol):
-    """The callers of the probe's channel."""
-
-    @property
-    def admin(self) -> Caller: ...
-    @property
-    def broadcaster(self) -> Caller: ...
-    @property
-    def extension_admin(self) -> Caller: ...
-
-
 class Leftovers:
     """The data that one probe has written, with the calls that remove it."""
 
-    def __init__(self, at: Callers) -> None:
+    def __init__(self, at: Deployment) -> None:
         self._at = at
         self._removals: dict[tuple[str, str], Callable[[], Reply]] = {}
         self._is_removing = False

@@ -22,13 +22,13 @@ from extcli.errors import CliError, Refused, UsageError, Withheld
 from extcli.output.progress import progress_bar_of
 from extcli.output.sanitize import visible
 from extcli.session import VIEWER, Session
-from extcli.simulate.connection import NO_RESPONSE, NOT_SENT, Measured, Target, Work
 from extcli.simulate.expectations import Expectation
 from extcli.simulate.outcome import Comparison, Outcome, Point, outcome_of, points_over_time
 from extcli.simulate.plan import Pace, Plan
 from extcli.simulate.pool import Pool
 from extcli.simulate.result import About, conclude, document
 from extcli.simulate.subjects import Buffer, Poll, Subject
+from extcli.simulate.work import NO_RESPONSE, NOT_SENT, Measured, Target, Work
 
 _PER_VIEWER = 50
 """Requests per second of one viewer in production, half of what the service allows by default."""

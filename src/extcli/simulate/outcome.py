@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from math import ceil
 
-from extcli.simulate.connection import NO_RESPONSE, NOT_SENT, Measured
 from extcli.simulate.plan import Plan
+from extcli.simulate.work import NO_RESPONSE, NOT_SENT, Measured
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "max": 1.0}
 """The latencies that are reported, by name."""

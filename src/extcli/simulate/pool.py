@@ -9,17 +9,93 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextlib import suppress
+from typing import Any
 
 from extcli import clock
-from extcli.api.local_http import ResponseReader
+from extcli.api.bodies import CROWD
+from extcli.api.local_http import Failed, ResponseReader
 from extcli.api.retry import pause, retry_after
 from extcli.errors import reason_of
-from extcli.simulate.connection import NOT_SENT, Connection, Measured, Target, Work
+from extcli.simulate.work import NO_RESPONSE, NOT_SENT, Measured, Target, Work
 
 _IDLE = 4.0
 """Seconds after which an unused connection is closed, before the service or a proxy closes it."""
 _SWEEP = 0.1
 _CONNECT = 5.0
+
+
+class Connection(asyncio.Protocol):
+    """One connection, with at most one request at a time."""
+
+    __slots__ = ("_pool", "_response", "_transport", "closes", "index", "number", "since")
+    _count = 0
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._response = ResponseReader(CROWD)
+        self.index = -1
+        """The request without a response; -1 for none."""
+        self.since = pool.now()
+        """When the request was sent, or when the connection became idle."""
+        self.closes = False
+        Connection._count += 1
+        self.number = Connection._count
+
+    def connection_made(self, transport: Any) -> None:  # uvloop's is not an `asyncio.Transport`
+        self._transport: asyncio.Transport = transport
+
+    def send(self, index: int, now: float) -> None:
+        """Send a request."""
+        pool = self._pool
+        self.index = index
+        self.since = now
+        measured = pool.measured
+        if not measured.sent[index]:
+            measured.sent[index] = now
+        measured.sendings += 1
+        self._transport.write(pool.requests[index])
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            self._response.feed(data)
+        except Failed:
+            self.abandon()
+            return
+        if self._response.is_complete:
+            self._finish_response()
+
+    def _finish_response(self) -> None:
+        index, self.index = self.index, -1
+        if index < 0:  # a response to nothing
+            self._transport.abort()
+            return
+        pool, response = self._pool, self._response
+        self.since = now = pool.now()
+        if response.closes or self.closes:
+            self._transport.close()
+            pool.lost(self)
+        else:
+            pool.free(self, now)
+        pool.on_response(index, response, now)
+        response.reset()
+
+    def eof_received(self) -> bool:
+        with suppress(Failed):
+            self._response.end()
+            self._finish_response()
+        return False
+
+    def connection_lost(self, error: Exception | None) -> None:
+        index, self.index = self.index, -1
+        self._pool.lost(self)
+        if index >= 0:  # a refusal is one even if its body never ends
+            status = self._response.status
+            self._pool.settle(index, status if status >= 300 else NO_RESPONSE, self._pool.now())
+
+    def abandon(self) -> None:
+        """Close the connection at once, because its request has no complete response."""
+        self._transport.abort()
 
 
 class Pool:
