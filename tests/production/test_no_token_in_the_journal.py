@@ -30,7 +30,7 @@ def test_a_token_in_unicode_escapes_stays_out(live: LiveServer, scenario: Scenar
     assert token[:100] not in entry["request"]["text"]
 
 
-@pytest.mark.parametrize("member", ["client_id", "user_id", "channel_id", "opaque_user_id"])
+@pytest.mark.parametrize("member", ["user_id", "channel_id", "opaque_user_id"])
 def test_a_token_in_place_of_an_id_of_the_caller_stays_out(
     live: LiveServer, scenario: Scenario, seen: LeakDetector, stranger: Client, member: str
 ):
@@ -41,6 +41,16 @@ def test_a_token_in_place_of_an_id_of_the_caller_stays_out(
     stranger.post("/_emulator/call", json={**call, member: token[:255], "body": body}).raise_for_status()
 
     assert entries_of(live, path="broadcast")
+    assert set() == leaks(live, seen)
+
+
+def test_a_token_in_place_of_the_client_id_of_the_caller_is_refused_and_stays_out(
+    live: LiveServer, scenario: Scenario, seen: LeakDetector, stranger: Client
+):
+    call = {"method": "POST", "path": "/v1/e/broadcast", "client_id": scenario.token("admin")[:100]}
+
+    assert 400 == stranger.post("/_emulator/call", json=call).status_code
+
     assert set() == leaks(live, seen)
 
 

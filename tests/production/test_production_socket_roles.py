@@ -139,7 +139,7 @@ def test_every_request_before_authentication_gets_401(strict: LiveServer, row: R
         (invalid, role)
         for name, invalid in CREDENTIALS.items()
         for role in invalid.roles
-        if " alone" not in name and name != "no token"
+        if " alone" not in name and name not in ("no token", "Bearer")
     ],
 )
 def test_an_invalid_token_of_any_role_gives_no_rights(strict: LiveServer, invalid: Invalid, role: str):
@@ -158,3 +158,11 @@ def test_the_table_is_complete(strict: LiveServer):
     purchases = {(name, "transaction") for name in names}  # in test_transactions.py
 
     assert set() == served - older - purchases - PUBLIC - {(row.action, row.target) for row in ROWS}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_token_with_bearer_as_the_client_id_is_malformed(strict: LiveServer, role: str):
+    with SocketClient(strict) as game:
+        refused = game.error("authenticate", data=jwt_of(CREDENTIALS["Bearer"].headers(role)))
+
+    assert 400 == refused["status"]
