@@ -166,7 +166,7 @@ class Hints:
             hint(f"{what} {event}; did you mean {near}?")
 
     def default_event(self, event: str) -> None:
-        """Give a hint that the request named no event, and that it sent this one."""
+        """Give a hint that the request named no event, so that this default event was sent."""
         if self.is_on:
             hint(f"the request has no event, so it sent the event {event}")
 

@@ -114,7 +114,7 @@ def test_late_votes_come_after_the_end_of_the_window(crowd, extcli):
         ((), ("--late", "10%"), "--late: poll lunch has no definition, so it never closes"),
         (("--disabled",), (), "poll lunch is disabled, so it refuses every vote"),
         (("--starts-in", "1h"), (), "poll lunch is pending, so it refuses every vote"),
-        (("--total-votes", "3"), (), "votes of poll lunch add up"),
+        (("--total-votes", "3"), (), "poll lunch takes several votes of a user"),
         (("--ends-in", "1h"), ("--rate", "1/min"), "poll lunch closes in"),
     ],
 )

@@ -72,7 +72,7 @@ def test_the_screen_lists_what_expires_next_and_jumps_there(live: LiveServer, st
     assert ["rps"] == [each["id"] for each in moved["expired"] if each["kind"] == "poll"]
 
 
-def test_namespaces_are_listed_with_what_they_hold(live: LiveServer):
+def test_namespaces_are_listed_with_a_link_and_the_command_that_deletes_them(live: LiveServer):
     httpx.post(f"{live.url}/_ns/lilac").raise_for_status()
     main = main_of(f"{live.url}/_emulator/ui/namespaces")
 

@@ -74,7 +74,9 @@ def test_a_reordered_broadcast_arrives_after_the_next_one(live: LiveServer, audi
 
 
 @pytest.mark.slow
-def test_a_reordered_broadcast_arrives_alone_after_a_second(live: LiveServer, audience: Audience, send: Send):
+def test_a_reordered_broadcast_that_no_other_follows_arrives_after_one_second(
+    live: LiveServer, audience: Audience, send: Send
+):
     add_fault(live, "BROADCAST score", "reorder")
 
     send("score")

@@ -55,7 +55,7 @@ def test_a_token_for_a_helper_stands_for_one_of_the_platform(known: LiveServer):
     assert {} == rules(known)
 
 
-def test_a_claim_of_helpers_that_another_key_signed_changes_nothing(known: LiveServer):
+def test_the_claim_of_helpers_has_no_effect_in_a_token_that_another_key_signed(known: LiveServer):
     other = {"key": b"a secret that no extension has, at all", "allowed_stage": "sandbox"}
     client = known.client("viewer", user="1", channel=CHANNEL, exp=EXP, helper=True, **other)
 

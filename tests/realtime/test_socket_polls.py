@@ -140,7 +140,7 @@ def test_an_invalid_poll_gets_400_and_leaves_nothing_behind(game, body):
         ({"prompt": "", "options": OPTIONS, "user_data": None}, ("", OPTIONS, None)),
     ],
 )
-def test_a_new_poll_has_members_of_its_config_unless_given_next_to_it(game, beside, expected):
+def test_a_new_poll_takes_fields_from_its_config_unless_they_are_given_outside_it(game, beside, expected):
     config = {"prompt": "inside", "options": ["a"], "userData": 1}
 
     game.data("create", "poll", {"poll_id": "color", "config": config, **beside})

@@ -138,7 +138,7 @@ class Front:
     def record_answer(
         self, context: RequestContext, method: str, path: str, reply: Reply, error: ServiceError | None = None
     ) -> None:
-        """Add a response that no endpoint made to the journal. Does nothing without a journal."""
+        """Record a response that came from no endpoint in the journal. Does nothing without a journal."""
         record_unrouted(self._dispatcher.journal, context, method, path, reply, error)
 
     async def reset(self) -> None:

@@ -67,7 +67,7 @@ def request_entry(
 def record_unrouted(
     journal: Journal, context: RequestContext, method: str, path: str, reply: Reply, error: ServiceError | None = None
 ) -> None:
-    """Add a response that no endpoint made to a journal, if the journal is enabled."""
+    """Record a response that came from no endpoint in a journal, if the journal is enabled."""
     if journal.is_on:
         answer = reply.body if isinstance(reply.body, bytes) else b""
         entry = unrouted_entry(

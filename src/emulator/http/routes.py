@@ -113,6 +113,6 @@ def _as_service_error(request: Request[Any, Any, Any], error: Exception) -> Serv
             hint = f"did you mean {near}?"
         return no_path(path=path[:100], hint=hint)
     if error.status_code == 405:
-        dispatcher.parity.refuse_method(request.method, path)
+        dispatcher.parity.judge_unsupported_method(request.method, path)
         return wrong_method(path=path, method=request.method)
     return invalid_request(problem=error.detail)

@@ -102,7 +102,7 @@ class Namespaces:
         self._default.refused(error)
 
     def record(self, path: str, entry: Callable[[str], Entry]) -> None:
-        """Add a response that no endpoint made to the journal of its namespace, or of `default` if it has none."""
+        """Record a response that came from no endpoint in the journal of its namespace; without one, in `default`."""
         found = _ADDRESS.fullmatch(path)
         front = self._registry.find(found["name"]) if found else None
         if found and front is not None:

@@ -142,8 +142,8 @@ class Parity:
         if (method, path) in self._absent:
             note(ENDPOINT)
 
-    def refuse_method(self, method: str, path: str) -> None:
-        """Give the verdict on a method that a path does not support: production may not even have the path."""
+    def judge_unsupported_method(self, method: str, path: str) -> None:
+        """Set the verdict on a response with 405 if production does not have the path at all."""
         context = current_request.get()
         if context is not None and any(path == absent for _, absent in self._absent):
             context.production = ENDPOINT

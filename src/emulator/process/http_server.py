@@ -80,7 +80,7 @@ class Server(uvicorn.Server):
             stopped.cancel()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop. One line counts the requests that outlast `_GRACE` and are cancelled, without a traceback for each."""
+        """Stop. Requests that outlast `_GRACE` are cancelled; one line of the log says how many."""
         logging.getLogger("uvicorn.error").addFilter(_is_no_cancellation)
         if self.server_state.connections or self.server_state.tasks:
             await super().shutdown(sockets)

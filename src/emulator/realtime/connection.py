@@ -87,7 +87,7 @@ class PeerFactory(Protocol):
         """Count an error that occurred before a peer was involved."""
 
     def record(self, path: str, entry: Callable[[str], Entry]) -> None:
-        """Add a response that no endpoint made to the journal of the path's namespace.
+        """Record a response that came from no endpoint in the journal of the path's namespace.
 
         `entry` builds the journal entry.
         """

@@ -112,7 +112,7 @@ class DryRun:
         if credentials:
             words += ["--header", self._authorization(credentials, user)]
         if call.body is not None:
-            words += ["--header", quote("content-type: application/json"), "--data-raw", quote(_argument(call.body))]
+            words += ["--header", quote("content-type: application/json"), "--data-raw", quote(_curl_body(call.body))]
         return " ".join([*words, "--globoff", quote(url)])
 
     def _authorization(self, credentials: Credentials, user: str | None) -> str:
@@ -151,7 +151,7 @@ def _shown_body(body: bytes | Streamed | None) -> Any:
         return f"({len(body):,} bytes that are not JSON)"
 
 
-def _argument(body: bytes | Streamed) -> str:
+def _curl_body(body: bytes | Streamed) -> str:
     """Return a body as an argument of curl. Raises `UsageError` if it holds a secret, or cannot be an argument."""
     what = "this request cannot be a line for curl"
     if not isinstance(body, bytes):

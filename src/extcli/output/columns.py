@@ -105,7 +105,7 @@ def whole(document: object) -> list[object]:
     return [document]
 
 
-def counts_of(
+def name_and_count_columns(
     name: str = "kind", heading: str = "", *, text: Callable[[str], str] = visible, plain: Callable[[Any], str] = field
 ) -> list[Column]:
     """Return the columns of pairs of a name and a number; `text` says how tables show the name."""

@@ -16,7 +16,7 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])")
 _MS_FROM = 1e11
 FORMS = 'RFC 3339, local time ("2026-11-22 18:00"), a duration from now, or Unix time'
 """What `instant` accepts, for the help of options."""
-FORMS_AGO = 'RFC 3339, local time ("2026-11-22 18:00"), a duration ago, or Unix time'
+FORMS_AGO = 'RFC 3339, local time ("2026-11-22 18:00"), a duration such as 2h (that long ago), or Unix time'
 """The same for an option that looks back."""
 LONGEST = 3_652_500 * _UNITS["d"]
 """The longest duration: ten thousand years, in ms. Clocks end with the year 9999."""

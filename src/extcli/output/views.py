@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from extcli.output import times
 from extcli.output.columns import (
     Column,
-    counts_of,
     grouped,
     listing,
+    name_and_count_columns,
     name_with_spaces,
     numbered_table,
     shown,
@@ -178,7 +178,7 @@ MOVED_CLOCK = listing(
 
 SEEDED = listing(
     lambda result: [pair for pair in result["counts"].items() if pair[1]],
-    *counts_of(text=name_with_spaces, plain=name_with_spaces),
+    *name_and_count_columns(text=name_with_spaces, plain=name_with_spaces),
     around=lambda result, table: stacked(table, f"clock  {times.shown(result['now'])}"),
     items=whole,
 )

@@ -108,7 +108,7 @@ class Listeners:
         self._check_complete()
 
     async def reopen(self, index: int, sent: int, seconds: float) -> None:
-        """Close a connection and open it again, once it has received the broadcasts `sent` so far.
+        """Wait until a connection has received `sent` broadcasts, at most `seconds`; then close it and open it again.
 
         Raises `CliError`.
         """

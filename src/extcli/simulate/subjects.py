@@ -81,7 +81,9 @@ class Poll:
             self.closes_at = int(found.get("endsAt") or 0) * 1000
         name = visible(self.name)
         if found.get("totalVotesPerUser", 1) != 1:
-            raise UsageError(f"votes of poll {name} add up", why="a crowd needs a poll with one vote per user")
+            raise UsageError(
+                f"poll {name} takes several votes of a user", why="a crowd needs a poll with one vote per user"
+            )
         if found.get("disabled") or found.get("status") in ("pending", "expired"):
             state = "disabled" if found.get("disabled") else found["status"]
             fix = f"`extcli vote config {name}` shows its times; `extcli vote edit` changes them"

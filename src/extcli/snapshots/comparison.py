@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from extcli.output import times
-from extcli.output.columns import Column, counts_of, grouped, listing, whole
+from extcli.output.columns import Column, grouped, listing, name_and_count_columns, whole
 from extcli.output.sanitize import visible
 from extcli.output.views import stacked
 from extcli.snapshots.content import Header, Identity, Records, lines_of, size
@@ -76,7 +76,7 @@ def compare(before: Path, after: Path, *, most: int) -> Comparison:
     found.counts.update({REMOVED: len(contents)} if contents else {})
     found.other_order = not found.counts and old_order != order.digest()
     if changed or (contents and len(found.listed) < most):
-        _list_old(found, before, contents, changed, most)
+        _list_changed_and_removed(found, before, contents, changed, most)
     return found
 
 
@@ -93,7 +93,7 @@ def _fill(contents: dict[bytes, bytes], records: Records, lines: Iterator[bytes]
     return order.digest()
 
 
-def _list_old(
+def _list_changed_and_removed(
     found: Comparison, before: Path, left: dict[bytes, bytes], changed: dict[Identity, dict[str, Any]], most: int
 ) -> None:
     """Read the first file again, to list the changed fields of changed records, and removed records."""
@@ -127,7 +127,10 @@ _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
 
 COUNTS = listing(
-    lambda response: response["counts"].items(), *counts_of("type", "records"), else_shown="no records", items=whole
+    lambda response: response["counts"].items(),
+    *name_and_count_columns("type", "records"),
+    else_shown="no records",
+    items=whole,
 )
 """The response to a load."""
 

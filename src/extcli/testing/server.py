@@ -84,7 +84,7 @@ def started(args: Sequence[str], log: Path, *, may_stay: bool = False) -> Iterat
     The service also stops if this process is killed, unless it `may_stay` after it. Variables `EXTCLI_…` of the caller
     do not count. Raises `NotUsable` if it does not start.
     """
-    process = _process(args, log, may_stay=may_stay)
+    process = _start_serve(args, log, may_stay=may_stay)
     try:
         assert process.stdout is not None
         url = process.stdout.readline().removeprefix("listening on ").strip()
@@ -112,7 +112,7 @@ def _secret_file(folder: Path, args: Sequence[str]) -> Path | None:
     return file
 
 
-def _process(args: Sequence[str], log: Path, *, may_stay: bool) -> subprocess.Popen[str]:
+def _start_serve(args: Sequence[str], log: Path, *, may_stay: bool) -> subprocess.Popen[str]:
     """Start `extcli serve`. Unless it `may_stay`, it stops when this process closes its standard input, or ends."""
     command = [sys.executable, "-P", "-m", "extcli", "serve", "--port", "0", "--log-requests", *args]
     if not may_stay:

@@ -40,7 +40,10 @@ from emulator.errors import EngineError
 
 
 class RedisEngine:
-    """`url` begins with `redis://`, `rediss://` or `valkey://`. Raises `ValueError` if it is invalid."""
+    """A Redis server or cluster that holds namespaces.
+
+    `url` begins with `redis://`, `rediss://` or `valkey://`. Raises `ValueError` if it is invalid.
+    """
 
     name = "redis"
     survives_restart = True
@@ -148,7 +151,10 @@ _KEYS_AT_ONCE: Final = b"5000"
 
 
 class RedisMedium:
-    """`url` begins with `redis://`, `rediss://` or `valkey://`. Raises `ValueError` if it is invalid."""
+    """A Redis server or cluster that holds namespaces.
+
+    `url` begins with `redis://`, `rediss://` or `valkey://`. Raises `ValueError` if it is invalid.
+    """
 
     def __init__(self, url: str, *, upgrades: Upgrades = UPGRADES) -> None:
         self._url, self._upgrades = url, upgrades

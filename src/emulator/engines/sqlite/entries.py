@@ -190,7 +190,7 @@ class Readings(Tables):
                     return
 
     def keep_replaced(self, ballot: int, voter: str, numbers: Sequence[int]) -> None:
-        """Copy the rows with these numbers for active readings of the ballot, before they are replaced."""
+        """Before the rows with these numbers are replaced, give a copy to each active reading of the ballot."""
         readings = self.active.get(ballot)
         if not readings:
             return

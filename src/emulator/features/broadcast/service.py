@@ -138,7 +138,7 @@ class Broadcasts:
                 yield change.key.name
 
     def _subscribed_events(self, client_id: str, channel_id: str) -> Iterator[str]:
-        """Yield the names of events to which sockets listen in a channel, or without `channel` in all channels."""
+        """Yield the names of the events that sockets listen to in a channel; in all if `channel_id` is empty."""
         for topic in self._publisher.hub.topics("event", channel_id):
             if topic.owner == client_id:
                 yield topic.name

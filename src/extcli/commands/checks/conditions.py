@@ -195,18 +195,18 @@ def pin(
 def _count_condition(subject: str, things: str, plural: str) -> Callable[..., Condition]:
     """Return the condition about how many things of a kind there are."""
 
-    def held(
+    def condition(
         session: Session, count: Annotated[str | None, _count("How many")] = None, since: Since = None
     ) -> Condition:
         return Condition(subject, "*", plural, _given_parameters(count=count, since=since))
 
-    held.__doc__ = f"""$verb {things}. Without an option, at least one.
+    condition.__doc__ = f"""$verb {things}. Without an option, at least one.
 
     With --since, changes that add something count instead.
 
     Example: extcli $name {subject} --count 1
     """
-    return held
+    return condition
 
 
 def broadcast(

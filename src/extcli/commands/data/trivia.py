@@ -208,7 +208,8 @@ def move(
         ),
     ],
     winner: Annotated[
-        str | None, typer.Option(metavar="OPTION", help="The id of the winning option. Required for the state results.")
+        str | None,
+        typer.Option(metavar="OPTION", help="The id of the winning option. Required if the new state is `results`."),
     ] = None,
 ) -> None:
     """Move a question to another state. Acts as backend.

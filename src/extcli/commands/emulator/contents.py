@@ -9,7 +9,7 @@ import typer
 
 from extcli.cli.shared_options import shared
 from extcli.commands.data.listing import show_all
-from extcli.output.columns import Column, counts_of, grouped, instant, listing, name_with_spaces, whole
+from extcli.output.columns import Column, grouped, instant, listing, name_and_count_columns, name_with_spaces, whole
 from extcli.output.printer import View
 from extcli.session import Session
 
@@ -60,7 +60,7 @@ def _view_of(kind: Kind) -> View:
     )
 
 
-COUNTS = listing(lambda counts: counts.items(), *counts_of(text=name_with_spaces, plain=str), items=whole)
+COUNTS = listing(lambda counts: counts.items(), *name_and_count_columns(text=name_with_spaces, plain=str), items=whole)
 """How many things of each kind there are."""
 
 

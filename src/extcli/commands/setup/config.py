@@ -97,7 +97,7 @@ def list_settings(
     """List the effective value of every setting. Sends nothing.
 
     Of a secret or token it shows only whether it is set. Plain output is $columns,
-    the last with --show-origin.
+    the last column only with --show-origin.
 
     \b
     Examples:
