@@ -74,9 +74,9 @@ PLANTS = {
         "after kill GET /v1/e/vote",
     ),
     "a text of a frame": Plant(
-        [('"the message is not valid JSON"', '"the message is not valid JSON"')],
+        [('"the message is not valid JSON"', '"the message is malformed JSON"')],
         "--only conversations --setup memory_sandbox --conversations 600",
-        "the message is not valid JSON",
+        "the message is malformed JSON",
     ),
     "an exit code": Plant(
         [("    UNREACHABLE = 3\n", "    UNREACHABLE = 6\n")],
