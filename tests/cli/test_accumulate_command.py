@@ -38,14 +38,6 @@ def test_the_service_limits_the_size_of_a_document(extcli, size):
     assert (0 if size == 255 else 4) == extcli("accumulate", "add", "b", blob).exit_code
 
 
-@pytest.mark.parametrize("document", ["{nonsense", "stars", "-"])
-def test_invalid_json_is_an_error_that_shows_the_form(extcli, document):
-    result = extcli("accumulate", "add", "b", document, input="stars", fails=2)
-
-    assert "the document is not JSON" in result.stderr
-    assert """JSON such as '{"stars": 5}', or members such as stars=5""" in result.stderr
-
-
 @pytest.mark.parametrize(
     ("words", "buffer", "data"),
     [

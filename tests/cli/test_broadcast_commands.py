@@ -149,10 +149,6 @@ def test_a_given_token_names_the_channel(extcli, game):
     assert CHANNEL == game.update()["data"]["channel_id"]
 
 
-def test_extension_wide_excludes_channel(send):
-    assert 2 == send("round", "1", "--extension-wide").exit_code
-
-
 # Method
 
 
@@ -165,13 +161,6 @@ def test_the_method_is_get_unless_post_is_set(send, extcli, live):
     for args in (("send", "a", "1", "--extension-wide"), ("whisper-self", "a", "1")):
         result = extcli("broadcast", *args, "--post", "-v")
         assert (0, 2) == (result.exit_code, result.stderr.count("> POST "))
-
-
-def test_another_method_is_a_configuration_error(send):
-    result = send("round", "1", "-v", env={"EXTCLI_BROADCAST_METHOD": "PUT"}, fails=2)
-
-    assert "EXTCLI_BROADCAST_METHOD" in result.stderr
-    assert "authtoken" not in result.stderr
 
 
 def test_a_refused_get_suggests_post(send, answering):
@@ -209,13 +198,6 @@ def test_verbose_shows_requests_without_their_messages(extcli, args, document):
 
 
 # Refusals
-
-
-def test_invalid_json_is_a_usage_error(send):
-    result = send("round", "left", "-v", fails=2)
-
-    assert "DATA is not JSON" in result.stderr
-    assert "GET" not in result.stderr
 
 
 def test_viewers_may_not_broadcast(send):

@@ -144,12 +144,6 @@ def test_a_line_that_is_not_utf_8_or_json_is_refused_alone(extcli, file, line):
     assert "1 sent, 1 accepted, 0 refused, 1 invalid (" in result.stderr
 
 
-def test_a_missing_file_is_a_usage_error(extcli):
-    result = extcli("vote", "cast", "--from", "/nowhere/ballots.csv", fails=2)
-
-    assert "cannot read /nowhere/ballots.csv" in result.stderr
-
-
 def test_answers_can_contain_commas_and_quotes(extcli, file):
     extcli("rank", "submit", "colour", "--from", file('U1,"a, ""b"""\nU2,x\nU3,x\n'), exits=0)
 

@@ -82,13 +82,6 @@ def test_deleting_in_all_channels_works_without_listings(extcli, answering):
     assert (0, "poll x in all channels is deleted\n") == (result.exit_code, result.stderr)
 
 
-@pytest.mark.parametrize("args", [("--channel", "5"), ("--as", "broadcaster")], ids=" ".join)
-def test_all_channels_excludes_a_channel(extcli, args):
-    result = extcli("vote", "rm", "x", "--all-channels", *args, fails=2)
-
-    assert "--all-channels needs the role backend or admin, and no channel" in result.stderr
-
-
 def test_a_global_poll_is_deleted_without_an_option(extcli):
     extcli("vote", "cast", "global-x", "--value", "1")
 

@@ -260,24 +260,6 @@ def test_a_set_with_a_million_codes_is_refused(check, lines):
     assert "999999" == result.rows[0][2]
 
 
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (("--set", "A"), "'A' is not NAME=FILE"),
-        (("--set", "=codes"), "use 1 to 256 printable characters"),
-        (("--set", "A=codes", "--set", "A=codes"), "two sets are named 'A'"),
-        (("--set", "A=-", "--set", "B=-"), "only one set can come from standard input"),
-        (("--set", "A=nowhere.txt"), "cannot read nowhere.txt"),
-        (("--set", "A=/"), "cannot read /"),
-        (tuple(chain.from_iterable(("--set", f"S{n}=codes") for n in range(11))), "11 sets were given"),
-    ],
-)
-def test_an_invalid_set_argument_is_a_usage_error(check, args, message):
-    result = check(*args, fails=2)
-
-    assert message in result.stderr
-
-
 @pytest.mark.parametrize("indices", [("10",), ("-1",), ("0", "0"), ("1", "2", "3")])
 def test_each_set_needs_its_own_index(extcli, lines, indices):
     sets = ("--set", f"A={lines('A', name='a')}", "--set", f"B={lines('B', name='b')}")[: 4 if len(indices) > 1 else 2]
@@ -285,10 +267,6 @@ def test_each_set_needs_its_own_index(extcli, lines, indices):
     result = extcli("codes", "upload", *sets, *[f"--index={index}" for index in indices], fails=2)
 
     assert "ind" in result.stderr
-
-
-def test_at_least_one_set_is_required(check):
-    assert 2 == check().exit_code
 
 
 # Files that change

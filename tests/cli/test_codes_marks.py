@@ -83,26 +83,6 @@ def test_with_a_limit_marking_again_grants_up_to_the_limit(mark, eligible):
     assert 2 == eligible("U1")[3]
 
 
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        ((), "--prize"),
-        (("--prize", "x"), "--prize"),
-        (("--prize", "10"), "invalid set index 10"),
-        (("--prize", "0", "--limit", "x"), "invalid --limit 'x'"),
-        (("--prize", "0", "--limit", "-1"), "invalid --limit '-1'"),
-        (("--prize", "0", "--limit", "10=1"), "invalid set index 10"),
-        (("--prize", "0", "--limit", "1=1"), "set 1 has a --limit but no --prize"),
-    ],
-)
-@pytest.mark.parametrize("verb", [("mark-from-list", "U1"), ("mark-from-poll", "--correct", "1")], ids=["list", "poll"])
-def test_an_invalid_prize_or_limit_is_a_usage_error(mark, verb, args, message):
-    result = mark(*verb, *args, "-v", exits=2)
-
-    assert message in result.stderr
-    assert ">" not in result.stderr
-
-
 def test_the_service_refuses_a_prize_without_a_set(mark):
     result = mark("mark-from-list", "U1", "--prize", "2", exits=4)
 
@@ -168,12 +148,6 @@ def test_a_cutoff_before_1973_excludes_every_later_vote(extcli, mark, eligible):
     assert 0 == mark("mark-from-poll", *arguments).exit_code
 
     assert 0 == eligible("U1")[0]
-
-
-def test_an_invalid_cutoff_is_a_usage_error(mark):
-    result = mark("mark-from-poll", "--correct", "2", "--prize", "0", "--cutoff=yesterday", fails=2)
-
-    assert "yesterday" in result.stderr
 
 
 def test_a_poll_without_votes_is_reported(extcli, mark):
@@ -282,11 +256,6 @@ def test_errors_are_named_by_line_and_no_user_is_marked(mark, eligible, file):
     ]
     assert ">" not in result.stderr
     assert 0 == eligible("U1")[0]
-
-
-@pytest.mark.parametrize("args", [(), ("U1", "--from", "-"), ("",), ("U\x07",), ("--from", "-")])
-def test_missing_ambiguous_and_invalid_users_are_usage_errors(mark, args):
-    mark("mark-from-list", *args, "--prize", "0", fails=2)
 
 
 def test_a_terminal_shows_the_progress_of_long_work(mark, lines, monkeypatch):

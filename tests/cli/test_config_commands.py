@@ -124,12 +124,6 @@ def test_get_of_a_name_of_a_store_points_to_the_store(config, key, variables, co
     assert f"`extcli store-config get {key}` reads the config store" in result.stderr
 
 
-def test_an_unknown_setting_is_an_error_that_names_the_known_ones(config):
-    result = config("get", "colour", fails=2)
-
-    assert "one of profile, url, ws_url, client_id" in result.stderr
-
-
 def test_path_prints_the_path_even_of_an_absent_or_invalid_file(config):
     assert f"{config_file()}\n" == config("path").stdout
 
@@ -349,11 +343,3 @@ def test_a_file_that_is_not_toml_is_not_overwritten(config):
 
     assert f"{config_file()} is not TOML" in result.stderr
     assert "[profiles.dev\n" == config_file().read_text()
-
-
-def test_an_unwritable_profiles_file_is_an_error(extcli):
-    place = {"EXTCLI_CONFIG": "/proc/extcli/config.toml"}
-
-    result = extcli("profile", "add", "dev", "--url", "https://ext.example", env=place, fails=2)
-
-    assert "cannot write /proc/extcli/config.toml: " in result.stderr

@@ -104,13 +104,6 @@ def test_reset_deletes_all_data(extcli, live):
     assert abs(extcli("clock", "now", "-o", "json").json["offset"]) < 1000
 
 
-@pytest.mark.parametrize("keep", ["0s", "999ms", "1900ms", "601s"])
-def test_old_data_is_kept_for_whole_seconds(extcli, keep):
-    result = extcli("reset", "--keep", keep, fails=2)
-
-    assert f"extcli: --keep: {keep} is not a time of whole seconds from 1s to 10m\n" == result.stderr
-
-
 def test_wait_returns_at_once_if_the_service_is_ready(extcli):
     assert (0, "") == (extcli("wait").exit_code, extcli("wait").stdout)
     assert (0, "") == (extcli("wait", "--ready").exit_code, extcli("wait", "--ready").stdout)
@@ -165,10 +158,6 @@ def test_wait_exits_7_if_the_service_is_not_ready(extcli, answering):
     url = answering(*[http_response("503 Service Unavailable", '{"status":"starting"}')] * 20)
 
     extcli("wait", "--ready", "--url", url, "--timeout", "1ms", fails=7)
-
-
-def test_wait_needs_no_option(extcli):
-    assert (0, "", "") == (extcli("wait").exit_code, extcli("wait").stdout, extcli("wait").stderr)
 
 
 def test_wait_says_once_what_it_waits_for_and_how_long(extcli, answering):

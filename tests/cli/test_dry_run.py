@@ -136,20 +136,6 @@ def test_production_is_not_asked_about_a_dry_run(extcli, production_profile, liv
     assert f"POST {live.url}/_emulator/reset" == shown[0]
 
 
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        ((*VOTE, "--dry-run=wget"), "'wget' (--dry-run) is not a form"),
-        (("profile", "rm", "dev", "--dry-run"), "--dry-run prints requests, and this command sends none"),
-        (("socket", "repl", "--dry-run"), "--dry-run cannot show a session"),
-    ],
-)
-def test_a_dry_run_that_is_impossible_is_refused(extcli, args, message):
-    result = extcli(*args, input="get state\n", exits=2)
-
-    assert message in result.stderr
-
-
 def test_the_option_may_stand_before_the_command(extcli):
     assert extcli("--dry-run", *VOTE).stdout == extcli("vote", "--dry-run", *VOTE[1:]).stdout
     assert extcli("--dry-run=curl", *VOTE).stdout.startswith("curl ")

@@ -122,41 +122,6 @@ def test_reset_removes_faults(extcli):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (
-            VOTE,
-            "give one effect: --status, --delay, --drop, --reset, --truncate, --stall, --close, --lose, --double or",
-        ),
-        ((*VOTE, "--status", "503", "--drop"), "--drop: a fault has one effect, and --status is also given"),
-        ((*VOTE, "--drop", "--retry-after", "1"), "--retry-after: is for --status only"),
-        ((*VOTE, "--drop", "--seed", "1"), "--seed: is for --share, or a range of --delay, only"),
-        (
-            (*VOTE, "--lose"),
-            "--lose: does not act on requests; use --status, --delay, --drop, --reset, --truncate or --",
-        ),
-        (("--match", "SOCKET *", "--close", "1005"), "--close: 1005 may not be sent; use 1000 to 1003, 1007 to 1014, "),
-        (
-            ("--match", "SOCKET connect", "--drop", "--role", "viewer"),
-            "--role: must be absent: handshakes have only the conditions --client-id",
-        ),
-        ((*VOTE, "--delay", "200"), "--delay: '200' is not a duration; write it like 500ms"),
-        ((*VOTE, "--delay", "2s..1s"), "--delay: '2s..1s' is not a delay"),
-        ((*VOTE, "--drop", "--for", "long"), "--for: 'long' is not a duration"),
-        ((*VOTE, "--drop", "--share", "half"), "--share: 'half' is not a share from 0% to 100%"),
-        (("--drop",), "give --match, such as 'POST /v1/e/vote'"),
-        (("--lose",), "give --match, such as 'BROADCAST *', or --event for the broadcasts of an event"),
-        ((*VOTE, "--status", "x"), "--status: 'x' is not a whole number"),
-    ],
-)
-def test_a_wrong_combination_of_options_exits_2_and_adds_nothing(extcli, args, message):
-    result = extcli("fault", "add", *args, fails=2)
-
-    assert message in result.stderr
-    assert [] == faults(extcli)
-
-
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
         (("--match", "POST /v1/e/vot", "--drop"), "did you mean POST /v1/e/vote"),
         ((*VOTE, "--status", "200"), "status: 200 is not within 400 to 599"),
     ],

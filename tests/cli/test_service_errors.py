@@ -218,30 +218,6 @@ def test_with_json_output_an_error_is_json(read, answering):
     )
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "",
-        "localhost:8282",
-        "ftp://x",
-        "http://",
-        "http://x:port",
-        "http://[::1",
-        "http://u:p@x",
-        "http://x/?a=1",
-        "http://x/?",
-        "http://x/#",
-        "http://x#a",
-        "http://x\n",
-    ],
-)
-def test_an_invalid_url_is_a_usage_error(extcli, url):
-    if url:
-        result = extcli("vote", "get", "--url", url, fails=2)
-
-        assert "u:p" not in result.stderr
-
-
 def test_a_url_can_have_a_path_and_a_final_slash(extcli, answering):
     url = answering(http_response("200 OK", '{"stats":{"specific":[1]}}'))
 

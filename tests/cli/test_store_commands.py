@@ -40,11 +40,6 @@ def test_values_of_pairs_are_text_unless_they_are_json(extcli):
     } == extcli("state", "get", "channel", "-o", "json").json
 
 
-@pytest.mark.parametrize("document", [(), ("{broken",), ("a={broken",), ("nothing",), ("a=1", "b")])
-def test_invalid_json_or_pairs_are_a_usage_error(extcli, document):
-    extcli("state", "set", "channel", *document, fails=2)
-
-
 def test_a_document_can_come_from_a_file_or_standard_input(extcli, tmp_path):
     (tmp_path / "state.json").write_text('{"a":1}')
 

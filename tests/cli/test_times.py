@@ -48,36 +48,6 @@ def test_since_is_a_time_in_any_form(extcli, live, command, text):
     assert 1 == len(extcli(*command, text).rows)
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("clock", "set"),
-        ("vote", "define", "p", "--ends-at"),
-        ("vote", "logs", "--since"),
-        ("accumulate", "get", "--start"),
-        ("codes", "mark-from-poll", "--correct", "1", "--prize", "0", "--cutoff"),
-    ],
-    ids=" ".join,
-)
-def test_an_invalid_time_has_the_same_error_everywhere(extcli, command):
-    result = extcli(*command, "tomorrow", exits=2)
-
-    assert [
-        "extcli: 'tomorrow' is not a point in time",
-        '  write local time ("2026-11-22 18:00"), RFC 3339 (2026-11-22T18:00:00Z), a duration (5m) or Unix time',
-    ] == result.stderr.splitlines()
-
-
-@pytest.mark.parametrize("digits", [9, 300, 320])
-@pytest.mark.parametrize(
-    "command", [("vote", "get", "--timeout"), ("clock", "advance"), ("vote", "define", "p", "--ends-in")], ids=" ".join
-)
-def test_a_duration_over_ten_thousand_years_is_a_usage_error(extcli, command, digits):
-    result = extcli(*command, "9" * digits + "d", exits=2)
-
-    assert "is longer than 3652500d, ten thousand years" in result.stderr
-
-
 def test_a_timeout_is_at_most_what_a_socket_can_wait(extcli):
     assert 0 == extcli("vote", "get", "--timeout", "24d").exit_code
 

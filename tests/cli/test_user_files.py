@@ -33,13 +33,6 @@ def test_a_device_is_not_read(extcli, reader):
     assert "not a regular file" in result.stderr
 
 
-@pytest.mark.parametrize("variable", ["EXTCLI_CONFIG", "EXTCLI_SECRET_FILE"])
-def test_a_device_is_refused_as_a_configuration_file(extcli, variable):
-    result = extcli("vote", "get", env={variable: "/dev/zero"}, exits=2)
-
-    assert "cannot read /dev/zero" in result.stderr
-
-
 @pytest.mark.parametrize("reader", ["seed", "faults", "extensions"])
 def test_a_key_of_many_parts_is_refused(extcli, file, reader):
     result = extcli(*READERS[reader](file(LONG_KEY, "long.toml")), exits=2)

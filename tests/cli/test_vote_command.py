@@ -41,23 +41,6 @@ def test_the_service_refuses_a_vote_out_of_range(extcli):
     ] == result.stderr.splitlines()[:3]
 
 
-@pytest.mark.parametrize("args", [(), ("--value", "1", "--from", "-")])
-def test_cast_needs_either_value_or_from(extcli, args):
-    result = extcli("vote", "cast", *args, fails=2)
-
-    assert "--value N or --from FILE" in result.stderr
-
-
-def test_a_value_that_is_not_a_number_is_a_usage_error(extcli):
-    result = extcli("vote", "cast", "lunch", "--value", "Pizza", fails=2)
-
-    assert [
-        "extcli: --value: 'Pizza' is not a whole number",
-        "  a vote is a number from -99 to 99; the options of a poll have the numbers from 0",
-        "  `extcli vote config lunch` lists its options",
-    ] == result.stderr.splitlines()
-
-
 def test_as_selects_the_voter(extcli):
     extcli("vote", "cast", "--value", "1", "--as", "viewer:U7")
 

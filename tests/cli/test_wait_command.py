@@ -170,24 +170,6 @@ def test_since_a_mark_only_later_changes_count(extcli):
     assert (7, 0) == (before, extcli("expect", "poll", "lunch", "--count", "1", "--since", mark).exit_code)
 
 
-@pytest.mark.parametrize(
-    ("args", "words"),
-    [
-        (("poll", "--count", "0"), "count: at least 0 is always true; =0 means exactly 0"),
-        (("poll", "--value", "3"), "value: '3' is not VALUE=COUNT"),
-        (("pin", "lost"), "id: 'lost' is not one of issued, used, revoked"),
-        (("state", "channel", "--path", "round"), "path: 'round' is not a JSON pointer"),
-        (("state", "channel", "--equals", "{"), "the value of --equals is not JSON"),
-        (("sockets", "chat"), "id: 'chat' is not one of connected, poll:NAME"),
-        (("poll", "--since", "99999"), "since: 99999 is after the latest mark"),
-    ],
-)
-def test_a_condition_without_a_meaning_is_a_usage_error(extcli, args, words):
-    result = extcli("expect", *args, fails=2)
-
-    assert words in result.stderr
-
-
 @pytest.mark.parametrize("verb", ["wait", "expect"])
 def test_a_service_without_a_control_api_is_a_usage_error_that_names_listen(extcli, production, verb):
     result = extcli(verb, "poll", "--url", production.url, exits=2)
