@@ -19,11 +19,11 @@ from msgspec import inspect as types
 
 from emulator.callers import ANYONE, Role
 from emulator.config.settings import Limits
+from emulator.errors import OF_INPUT, OF_ROLES
 from emulator.feature_list import FEATURES
 from emulator.features.stores.rules import STORES
 from emulator.http.endpoint import CHANNEL, Audience, Endpoint
 from emulator.realtime.action import Declared
-from emulator.refusals import OF_INPUT, OF_ROLES
 from emulator.wire.url import ALIASES, SERVICE
 from support.role_table import TABLE
 from tools.layout_page import SRC, with_parts

@@ -10,7 +10,7 @@ from importlib import import_module
 from inspect import Parameter, signature
 from sys import modules
 
-from emulator.refusals import REFUSALS, Declared
+from emulator.errors import REFUSALS, Declared
 from tools.layout_page import SRC
 
 PATH = SRC.parent / "tests" / "rules" / "refusal_texts.txt"

@@ -34,8 +34,7 @@ from emulator.control.operation.service import RESET, Control
 from emulator.control.operation.undo import Undo
 from emulator.control.seeds.service import Seeds
 from emulator.control.snapshots.service import Snapshots
-from emulator.control.sockets.service import Sockets
-from emulator.control.sockets.subscribers import Subscribers
+from emulator.control.sockets.service import Sockets, Subscribers
 from emulator.control.waits.rules import subjects_of
 from emulator.control.waits.service import Waits
 from emulator.engines.engine import Engine
@@ -57,9 +56,8 @@ from emulator.features.stores.json_stores import JsonStores
 from emulator.features.stores.rules import STORES
 from emulator.features.stores.service import PUBLISHED, Stores, StoreUpdates
 from emulator.features.transactions.service import Transactions
-from emulator.features.trivia.rules import CONTEST
+from emulator.features.trivia.rules import CONTEST, VOTER
 from emulator.features.trivia.service import Trivia
-from emulator.features.trivia.voters import VOTER
 from emulator.features.votes.results import PollReader
 from emulator.features.votes.service import Polls
 from emulator.features.votes.updates import PollUpdates

@@ -10,8 +10,7 @@ from msgspec import Struct
 
 from emulator.contract.names import GLOBAL as GLOBAL
 from emulator.contract.names import Role as Role
-from emulator.errors import BadRequest, EngineError, Forbidden, ServiceError
-from emulator.refusals import OF_ROLES, Facts, refusal
+from emulator.errors import OF_ROLES, BadRequest, EngineError, Facts, Forbidden, ServiceError, refusal
 
 _log = logging.getLogger("emulator")
 
@@ -123,7 +122,7 @@ class Caller(Struct, frozen=True, gc=False):  # many are cached: the garbage col
     is_opaque_id_derived: bool = False
     """Whether the token named a `user_id` only. The user may then be known under another opaque id."""
     production: str = ""
-    """The verdict of production on the token, if it differs (`parity/rules.py`); empty in production."""
+    """The verdict of production on the token, if it differs (`parity/service.py`); empty in production."""
     hint: str = ""
     """The hint about the client id (`hints.py`); empty if there is none, and in production."""
 

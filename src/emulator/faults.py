@@ -10,8 +10,7 @@ from typing import Final, NamedTuple, Protocol
 from weakref import WeakSet
 
 from emulator.callers import Caller
-from emulator.errors import ServiceError
-from emulator.refusals import Facts, refusal
+from emulator.errors import Facts, ServiceError, refusal
 
 REQUEST: Final = "request"
 """The kind of a request of the service API."""
@@ -196,24 +195,6 @@ class Faults(Protocol):
 
     def release_all(self) -> None:
         """Release everything that faults hold back, because the service stops or the namespace is dropped."""
-
-
-class NoFaults:
-    """A service without faults."""
-
-    kinds: Collection[str] = ()
-
-    def needs_caller(self, subject: Subject) -> bool:
-        return False
-
-    def choose(self, subject: Subject, without: str = "") -> Hit | None:
-        return None
-
-    def on_change(self, changed: Callable[[], None]) -> None:
-        pass
-
-    def release_all(self) -> None:
-        pass
 
 
 def fault_id(header: str) -> str:

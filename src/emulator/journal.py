@@ -17,8 +17,7 @@ from msgspec import Struct
 
 from emulator.callers import Caller
 from emulator.clock import Clock
-from emulator.errors import Forbidden, Refused
-from emulator.refusals import Facts, refusal
+from emulator.errors import Facts, Forbidden, Refused, refusal
 
 HIDDEN: Final = "[hidden]"
 """Stands for a secret."""

@@ -22,9 +22,8 @@ from emulator.auth.refusals import expired_by_moved_clock
 from emulator.callers import CHANNEL_WRITERS, Role, role_error
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
-from emulator.errors import ServiceError
+from emulator.errors import OF_ROLES, ServiceError
 from emulator.http.refusals import body_too_large, header_not_allowed
-from emulator.refusals import OF_ROLES
 from support.html_pages import read_page
 from support.journal import entries_of
 from support.listen_process import TIMEOUT, read_until

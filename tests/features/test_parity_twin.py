@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from emulator.contract.parity import outcome_of, rule_of
-from emulator.parity.rules import (
+from emulator.parity.service import (
     ANSWERS,
     CALLER_RATE,
     CLAIMS,

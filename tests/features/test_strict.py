@@ -15,7 +15,7 @@ from emulator.config.environment import STRICT
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings, read_settings
 from emulator.errors import ConfigurationError
-from emulator.parity.rules import ENDPOINT
+from emulator.parity.service import ENDPOINT
 from features.test_parity_twin import REQUESTS, SEED, converse, run
 from production.test_production_pages import credential, status_of
 from support.journal import entry_of

@@ -9,11 +9,10 @@ import pytest
 import typer.main
 
 from emulator.control.explanations import texts
-from emulator.control.explanations.rules import what_was_sent
+from emulator.control.explanations.rules import rules_about, what_was_sent
 from emulator.control.explanations.service import explained_verdict
-from emulator.control.explanations.subjects import rules_about
-from emulator.parity.rules import ANSWERS
-from emulator.refusals import REFUSALS
+from emulator.errors import REFUSALS
+from emulator.parity.service import ANSWERS
 from extcli.app import NOUNS, app, load_noun
 from tools import ruling_texts
 from tools.ruling_texts import ROOT

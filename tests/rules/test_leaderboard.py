@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from emulator.features.trivia.leaderboard import Standings
-from emulator.features.trivia.rules import Option, Question, State
-from emulator.features.trivia.voters import Voter
+from emulator.features.trivia.rules import Option, Question, State, Voter
 
 QUESTION = Question(
     id="q1", serial="s1", state=State.RESULTS, winner="right", options=(Option("right"), Option("wrong"))

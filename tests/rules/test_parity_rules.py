@@ -11,10 +11,9 @@ from emulator.config.environment import PRODUCTION, SANDBOX
 from emulator.contract.parity import outcome_of, rule_of
 from emulator.engines.shapes import NEVER, Expired, Key
 from emulator.observability.request_context import RequestContext, bound_to
-from emulator.parity import rules
+from emulator.parity import service as rules
 from emulator.parity.lapses import Lapses
-from emulator.parity.rules import ANSWERS, final_verdict, is_final
-from emulator.parity.service import Example, Tally, is_reached, note
+from emulator.parity.service import ANSWERS, Example, Tally, final_verdict, is_final, is_reached, note
 from extcli.errors import UsageError
 from extcli.parity import RULES, Selection, lines_of
 

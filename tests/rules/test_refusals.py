@@ -7,8 +7,8 @@ import pytest
 from emulator.auth import refusals as auth
 from emulator.control.explanations import texts
 from emulator.control.explanations.rules import what_was_sent
+from emulator.errors import OF_INPUT, OF_ROLES
 from emulator.features.trivia import refusals as trivia
-from emulator.refusals import OF_INPUT, OF_ROLES
 from tools import refusal_texts
 
 

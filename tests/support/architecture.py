@@ -29,10 +29,10 @@ BASICS = {
     "engines.records",
     "errors",
 }
-BASICS |= {"faults", "hints", "journal", "kinds", "refusals", "started", "stored", "wire"}
+BASICS |= {"faults", "hints", "journal", "kinds", "started", "stored", "wire"}
 """Modules of `emulator` that every part of a feature may import."""
 SERVICES = {"service", "attempt_limit", "grants", "json_stores", "links", "live_pins", "metrics", "change_events"}
-SERVICES |= {"subscribers", "undo", "updates", "uploads"}
+SERVICES |= {"undo", "updates"}
 """Modules of features that import what services may. All but these, `http`, `actions` and `gate` are rules."""
 GATES = {"gate"}
 """Modules of features that `dashboard` and `namespaces` ask who may enter. No rule limits what they import."""
@@ -55,7 +55,7 @@ rules
 service  auth config engines.engine ids limits observability.audit observability.response_counts parity
          realtime.admission realtime.closes realtime.hub realtime.publisher realtime.web_page_connection
          realtime.web_page_access realtime.session scheduling
-http     http.call http.endpoint http.streaming_json ids parity.service
+http     http.endpoint http.streaming_json ids parity.service
 actions  parity.service realtime.action realtime.session
 """,
     BASICS,
@@ -64,21 +64,20 @@ actions  parity.service realtime.action realtime.session
 
 EMULATOR_IMPORTS = _imports("""
 contract
-wire           errors refusals
+wire           errors
 engines        bounded_cache errors
-observability  callers clock engines.shapes errors faults journal refusals wire
+observability  callers clock engines.shapes errors faults journal wire
 scheduling     clock errors
 config         clock engines errors observability
-auth           bounded_cache callers clock config engines.shapes engines.records errors hints ids parity.rules
-               parity.service refusals stored
+auth           bounded_cache callers clock config engines.shapes engines.records errors hints ids
+               parity.service stored
 parity         bounded_cache callers clock engines.shapes errors limits observability
-limits         bounded_cache callers clock engines.shapes engines.records errors refusals stored wire
-realtime       callers changes clock config engines.shapes errors faults journal limits observability parity refusals
+limits         bounded_cache callers clock engines.shapes engines.records errors stored wire
+realtime       callers changes clock config engines.shapes errors faults journal limits observability parity
                scheduling wire
 dashboard      callers changes clock config control engines errors features http journal kind_list limits namespaces
-               observability parity realtime refusals wire
-http           callers changes clock config errors faults hints journal limits observability parity realtime refusals
-               wire
+               observability parity realtime wire
+http           callers changes clock config errors faults hints journal limits observability parity realtime wire
 """)
 """What each folder of the service may import besides itself and `contract`. `UNLIMITED` may import all."""
 UNLIMITED = {"namespaces", "process", *ROOMS}

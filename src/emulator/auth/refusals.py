@@ -7,8 +7,7 @@ from typing import Final
 
 from emulator.clock import in_words
 from emulator.contract.names import CLIENT_ID_RULE
-from emulator.errors import UNAUTHORIZED, BadRequest, Forbidden, Unauthorized
-from emulator.refusals import Facts, refusal
+from emulator.errors import UNAUTHORIZED, BadRequest, Facts, Forbidden, Unauthorized, refusal
 
 _HEADER: Final = (Unauthorized, UNAUTHORIZED, "spec: Authentication")
 _TOKEN: Final = (Unauthorized, UNAUTHORIZED, "A1")

@@ -36,7 +36,7 @@ from emulator.contract.names import is_client_id
 from emulator.errors import ServiceError, Unauthorized
 from emulator.hints import NO_HINTS, Hints
 from emulator.ids import token_id
-from emulator.parity.rules import (
+from emulator.parity.service import (
     ANSWERS,
     CLAIMS,
     EXP,
@@ -48,8 +48,9 @@ from emulator.parity.rules import (
     UNDECODED,
     UNREGISTERED,
     UNVERIFIED,
+    ProductionCheck,
+    note,
 )
-from emulator.parity.service import ProductionCheck, note
 
 PIN_USE, REFRESH_USE = "pin", "refresh"
 """Values of the claim `use`: a token that is invalid until its PIN is validated, and one for refreshing only."""

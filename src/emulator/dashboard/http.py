@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from emulator.control.gate.gate import ENTER, TOKEN_COOKIE
-from emulator.http.call import Call
-from emulator.http.endpoint import Audience, Endpoint, Page, Parameter, endpoint
+from emulator.http.endpoint import Audience, Call, Endpoint, Page, Parameter, endpoint
 from emulator.http.response import HTML, PAGE_HEADERS
 from emulator.observability.request_context import label_of
 from emulator.wire.url import query_of

@@ -24,11 +24,10 @@ from emulator.dashboard.rig.happened import frame_activity
 from emulator.dashboard.screen import Query, Screen, Service
 from emulator.dashboard.static_files import version_of
 from emulator.dashboard.stream import GONE, compressed, digest_of, ending, events_of
-from emulator.errors import EngineError, NotFound, ServiceError
+from emulator.errors import EngineError, NotFound, ServiceError, storage_failed
 from emulator.http.endpoint import Page
 from emulator.http.response import HTML, PAGE_HEADERS
 from emulator.observability.request_context import DEFAULT_NAMESPACE as DEFAULT
-from emulator.refusals import storage_failed
 
 ORDER: Final = tuple(name for names in GROUPS.values() for name in names if name != "rig")
 """The screens as the navigation lists them."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from emulator.errors import BadRequest, MethodNotAllowed, NotFound
-from emulator.refusals import Facts, refusal
+from emulator.errors import BadRequest, Facts, MethodNotAllowed, NotFound, refusal
 
 _RULE: Final = "docs: Control"
 

@@ -1,15 +1,18 @@
-"""The declaration of a screen: a function that reads its content. Its template has the same name."""
+"""What screens share: their declaration, the callers that forms suggest, and lists of records and of entries."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final, NamedTuple, Protocol
 
+from emulator.callers import Caller, Role, opaque_id_of
 from emulator.changes import Changes
-from emulator.clock import Clock
+from emulator.clock import Clock, clamp_instant
 from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
 from emulator.control.calls.service import Calls
+from emulator.control.contents.rules import Content, Filter
 from emulator.control.contents.service import Contents
 from emulator.control.explanations.service import Explanations
 from emulator.control.faults.service import FaultPlan
@@ -17,12 +20,16 @@ from emulator.control.journal.service import Journals
 from emulator.control.operation.service import Control
 from emulator.control.operation.undo import Undo
 from emulator.control.sockets.service import Sockets
+from emulator.dashboard.rig.arrangement import DEFAULT_CHANNEL, DEFAULT_CLIENT
 from emulator.engines.engine import Engine
+from emulator.engines.shapes import BallotEntry, Key
 from emulator.features.codes.service import CodeSets
 from emulator.http.dispatch import Dispatcher
 from emulator.journal import Journal
 from emulator.namespaces.registry import Registry
 from emulator.parity.service import Parity
+from emulator.wire.cursors import FIRST
+from emulator.wire.refusals import invalid_parameter
 
 
 class Service(Protocol):
@@ -76,3 +83,125 @@ class Screen(NamedTuple):
     template. Raises `ServiceError`."""
     is_live: Callable[[Query], bool] = lambda query: True
     """Whether an open page follows changes: not while a text is edited that a change must not replace."""
+
+
+_LOOKED_AT: Final = 100
+"""Entries of the journal in which a caller is looked for."""
+
+
+class Suggested(NamedTuple):
+    """An extension and a channel that exist, if there is one."""
+
+    client_id: str
+    channel_id: str
+
+
+def suggested(service: Service, query: Query) -> Suggested:
+    """Return the client id and channel of the query; where one is absent, a known one."""
+    client_id, channel_id = query.get("client_id", ""), query.get("channel_id", "")
+    for entry in islice(service.journal.newest(), _LOOKED_AT):
+        if client_id and channel_id:
+            break
+        if entry.caller is not None and client_id in ("", entry.caller.client_id):
+            client_id = entry.caller.client_id
+            channel_id = channel_id or entry.caller.channel_id or ""
+    return Suggested(
+        client_id or min(service.extensions.current, default=DEFAULT_CLIENT), channel_id or DEFAULT_CHANNEL
+    )
+
+
+async def viewer_of(service: Service, client_id: str, channel_id: str, user: str) -> Caller:
+    """Return the viewer with this user id or opaque id, as votes, stores and codes know them."""
+    is_id = user.isdecimal()
+    opaque_id = opaque_id_of(user) if is_id else user
+    caller = Caller(client_id, Role.VIEWER, channel_id, user if is_id else None, opaque_id, is_opaque_id_derived=is_id)
+    known, _ = await service.dispatcher.identify(caller, writes=False)
+    return known
+
+
+ROWS: Final = 100
+"""Rows of a list. With the other rows of a page, they stay below 200."""
+_SORTED: Final = 1000
+"""Records to read; those with the highest counts are shown."""
+_MAX_SKIPPED: Final = 20_000
+
+
+class Entries(NamedTuple):
+    """A page of votes or ranking answers, oldest first."""
+
+    rows: Sequence[BallotEntry]
+    next: str
+    """Where the next page begins; empty if this is the last one."""
+
+
+async def listed(service: Service, kind: str, query: Query) -> dict[str, Any]:
+    """Return a page of the records of a kind, or those with most entries. Raises `BadRequest` for a wrong cursor."""
+    only = Filter(query.get("client_id", ""), query.get("channel_id", ""), query.get("search", ""))
+    is_most, is_first = query.get("sort") == "most", query.get("cursor", FIRST) in ("", FIRST)
+    page = await service.contents.page(kind, only, limit=ROWS, cursor=query.get("cursor", FIRST))
+    found = list(page.rows)
+    while is_most and page.next != FIRST and len(found) < _SORTED:
+        page = await service.contents.page(kind, only, limit=ROWS, cursor=page.next)
+        found += page.rows
+    rows = sorted(found, key=_count_of, reverse=True)[:ROWS] if is_most else found
+    return {
+        "rows": rows,
+        "next": "" if is_most or page.next == FIRST else page.next,
+        "is_most": is_most,
+        "is_whole": is_first and page.next == FIRST and len(rows) == len(found),
+        "looked_at": len(found) if page.next != FIRST else 0,
+        "is_first": is_first,
+        "only": only,
+        "now": service.clock.now(),
+        "is_earlier": lambda row: is_earlier(service, row),
+    }
+
+
+def _count_of(row: Content) -> int:
+    return row.count if isinstance(row.count, int) else 0
+
+
+def is_earlier(service: Service, row: Content) -> bool:
+    """Whether a record was last changed before this service started."""
+    return bool(row.latest) and row.latest < service.contents.started_at <= service.clock.now()
+
+
+def chosen(kind: str, query: Query) -> Key | None:
+    """Return the key of the record that a page shows; `None` for a list."""
+    if "id" not in query:
+        return None
+    return Key(kind, query.get("client_id", ""), query["id"], query.get("channel_id", ""))
+
+
+def manager_of(key: Key, global_prefix: str) -> str:
+    """Return the role that can delete this record without deleting records of other channels."""
+    return "admin" if key.name.startswith(global_prefix) else "broadcaster"
+
+
+async def entries(service: Service, key: Key, start: str) -> Entries:
+    """Return a page of a ballot's entries. `start` is `next` of the page before. Raises `BadRequest`."""
+    since, skipped = _position(start)
+    most = skipped + ROWS + 1
+    found: list[BallotEntry] = []
+    async for page in service.engine.ballots.entries(key, now=service.clock.now(), since=since, limit=most):
+        found += page
+    rows, following = found[skipped : skipped + ROWS], ""
+    if len(found) == most:
+        at = found[-1].cast_at
+        following = f"{at}.{sum(each.cast_at == at for each in found[:-1])}"
+    return Entries(rows, following)
+
+
+def _position(start: str) -> tuple[int, int]:
+    """Return the time from which to read, in Unix ms, and how many entries of that time to skip."""
+    if not start:
+        return 0, 0
+    at, _, skipped = start.partition(".")
+    if not (at.isdecimal() and skipped.isdecimal() and len(start) <= 30):
+        raise invalid_parameter(
+            "from", start, "the value from a link to the next page", "follow a link to the next page"
+        )
+    if int(skipped) > _MAX_SKIPPED:
+        problem = f"at most {_MAX_SKIPPED:,} entries of one instant are shown"
+        raise invalid_parameter("from", start, f"after at most {_MAX_SKIPPED:,} entries", problem)
+    return clamp_instant(int(at)), int(skipped)

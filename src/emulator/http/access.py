@@ -15,8 +15,7 @@ from emulator.errors import Forbidden, Unauthorized
 from emulator.http.endpoint import Audience, Endpoint
 from emulator.http.request import Request
 from emulator.limits.rate_limit import RateLimits
-from emulator.parity.rules import ENDPOINT
-from emulator.parity.service import Parity, note
+from emulator.parity.service import ENDPOINT, Parity, note
 
 Gate = Callable[[HTTPScope], None]
 """Raises a `ServiceError` if a request may not reach the control API."""

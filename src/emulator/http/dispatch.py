@@ -17,8 +17,7 @@ from emulator.faults import REQUEST as REQUESTS
 from emulator.faults import Faults
 from emulator.hints import Hints
 from emulator.http.access import Access, authorization_of
-from emulator.http.call import Call
-from emulator.http.endpoint import Audience, Bound, Endpoint, Offer, Streamed
+from emulator.http.endpoint import Audience, Bound, Call, Endpoint, Offer, Streamed
 from emulator.http.faulty_requests import FaultyRequests
 from emulator.http.long_requests import HeldRequests, Uploads
 from emulator.http.recording import request_entry
@@ -37,8 +36,7 @@ from emulator.http.response import (
 from emulator.journal import Journal
 from emulator.observability.request_context import bound_to, inner_context
 from emulator.observability.response_counts import Recorder, answerable
-from emulator.parity.rules import UNJUDGED
-from emulator.parity.service import Parity
+from emulator.parity.service import UNJUDGED, Parity
 from emulator.wire.url import normalize_path, query_of
 
 _LONGEST_GUESS: Final = 64

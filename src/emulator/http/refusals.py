@@ -6,6 +6,7 @@ from typing import Final
 
 from emulator.errors import (
     BadRequest,
+    Facts,
     Forbidden,
     HeadTooLarge,
     MethodNotAllowed,
@@ -14,8 +15,8 @@ from emulator.errors import (
     ServiceError,
     TooLarge,
     TooManyRequests,
+    refusal,
 )
-from emulator.refusals import Facts, refusal
 
 
 class TooManyUploads(ServiceError, status=503, title="Service Unavailable"):

@@ -15,7 +15,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.plugins import PluginProtocol
 from litestar.response import Stream
 
-from emulator.errors import ServiceError
+from emulator.errors import ServiceError, internal_error
 from emulator.http.dispatch import DISPATCHER, Dispatcher
 from emulator.http.endpoint import Endpoint
 from emulator.http.openapi import Document, schema_routes
@@ -23,7 +23,6 @@ from emulator.http.recording import record_unrouted
 from emulator.http.refusals import invalid_request, no_path, not_in_production, wrong_method
 from emulator.http.response import Reply, error_reply
 from emulator.observability.request_context import context_of
-from emulator.refusals import internal_error
 from emulator.wire.url import SERVICE
 
 _log = logging.getLogger("emulator")

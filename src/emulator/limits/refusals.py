@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from emulator.errors import BadRequest, TooManyRequests
-from emulator.refusals import Facts, refusal
+from emulator.errors import BadRequest, Facts, TooManyRequests, refusal
 
 TOO_MANY: Final = "Too many connections"
 _RETRY_AFTER: Final = 10

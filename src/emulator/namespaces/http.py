@@ -6,8 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from emulator.http.call import Call
-from emulator.http.endpoint import Audience, Nothing, Parameter, endpoint
+from emulator.http.endpoint import Audience, Call, Nothing, Parameter, endpoint
 from emulator.namespaces.registry import NamespaceList, Registry
 from emulator.wire.refusals import invalid_member
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from emulator.contract.names import NAME_RULE
-from emulator.errors import BadRequest, Conflict, NotFound, TooManyRequests
-from emulator.refusals import Facts, refusal
+from emulator.errors import BadRequest, Conflict, Facts, NotFound, TooManyRequests, refusal
 
 _RULE: Final = "docs: Namespaces"
 _ABSENT: Final = (NotFound, "No such namespace", _RULE)

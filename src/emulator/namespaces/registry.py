@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from emulator.clock import monotonic
 from emulator.contract.names import NAME
-from emulator.errors import Conflict, EngineError, NotFound
+from emulator.errors import Conflict, EngineError, NotFound, stopping
 from emulator.hints import hint, nearest
 from emulator.http.front import Front
 from emulator.ids import token_id
@@ -26,7 +26,6 @@ from emulator.namespaces import refusals
 from emulator.observability.audit import audit
 from emulator.observability.request_context import DEFAULT_NAMESPACE as DEFAULT
 from emulator.observability.request_context import in_namespace, outside_request
-from emulator.refusals import stopping
 
 _STEP: Final = 25
 """Namespaces that a listing counts before other requests run."""

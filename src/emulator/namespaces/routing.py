@@ -11,7 +11,7 @@ from litestar.enums import ScopeType
 from litestar.types import HTTPScope, Receive, Scope, Send
 
 from emulator.config.settings import Limits
-from emulator.errors import EngineError, ServiceError
+from emulator.errors import EngineError, ServiceError, storage_failed
 from emulator.http.front import HotPath, preflight_reply
 from emulator.http.refusals import no_path
 from emulator.http.response import error_reply
@@ -20,7 +20,6 @@ from emulator.namespaces.http import endpoints
 from emulator.namespaces.registry import Registry, checked_name
 from emulator.observability.request_context import bind_context, context_of, enter_namespace, label_of
 from emulator.realtime.connection import Connection, Peer
-from emulator.refusals import storage_failed
 from emulator.wire.url import SERVICE
 
 _PREFIX: Final = "/_ns"

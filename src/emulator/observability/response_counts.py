@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Protocol
 
-from emulator.errors import EngineError, ServiceError
-from emulator.refusals import internal_error, storage_failed
+from emulator.errors import EngineError, ServiceError, internal_error, storage_failed
 from emulator.wire.refusals import too_deep
 
 

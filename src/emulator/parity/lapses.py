@@ -7,8 +7,7 @@ from typing import Final
 
 from emulator.bounded_cache import BoundedCache
 from emulator.engines.shapes import NEVER, Expired, Key
-from emulator.parity.rules import LIFETIME
-from emulator.parity.service import note
+from emulator.parity.service import LIFETIME, note
 
 _KEPT: Final = 10_000
 

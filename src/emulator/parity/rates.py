@@ -7,8 +7,17 @@ from emulator.clock import Clock
 from emulator.errors import TooManyRequests
 from emulator.limits.rate_limit import RateLimits
 from emulator.observability.request_context import current_request
-from emulator.parity.rules import CALLER_RATE, CLIENT_RATE, FREER_RATE, REGISTRATION, UNJUDGED, is_final
-from emulator.parity.service import ProductionCheck, is_reached, note
+from emulator.parity.service import (
+    CALLER_RATE,
+    CLIENT_RATE,
+    FREER_RATE,
+    REGISTRATION,
+    UNJUDGED,
+    ProductionCheck,
+    is_final,
+    is_reached,
+    note,
+)
 
 
 class ComparedRates(RateLimits):

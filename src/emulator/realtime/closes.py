@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from websockets.frames import CloseCode
 
-from emulator.errors import BadRequest, Forbidden, ServiceError, TooLarge, TooManyRequests, Unauthorized, Unavailable
-from emulator.refusals import Facts, refusal
+from emulator.errors import (
+    BadRequest,
+    Facts,
+    Forbidden,
+    ServiceError,
+    TooLarge,
+    TooManyRequests,
+    Unauthorized,
+    Unavailable,
+    refusal,
+)
 
 _BAD_FRAME = (BadRequest, "Bad frame", "X3")
 _SOCKETS = "gaps: Links and sockets"

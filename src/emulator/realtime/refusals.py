@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from emulator.contract.names import CLIENT_ID_RULE
-from emulator.errors import BadRequest, Forbidden, NotFound, TooLarge, Unauthorized
-from emulator.refusals import Facts, refusal
+from emulator.errors import BadRequest, Facts, Forbidden, NotFound, TooLarge, Unauthorized, refusal
 
 _WRONG_REQUEST: Final = (BadRequest, "Malformed request")
 _WRONG_FRAME: Final = (BadRequest, "Bad frame")

@@ -23,7 +23,7 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from emulator.clock import monotonic
-from emulator.errors import EngineError, ServiceError
+from emulator.errors import EngineError, ServiceError, storage_failed
 from emulator.faults import RESET, STALL, Hit, NoResponse, Pause
 from emulator.observability.entries import unrouted_entry
 from emulator.observability.logs import log_request
@@ -31,7 +31,6 @@ from emulator.observability.request_context import RequestContext, bound_to, cur
 from emulator.realtime import closes
 from emulator.realtime.connection import PING, Connection, Peer, PeerFactory, text_frame
 from emulator.realtime.envelope import SMALL
-from emulator.refusals import storage_failed
 from emulator.wire.coalescing_transport import CoalescingTransport
 from emulator.wire.json_codec import error_body
 

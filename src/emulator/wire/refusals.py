@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from emulator.errors import BadRequest
-from emulator.refusals import OF_INPUT, Facts, refusal
+from emulator.errors import OF_INPUT, BadRequest, Facts, refusal
 
 _PARAMETER: Final = "Malformed {field} parameter"
 _BODY: Final = "Invalid body"

@@ -6,8 +6,7 @@ from typing import Final
 
 from emulator.control.calls.rules import CallBody
 from emulator.control.calls.service import Called, Calls
-from emulator.http.call import Call
-from emulator.http.endpoint import Audience, endpoint
+from emulator.http.endpoint import Audience, Call, endpoint
 
 
 @endpoint(

@@ -15,8 +15,7 @@ from emulator.control.contents.rules import (
     Filter,
 )
 from emulator.control.contents.service import Contents
-from emulator.http.call import Call
-from emulator.http.endpoint import CURSOR, Audience, Endpoint, Parameter, endpoint
+from emulator.http.endpoint import CURSOR, Audience, Call, Endpoint, Parameter, endpoint
 from emulator.kinds import Kind
 
 _LIMIT = Parameter("limit", f"At most this many, 1 to {MAX_ROWS}; {DEFAULT_ROWS} when absent.", "integer")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from emulator.control.explanations.service import Explained, Explanations
-from emulator.http.call import Call
-from emulator.http.endpoint import Audience, Parameter, endpoint
+from emulator.http.endpoint import Audience, Call, Parameter, endpoint
 
 _PARAMETERS = (
     Parameter("id", "A request id or number, or the reason of a closed socket. The latest refusal if both are absent."),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from emulator.errors import NotFound
-from emulator.refusals import Facts, refusal
+from emulator.errors import Facts, NotFound, refusal
 
 _RULE: Final = "docs: Journal"
 

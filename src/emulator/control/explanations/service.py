@@ -10,10 +10,10 @@ from msgspec.structs import replace as with_fields
 from emulator.contract.parity import outcome_of, rule_of
 from emulator.control.explanations import texts
 from emulator.control.explanations.refusals import no_entry, no_rule
-from emulator.control.explanations.subjects import rules_about
+from emulator.control.explanations.rules import rules_about
 from emulator.control.explanations.texts import Explanation, Rule
+from emulator.errors import OF_INPUT, OF_ROLES, REFUSALS
 from emulator.journal import CLOSE, DELIVERY, Entry, Journal
-from emulator.refusals import OF_INPUT, OF_ROLES, REFUSALS
 
 
 class Summary(Struct):

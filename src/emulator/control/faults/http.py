@@ -8,8 +8,7 @@ from msgspec import UNSET
 
 from emulator.control.faults.rules import Fault
 from emulator.control.faults.service import FaultList, FaultPlan, Removal, Removed
-from emulator.http.call import Call
-from emulator.http.endpoint import Audience, Parameter, endpoint
+from emulator.http.endpoint import Audience, Call, Parameter, endpoint
 
 _ID = Parameter("id", "The id of the fault; all when absent.")
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from emulator.errors import BadRequest, Conflict, NotFound
-from emulator.refusals import Facts, refusal
+from emulator.errors import BadRequest, Conflict, Facts, NotFound, refusal
 
 _RULE: Final = "docs: Faults"
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from emulator.errors import Forbidden
-from emulator.refusals import Facts, refusal
+from emulator.errors import Facts, Forbidden, refusal
 
 _GATE: Final = (Forbidden, "Forbidden", "W5")
 _ELSEWHERE: Final = "A client on another machine called the control API"

@@ -8,8 +8,7 @@ from emulator.control.journal.entries import JournalEntry
 from emulator.control.journal.rules import DEFAULT_LIMIT, KINDS, MAX_LIMIT
 from emulator.control.journal.service import Journals, Listing
 from emulator.control.journal.snippets import DEFAULT_URL, FORMS
-from emulator.http.call import Call
-from emulator.http.endpoint import Audience, JsonLines, Parameter, Streamed, Text, endpoint
+from emulator.http.endpoint import Audience, Call, JsonLines, Parameter, Streamed, Text, endpoint
 
 _SINCE = Parameter("since", "A number: only later entries.", "integer")
 _TIMEOUT = Parameter("timeout", "Real ms after which the stream ends; it stays open when absent.", "integer")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.errors import NotFound
-from emulator.refusals import Facts, refusal
+from emulator.errors import Facts, NotFound, refusal
 
 
 @refusal(NotFound, "No such entry", "docs: Journal", "The journal has no such entry",

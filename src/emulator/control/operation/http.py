@@ -13,8 +13,7 @@ from emulator.control.operation.metrics import Metrics
 from emulator.control.operation.rules import ClockMove, ClockRecord, MovedClock
 from emulator.control.operation.service import Control, Readiness
 from emulator.control.operation.undo import Undo
-from emulator.http.call import Call
-from emulator.http.endpoint import Audience, Nothing, Parameter, Text, endpoint
+from emulator.http.endpoint import Audience, Call, Nothing, Parameter, Text, endpoint
 
 _METRICS_TYPE = "text/plain; version=0.0.4"  # Litestar adds the charset
 

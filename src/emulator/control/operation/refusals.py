@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from emulator.errors import Conflict, Forbidden, NotFound, Unavailable
-from emulator.refusals import Facts, refusal
+from emulator.errors import Conflict, Facts, Forbidden, NotFound, Unavailable, refusal
 
 _CONTROL: Final = "docs: Control"
 

@@ -18,11 +18,10 @@ from emulator.control.operation.rules import SYSTEM, ClockMove, ClockRecord, Mov
 from emulator.engines.engine import Engine
 from emulator.engines.records import Record
 from emulator.engines.shapes import Expired, Key
-from emulator.errors import EngineError
+from emulator.errors import EngineError, storage_failed
 from emulator.limits.id_quota import is_quota_record
 from emulator.observability.audit import audit
 from emulator.observability.response_counts import Recorder
-from emulator.refusals import storage_failed
 
 RESET = "reset"
 """The kind of the notice that another process may have deleted all data."""

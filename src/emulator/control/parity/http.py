@@ -6,8 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from emulator.http.call import Call
-from emulator.http.endpoint import Audience, Parameter, endpoint
+from emulator.http.endpoint import Audience, Call, Parameter, endpoint
 from emulator.parity.service import Parity, Seen
 from emulator.wire.refusals import invalid_parameter
 

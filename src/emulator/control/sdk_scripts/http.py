@@ -6,8 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from emulator.http.call import Call
-from emulator.http.endpoint import Audience, JavaScript, Text, endpoint
+from emulator.http.endpoint import Audience, Call, JavaScript, Text, endpoint
 from emulator.parity.service import excuse
 
 _SCRIPT_TYPE = "text/javascript"  # Litestar adds the charset

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from emulator.control.seeds.service import Seeded, Seeds
-from emulator.http.call import Call
-from emulator.http.endpoint import Audience, endpoint
+from emulator.http.endpoint import Audience, Call, endpoint
 
 
 def _seed() -> object:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from emulator.errors import BadRequest
-from emulator.refusals import Facts, refusal
+from emulator.errors import BadRequest, Facts, refusal
 
 _SEED: Final = (BadRequest, "Invalid seed", "docs: Seeds")
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from emulator.control.snapshots.service import Loaded, Snapshots
-from emulator.http.call import Call
-from emulator.http.endpoint import Audience, Parameter, Streamed, endpoint
+from emulator.http.endpoint import Audience, Call, Parameter, Streamed, endpoint
 from emulator.wire.refusals import invalid_parameter
 
 _KEYS: Final = Parameter("keys", "`true` includes the signing key, links, PINs and PIN tokens.")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.errors import BadRequest
-from emulator.refusals import Facts, refusal
+from emulator.errors import BadRequest, Facts, refusal
 
 
 @refusal(BadRequest, "Invalid snapshot", "docs: Snapshots", "The snapshot is invalid",

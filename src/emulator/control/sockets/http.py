@@ -6,8 +6,7 @@ from typing import Final
 
 from emulator.control.sockets.rules import Closing, Stalling
 from emulator.control.sockets.service import Selected, SocketList, Sockets
-from emulator.http.call import Call
-from emulator.http.endpoint import PAGE, Audience, Parameter, endpoint
+from emulator.http.endpoint import PAGE, Audience, Call, Parameter, endpoint
 
 _PARAMETERS = (
     Parameter("client_id", "Only the sockets of this client id."),

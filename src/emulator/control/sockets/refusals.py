@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.errors import NotFound
-from emulator.refusals import Facts, refusal
+from emulator.errors import Facts, NotFound, refusal
 
 
 @refusal(NotFound, "Not Found", "docs: Control", "There is no such open socket", "List them: `extcli socket list`.")

@@ -1,4 +1,4 @@
-"""Lists, closes and stalls the open connections of this process."""
+"""Lists, closes and stalls the open connections of this process, and counts the subscribers of a topic."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from heapq import merge
 from itertools import chain
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
@@ -15,6 +15,7 @@ from emulator.changes import Change, Changes
 from emulator.control.sockets.refusals import no_socket
 from emulator.control.sockets.rules import (
     GAME,
+    KINDS,
     WEB_PAGE,
     Closing,
     Selection,
@@ -28,11 +29,11 @@ from emulator.limits.listing_pages import Page
 from emulator.observability.audit import audit
 from emulator.realtime.admission import AnyPeer
 from emulator.realtime.closes import closed_by_call
-from emulator.realtime.hub import SOCKET
+from emulator.realtime.hub import ANY_NAME, SOCKET, Hub
 from emulator.realtime.session import Session
 from emulator.realtime.web_page_connection import PusherConnection
 from emulator.wire.cursors import FIRST
-from emulator.wire.refusals import invalid_cursor
+from emulator.wire.refusals import invalid_cursor, invalid_parameter
 
 
 class SocketRecord(Struct):
@@ -205,3 +206,42 @@ def _number_of(cursor: str) -> int:
     if not cursor.isascii() or not (cursor or FIRST).isdecimal() or len(cursor) > 18:
         raise invalid_cursor(cursor)
     return int(cursor or FIRST)
+
+
+CONNECTED: Final = "connected"
+_NAMED: Final = ("poll", "event")
+_IN_CHANNEL: Final = ("event", WEB_PAGE)
+"""Kinds whose subscribers in a channel also follow the topic of all channels. That topic counts for no channel."""
+
+
+@dataclass(eq=False, repr=False)
+class Subscribers:
+    """The subscribers in this process."""
+
+    _hub: Hub
+    _connections: Callable[[], int]
+
+    def __call__(self, id: str, client_id: str, channel: str | None) -> int:
+        """Return the number of open connections for the id `connected`, otherwise of the topic's subscribers.
+
+        A topic is a target of the socket, such as `state:channel`, `poll:lunch` or `event:goal`; `page` counts pages.
+        Raises `BadRequest` for an unknown one.
+        """
+        if id == CONNECTED:
+            return self._connections()
+        target, _, name = id.partition(":")
+        kind = KINDS.get(target if target in _NAMED else id)
+        if kind is None or (target in _NAMED and not name):
+            known = ", ".join(f"{each}:NAME" if each in _NAMED else each for each in (CONNECTED, *KINDS))
+            raise invalid_parameter("id", id, f"one of {known}")
+
+        def matches(topic: Key) -> bool:
+            here = topic.channel == channel or (not topic.channel and kind not in _IN_CHANNEL)
+            return (
+                topic.kind == kind
+                and (target not in _NAMED or topic.name in (name, ANY_NAME))
+                and (not client_id or topic.owner in ("", client_id))
+                and (channel is None or here)
+            )
+
+        return self._hub.count(matches)

@@ -7,8 +7,7 @@ from typing import Final
 
 from emulator.control.waits.rules import DEFAULT_TIMEOUT, FILTERS, MAX_TIMEOUT, subjects_of
 from emulator.control.waits.service import Outcome, Waits
-from emulator.http.call import Call
-from emulator.http.endpoint import Audience, Endpoint, Parameter, endpoint
+from emulator.http.endpoint import Audience, Call, Endpoint, Parameter, endpoint
 from emulator.kinds import Kind
 
 _OWN: Final = {"user", "path"}

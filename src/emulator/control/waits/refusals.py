@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.errors import BadRequest, Forbidden
-from emulator.refusals import Facts, refusal
+from emulator.errors import BadRequest, Facts, Forbidden, refusal
 
 
 @refusal(Forbidden, "Forbidden", "docs: Waits", "This does not work with several workers",

@@ -9,9 +9,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from emulator.callers import EXTENSION_WRITERS
-from emulator.dashboard.callers import suggested
 from emulator.dashboard.json_text import compact, escaped
-from emulator.dashboard.screen import Query, Screen, Service
+from emulator.dashboard.screen import Query, Screen, Service, suggested
 from emulator.journal import DELIVERY, MAX_BODY, Entry
 from emulator.realtime.web_page_access import WEB_PAGE
 

@@ -9,8 +9,7 @@ import msgspec
 from emulator.clock import clamp_instant
 from emulator.dashboard.commands import CALLER, field, record_command
 from emulator.dashboard.json_text import escaped
-from emulator.dashboard.listing import ROWS, chosen, listed
-from emulator.dashboard.screen import Query, Screen, Service
+from emulator.dashboard.screen import ROWS, Query, Screen, Service, chosen, listed
 from emulator.dashboard.texts import pretty
 from emulator.engines.shapes import Item, Key
 from emulator.features.accumulation.rules import LIMIT, BufferEntry

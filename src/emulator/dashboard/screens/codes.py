@@ -9,8 +9,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from emulator.control.contents.rules import Filter
-from emulator.dashboard.callers import suggested, viewer_of
-from emulator.dashboard.screen import Query, Screen, Service
+from emulator.dashboard.screen import Query, Screen, Service, suggested, viewer_of
 from emulator.journal import Entry
 from emulator.wire.cursors import FIRST
 

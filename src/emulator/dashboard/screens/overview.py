@@ -9,13 +9,12 @@ from typing import Any, Final
 from emulator.clock import SECOND
 from emulator.contract.parity import UNKNOWN, rule_of
 from emulator.control.contents.rules import Filter
-from emulator.dashboard.callers import suggested
 from emulator.dashboard.rig.arrangement import DEFAULT_CHANNEL
-from emulator.dashboard.screen import Query, Screen, Service
+from emulator.dashboard.screen import Query, Screen, Service, suggested
 from emulator.dashboard.screens.polls import results_of
 from emulator.engines.shapes import Key
 from emulator.journal import REQUEST, Entry
-from emulator.parity.rules import FOR_SANDBOX
+from emulator.parity.service import FOR_SANDBOX
 
 _DEMO_WORDS: Final = Key("rank", "demo-extension", "words", "1001")
 """The ranking to which the crowd of the demo adds."""

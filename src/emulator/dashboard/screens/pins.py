@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from emulator.control.contents.rules import Filter
-from emulator.dashboard.callers import suggested
-from emulator.dashboard.screen import Query, Screen, Service
+from emulator.dashboard.screen import Query, Screen, Service, suggested
 from emulator.wire.cursors import FIRST
 
 ROWS: Final = 200

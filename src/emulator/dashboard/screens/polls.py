@@ -11,8 +11,7 @@ from emulator.callers import GLOBAL, is_global, opaque_id_of
 from emulator.contract.limits import HIGHEST, LOWEST
 from emulator.dashboard.commands import CALLER, field, record_command
 from emulator.dashboard.json_text import pretty
-from emulator.dashboard.listing import chosen, entries, listed, manager_of
-from emulator.dashboard.screen import Query, Screen, Service
+from emulator.dashboard.screen import Query, Screen, Service, chosen, entries, listed, manager_of
 from emulator.engines.shapes import BallotEntry, Key
 from emulator.features.votes.definitions import Definition, status_of
 from emulator.features.votes.rules import (

@@ -6,8 +6,7 @@ from typing import Any
 
 from emulator.callers import GLOBAL
 from emulator.dashboard.commands import CALLER, field, record_command
-from emulator.dashboard.listing import chosen, entries, listed, manager_of
-from emulator.dashboard.screen import Query, Screen, Service
+from emulator.dashboard.screen import Query, Screen, Service, chosen, entries, listed, manager_of
 from emulator.engines.shapes import Key
 from emulator.features.ranking.service import TOP
 

@@ -13,9 +13,8 @@ from emulator.callers import Caller, Role
 from emulator.contract.limits import MAX_JSON_STORE_BYTES, MAX_STORE_BYTES
 from emulator.control.calls.rules import CallBody
 from emulator.control.contents.rules import Filter
-from emulator.dashboard.callers import suggested, viewer_of
 from emulator.dashboard.json_text import Difference, differences, pretty
-from emulator.dashboard.screen import Query, Screen, Service
+from emulator.dashboard.screen import Query, Screen, Service, suggested, viewer_of
 from emulator.errors import BadRequest, Conflict
 from emulator.features.stores.rules import (
     GLOBAL,

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from emulator.dashboard.callers import suggested
-from emulator.dashboard.listing import listed
-from emulator.dashboard.screen import Query, Screen, Service
+from emulator.dashboard.screen import Query, Screen, Service, listed, suggested
 from emulator.features.trivia.rules import State, contest_key, decoded_contest, sort_order
 
 

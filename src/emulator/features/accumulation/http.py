@@ -9,8 +9,7 @@ from msgspec import Struct
 from emulator.callers import ANYONE, CHANNEL_WRITERS
 from emulator.features.accumulation.rules import BufferEntry
 from emulator.features.accumulation.service import BufferList, Buffers
-from emulator.http.call import Call, checked_id
-from emulator.http.endpoint import CHANNEL, PAGE, Nothing, Parameter, Streamed, endpoint, id_of
+from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, Parameter, Streamed, checked_id, endpoint, id_of
 from emulator.wire.json_codec import stream_array
 
 _BUFFER = id_of("buffer")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.errors import BadRequest
-from emulator.refusals import Facts, refusal
+from emulator.errors import BadRequest, Facts, refusal
 
 
 @refusal(BadRequest, "Body too large", "R3", "The document is too large for a buffer",

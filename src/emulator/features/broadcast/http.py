@@ -12,8 +12,7 @@ from emulator.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller,
 from emulator.contract.limits import MAX_ID_LENGTH
 from emulator.features.broadcast.rules import BROADCAST
 from emulator.features.broadcast.service import Broadcasts
-from emulator.http.call import Call
-from emulator.http.endpoint import Endpoint, Nothing, Parameter, endpoint
+from emulator.http.endpoint import Call, Endpoint, Nothing, Parameter, endpoint
 from emulator.wire import json_codec
 from emulator.wire.refusals import invalid_parameter, missing_member
 from emulator.wire.text import checked_text

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from emulator.errors import BadRequest
-from emulator.refusals import Facts, refusal
+from emulator.errors import BadRequest, Facts, refusal
 
 _SEND_LESS: Final = "Send less; `extcli broadcast size` measures a message."
 

@@ -27,8 +27,7 @@ from emulator.features.broadcast.rules import (
     user_of_target,
 )
 from emulator.hints import Hints
-from emulator.parity.rules import ROLE
-from emulator.parity.service import note
+from emulator.parity.service import ROLE, note
 from emulator.realtime.publisher import Publisher
 from emulator.realtime.web_page_access import pusher_topic, whisper_topic
 from emulator.realtime.web_page_connection import broadcast_frame

@@ -11,8 +11,7 @@ from emulator.contract.limits import MAX_CODE_LENGTH, MAX_USER_LENGTH
 from emulator.features.codes.grants import Marked
 from emulator.features.codes.rules import GrantBody, NamesBody, PollGrantBody
 from emulator.features.codes.service import CodeSets
-from emulator.http.call import Call
-from emulator.http.endpoint import Header, Nothing, Parameter, WithHeaders, endpoint, id_of
+from emulator.http.endpoint import Call, Header, Nothing, Parameter, WithHeaders, endpoint, id_of
 from emulator.http.streaming_json import StreamReader
 from emulator.wire import json_codec
 from emulator.wire.refusals import wrong_shape

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from emulator.errors import BadRequest, Unavailable
-from emulator.refusals import Facts, refusal
+from emulator.errors import BadRequest, Facts, Unavailable, refusal
 
 
 @refusal(BadRequest, "Invalid codes", "C2", "The code sets are malformed",

@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from emulator.callers import ANYONE
 from emulator.features.datastream.service import Datastream
-from emulator.http.call import Call
-from emulator.http.endpoint import CHANNEL, Nothing, endpoint
+from emulator.http.endpoint import CHANNEL, Call, Nothing, endpoint
 
 
 @endpoint("POST", "/v1/e/datastream", roles=ANYONE, body=Any, query=(CHANNEL,))

@@ -9,8 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 from emulator.callers import ANYONE, EXTENSION_WRITERS
 from emulator.features.identity.rules import HELPER, AuthtokenBody
 from emulator.features.identity.service import Identities, UserIds, UserInfo
-from emulator.http.call import Call
-from emulator.http.endpoint import CURSOR, Audience, Parameter, endpoint
+from emulator.http.endpoint import CURSOR, Audience, Call, Parameter, endpoint
 
 
 class Issued(Struct):

@@ -23,8 +23,7 @@ from emulator.errors import BadRequest
 from emulator.features.pins.refusals import too_many_pins, too_many_wrong_pins
 from emulator.limits.connection_limit import network_of
 from emulator.limits.rate_limit import RateLimit, seconds_of
-from emulator.parity.rules import PIN_CHANNEL, PIN_GUESSES
-from emulator.parity.service import ProductionCheck, current_verdict, is_reached
+from emulator.parity.service import PIN_CHANNEL, PIN_GUESSES, ProductionCheck, current_verdict, is_reached
 
 ATTEMPTS_UNDER_ATTACK: Final = 5
 """Wrong PINs that one address has in an hour, once a client id has had too many."""

@@ -10,8 +10,7 @@ from emulator.callers import CHANNEL_WRITERS, Role
 from emulator.features.pins.refusals import no_pin_token
 from emulator.features.pins.rules import checked_client_id
 from emulator.features.pins.service import Pins
-from emulator.http.call import Call
-from emulator.http.endpoint import CHANNEL, Audience, Nothing, endpoint
+from emulator.http.endpoint import CHANNEL, Audience, Call, Nothing, endpoint
 from emulator.wire.refusals import wrong_shape
 
 _BROADCASTER: Final = frozenset({Role.BROADCASTER})

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.errors import UNAUTHORIZED, BadRequest, NotFound, TooManyRequests, Unauthorized
-from emulator.refusals import Facts, refusal
+from emulator.errors import UNAUTHORIZED, BadRequest, Facts, NotFound, TooManyRequests, Unauthorized, refusal
 
 _REQUEST_ONE = "Send the `token` of the response to POST pin: `extcli pin request --game` prints it."
 _TOO_MANY = (TooManyRequests, "Too many requests", "T4")

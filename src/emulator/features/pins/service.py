@@ -19,6 +19,7 @@ from emulator.clock import SECOND, Clock
 from emulator.config.extensions import Extensions
 from emulator.config.settings import Settings
 from emulator.engines.shapes import Catalog, Documents, Key
+from emulator.errors import stopping
 from emulator.features.pins.attempt_limit import AttemptLimit, ComparedAttempts
 from emulator.features.pins.links import Links
 from emulator.features.pins.live_pins import LivePins
@@ -43,10 +44,8 @@ from emulator.features.pins.rules import (
 from emulator.ids import NewId, token_id
 from emulator.kinds import Kind, Measured, Shape, Subject
 from emulator.observability.audit import audit
-from emulator.parity.rules import PIN_CHANNEL
-from emulator.parity.service import ProductionCheck
+from emulator.parity.service import PIN_CHANNEL, ProductionCheck
 from emulator.realtime.publisher import Publisher
-from emulator.refusals import stopping
 
 
 class AuthResult(NamedTuple):

@@ -8,8 +8,7 @@ from msgspec import Struct
 
 from emulator.callers import ANYONE, CHANNEL_WRITERS
 from emulator.features.ranking.service import Accepted, RankingList, Rankings, Score
-from emulator.http.call import Call, checked_id
-from emulator.http.endpoint import CHANNEL, PAGE, Nothing, endpoint, id_of
+from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, checked_id, endpoint, id_of
 
 _QUERY = (id_of("ranking"), CHANNEL)
 

@@ -11,8 +11,7 @@ from emulator.callers import ANYONE, CHANNEL_WRITERS, Role
 from emulator.features.stores.json_stores import JsonStores
 from emulator.features.stores.rules import ALL_CONFIG, ALL_STATE, STORES, Store
 from emulator.features.stores.service import Stores
-from emulator.http.call import Call, checked_id
-from emulator.http.endpoint import CHANNEL, Endpoint, Nothing, Parameter, Streamed, endpoint, id_of
+from emulator.http.endpoint import CHANNEL, Call, Endpoint, Nothing, Parameter, Streamed, checked_id, endpoint, id_of
 from emulator.wire.json_codec import stream_array
 from emulator.wire.url import SERVICE
 

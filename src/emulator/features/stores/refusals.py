@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from emulator.errors import BadRequest, Conflict, NotFound, TooLarge
-from emulator.refusals import Facts, refusal
+from emulator.errors import BadRequest, Conflict, Facts, NotFound, TooLarge, refusal
 
 _PATCH: Final = "Invalid patch"
 _UNCHANGED: Final = "nothing was changed"

@@ -7,8 +7,7 @@ from typing import Final
 from emulator.callers import ANYONE
 from emulator.features.transactions.rules import TransactionBody
 from emulator.features.transactions.service import Transactions
-from emulator.http.call import Call
-from emulator.http.endpoint import CHANNEL, Nothing, endpoint
+from emulator.http.endpoint import CHANNEL, Call, Nothing, endpoint
 
 
 @endpoint(

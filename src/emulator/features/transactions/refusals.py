@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from emulator.errors import BadRequest, NotFound
-from emulator.refusals import Facts, refusal
+from emulator.errors import BadRequest, Facts, NotFound, refusal
 
 _RULE: Final = "gaps: Purchases"
 _RECEIPT: Final = (BadRequest, "Invalid receipt", _RULE)

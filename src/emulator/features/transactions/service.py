@@ -36,8 +36,7 @@ from emulator.features.transactions.rules import (
 )
 from emulator.ids import token_id as new_id
 from emulator.kinds import Kind, Measured, Shape, Subject
-from emulator.parity.rules import OTHER_POSTER, RECEIPT
-from emulator.parity.service import ProductionCheck, note
+from emulator.parity.service import OTHER_POSTER, RECEIPT, ProductionCheck, note
 from emulator.realtime.publisher import Publisher
 from emulator.wire import json_codec
 from emulator.wire.refusals import wrong_shape

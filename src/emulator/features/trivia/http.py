@@ -10,8 +10,7 @@ from emulator.callers import ANYONE, EXTENSION_WRITERS
 from emulator.features.trivia.leaderboard import TeamScore
 from emulator.features.trivia.rules import Option, QuestionBody, QuestionView, State
 from emulator.features.trivia.service import Trivia
-from emulator.http.call import Call
-from emulator.http.endpoint import CHANNEL, Nothing, Parameter, endpoint, id_of
+from emulator.http.endpoint import CHANNEL, Call, Nothing, Parameter, endpoint, id_of
 
 JsonObject = dict[str, Any]
 """Stands in the OpenAPI document for a response of several possible shapes."""

@@ -12,8 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from emulator.features.trivia.rules import Contest, Question, State
-from emulator.features.trivia.voters import Voter
+from emulator.features.trivia.rules import Contest, Question, State, Voter
 
 MAX_TEAMS: Final = 1_000
 """Teams on the leaderboard."""

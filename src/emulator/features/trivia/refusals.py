@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from emulator.errors import BadRequest, NotFound
-from emulator.refusals import Facts, refusal
+from emulator.errors import BadRequest, Facts, NotFound, refusal
 
 RULE: Final = "gaps: Trivia"
 _SMALLER: Final = "Remove some: `extcli trivia rm` or `extcli trivia rm-option`."

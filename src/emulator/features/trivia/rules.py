@@ -1,4 +1,8 @@
-"""Trivia questions, their states and views. No I/O. An extension's questions are one record, so edits are atomic."""
+"""Trivia questions, their states and views, and the records of voters. No I/O.
+
+An extension's questions are one record, so edits are atomic. A voter's record holds both the team and the votes, so
+that a first vote and its team are one write.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,12 @@ from typing import Final
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from emulator.callers import EXTENSION_WRITERS, Caller, Role, required_channel
 from emulator.contract.limits import MAX_ID_LENGTH
 from emulator.engines.records import DocumentRecord
 from emulator.engines.shapes import Key
-from emulator.features.trivia.refusals import contest_too_large, no_option, no_question, question_not_open
-from emulator.stored import VALUE, Stored, decoded, wrong
+from emulator.features.trivia.refusals import contest_too_large, no_option, no_question, not_unlocked, question_not_open
+from emulator.stored import VALUE, Stored, decode_check, decoded, wrong
 from emulator.wire import json_codec
 
 CONTEST: Final = "trivia"
@@ -138,4 +143,68 @@ def _check_contest(record: DocumentRecord) -> None:
             raise wrong(where, f"id: {found!r} is not the same")
 
 
-STORED: Final = (Stored(DocumentRecord, CONTEST, _check_contest),)
+VOTER: Final = "trivia_voter"
+"""The kind of a voter's record."""
+
+
+class Voter(Struct, frozen=True):
+    """One user of one extension."""
+
+    team: str = ""
+    """The channel that the votes score for; empty if not set yet."""
+    is_broadcaster: bool = False
+    """Whether the voter owns that channel."""
+    votes: dict[str, str] = {}
+    """Option ids by the serial of the question."""
+
+    def vote(self, question: Question) -> str | None:
+        """Return the id of the option voted for, which may have been removed since; `None` without a vote."""
+        return self.votes.get(question.serial)
+
+
+def voter_key(caller: Caller) -> Key:
+    return voters_key(caller.client_id)._replace(user=caller.opaque_id)
+
+
+def voters_key(client_id: str) -> Key:
+    """Return the key of an extension's voters, without the part `user`, which identifies one voter."""
+    return Key(VOTER, client_id, "")
+
+
+def decoded_voter(text: bytes | None) -> Voter:
+    """Decode a voter's record; `None` means a voter without a team and votes."""
+    return Voter() if text is None else msgspec.json.decode(text, type=Voter)
+
+
+def with_team(voter: Voter, caller: Caller, channel: str | None) -> Voter:
+    """Return the voter with a team: the earlier team, or `channel` for a voter without one and for any broadcaster.
+
+    Raises `BadRequest`.
+    """
+    if caller.role is Role.BROADCASTER and channel:
+        return msgspec.structs.replace(voter, team=channel, is_broadcaster=True)
+    if voter.team:
+        return voter
+    return msgspec.structs.replace(voter, team=required_channel(channel, "a team"))
+
+
+def with_vote(voter: Voter, caller: Caller, contest: Contest, question_id: str, option_id: str) -> Voter:
+    """Return the voter with this vote, and without votes for removed questions. Raises `NotFound` and `BadRequest`."""
+    question = question_of(contest, question_id, sees_inactive=sees_inactive(caller))
+    if question.state is not State.UNLOCKED:
+        raise not_unlocked(question=question_id, state=question.state, takes_votes=State.UNLOCKED)
+    check_option(question, option_id)
+    serials = {each.serial for each in contest.values()}
+    votes = {serial: option for serial, option in voter.votes.items() if serial in serials}
+    return msgspec.structs.replace(voter, votes={**votes, question.serial: option_id})
+
+
+def sees_inactive(caller: Caller) -> bool:
+    """Whether the caller may see inactive questions: admin and backend may."""
+    return caller.role in EXTENSION_WRITERS
+
+
+STORED: Final = (
+    Stored(DocumentRecord, CONTEST, _check_contest),
+    Stored(DocumentRecord, VOTER, decode_check(Voter)),
+)

@@ -22,18 +22,15 @@ from emulator.features.trivia.rules import (
     QuestionBody,
     QuestionView,
     State,
+    Voter,
     contest_key,
     decoded_contest,
+    decoded_voter,
     encoded_contest,
     question_of,
+    sees_inactive,
     sort_order,
     view_of,
-)
-from emulator.features.trivia.voters import STORED as VOTERS_STORED
-from emulator.features.trivia.voters import (
-    Voter,
-    decoded_voter,
-    sees_inactive,
     voter_key,
     voters_key,
     with_team,
@@ -182,7 +179,7 @@ TRIVIA: Final = Kind(
     Shape.DOCUMENTS,
     None,
     "trivia",
-    (*STORED, *VOTERS_STORED),
+    STORED,
     waits_for=Subject("trivia", CONTEST, frozenset({"count"}), "*", shared="", is_named=False),
     measure=attrgetter("trivia.measure"),
 )

@@ -12,8 +12,7 @@ from emulator.features.votes.listing import PollList
 from emulator.features.votes.rules import Poll
 from emulator.features.votes.service import Polls
 from emulator.features.votes.stored import Vote
-from emulator.http.call import Call
-from emulator.http.endpoint import CHANNEL, PAGE, Nothing, Parameter, Streamed, endpoint, id_of
+from emulator.http.endpoint import CHANNEL, PAGE, Call, Nothing, Parameter, Streamed, endpoint, id_of
 from emulator.wire.json_codec import stream_array
 from emulator.wire.refusals import invalid_parameter
 

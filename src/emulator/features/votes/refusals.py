@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from emulator.contract.names import POLL_ID_RULE
-from emulator.errors import BadRequest, Conflict, NotFound
-from emulator.refusals import Facts, refusal
+from emulator.errors import BadRequest, Conflict, Facts, NotFound, refusal
 
 _UNACCEPTABLE: Final = "unacceptable vote"
 _DEFINE: Final = "Define the poll first: `extcli vote define {poll}`."

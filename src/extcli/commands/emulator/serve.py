@@ -67,7 +67,7 @@ def serve(**given: Any) -> None:
         from emulator.process import run as server
     try:
         if options.lifeline is not None:
-            from emulator.process.lifeline import stop_when_closed
+            from emulator.process.signals import stop_when_closed
 
             stop_when_closed(options.lifeline)
         settings = _settings(options)
