@@ -218,21 +218,14 @@ def test_the_payload_of_a_token_contains_no_dash_and_no_underscore(stranger: Cli
 @pytest.mark.parametrize(
     "body",
     [
-        b"",
-        b"[]",
-        b"null",
-        b"{",
-        b'{"app_id":["x"]}',
-        b'{"user_id":1.5}',
-        b'{"user_id":true}',
         b'{"user_ids":{"a":1}}',
         b'{"user_ids":["1",null]}',
-        b'{"role":5}',
+        b'{"user_ids":[[]]}',
         b'{"channel_id":"a\\nb"}',
         b'{"user_id":"\\u0000"}',
     ],
 )
-def test_a_malformed_body_is_refused(stranger: Client, body: bytes):
+def test_a_malformed_id_is_refused(stranger: Client, body: bytes):
     assert 400 == stranger.post("/v1/e/authtoken", content=body).status_code
 
 

@@ -107,13 +107,8 @@ def test_an_empty_move_does_not_change_the_clock(live, stranger, move):
 
 
 @pytest.mark.parametrize(
-    "body",
-    ['{"set":-1}', '{"set":1.5}', '{"set":1e3}', '{"set":"soon"}', '{"set":"--5"}', '{"set":true}',
-     '{"set":253402300800000}', '{"set":99999999999999999999999}', '{"advance":-1}',
-     '{"advance":253402300800000}', '{"advance":1e400}',
-     '{"advance":NaN}', '{"advance":[1]}', '{"freeze":1}', '{"freeze":"true"}', '{"set":5,"freeze":0}',
-     '{"set":253402300799999,"advance":1}', '{"set":5,"advance":-1}', "", "[]", "null", "5", '"x"', "{"],
-)  # fmt: skip
+    "body", ['{"set":"soon"}', '{"set":"--5"}', '{"set":253402300799999,"advance":1}', '{"set":5,"advance":-1}']
+)
 def test_an_invalid_move_is_refused_and_changes_nothing(live, stranger, body):
     stranger.post("/_emulator/clock", json={"set": INSTANT, "freeze": True})
 

@@ -59,27 +59,6 @@ def test_the_client_id_may_be_in_the_body_without_a_header(stranger, path, body)
 
 
 @pytest.mark.ruling("T2")
-@pytest.mark.parametrize("path", ["link/pin", "pin"])
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b"{}",
-        b'"{}"',
-        b'{"identifier":""}',
-        b'{"identifier":1}',
-        b'{"identifier":"a b"}',
-        b'{"identifier":null}',
-        b"[]",
-        b"{",
-        b'{"identifier":"' + b"x" * 101 + b'"}',
-    ],
-)
-def test_a_request_without_a_valid_client_id_is_refused(stranger, path, body):
-    assert 400 == stranger.post(f"/v1/e/{path}", content=body).status_code
-
-
-@pytest.mark.ruling("T2")
 @pytest.mark.parametrize("role", ["admin", "backend"])
 @pytest.mark.parametrize(("channel", "query"), [("888", ""), (None, "?channel_id=888"), (CHANNEL, "?channel_id=888")])
 def test_an_admins_or_backends_pin_is_bound_to_the_channel_it_names(live, broadcaster, role, channel, query):
@@ -118,13 +97,6 @@ def test_a_wrong_pin_gets_400(broadcaster):
         answer.json()["errors"][0]["title"],
         answer.json()["reason"],
     )
-
-
-@pytest.mark.parametrize(
-    "body", [{}, {"pin": None}, {"pin": 123456}, {"pin": ""}, {"pin": "x" * 1_000}, {"PIN": "ABCDEF"}, []]
-)
-def test_a_malformed_pin_gets_400(broadcaster, body):
-    assert 400 == broadcaster.post("validate_pin", json=body).status_code
 
 
 @pytest.mark.ruling("T2", "X1")

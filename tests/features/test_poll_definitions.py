@@ -87,30 +87,13 @@ def test_a_definition_at_its_limits_is_accepted(broadcaster, config):
 @pytest.mark.parametrize(
     ("config", "field"),
     [
-        ({"options": []}, "options"),
-        ({"options": ["o"] * 65}, "options"),
         ({"options": ["a", "é" * 64 + "x"]}, "options[1]"),
-        ({"options": ["a", 1]}, "config.options["),
-        ({"options": None}, "config.options"),
-        ({"prompt": "é" * 128 + "x"}, "prompt"),
-        ({"prompt": None}, "config.prompt"),
         ({"userData": "é" * 511 + "x"}, "userData"),
-        ({"distinctOptionsPerUser": 0}, "distinctOptionsPerUser"),
-        ({"distinctOptionsPerUser": 259}, "distinctOptionsPerUser"),
-        ({"totalVotesPerUser": 0}, "totalVotesPerUser"),
-        ({"totalVotesPerUser": 1025}, "totalVotesPerUser"),
-        ({"totalVotesPerUser": 2.0}, "config.totalVotesPerUser"),
-        ({"votesPerOption": -1}, "votesPerOption"),
-        ({"votesPerOption": 1025}, "votesPerOption"),
         ({"startsAt": 6, "endsAt": 5}, "startsAt"),
         ({"startsIn": 6, "endsIn": 5}, "startsAt"),
         ({"startsIn": 6, "endsAt": -1}, "startsAt"),
-        ({"startsAt": -1}, "startsAt"),
         ({"endsAt": -2}, "endsAt"),
-        ({"endsAt": 10**20}, "endsAt"),
-        ({"endsIn": -1}, "endsIn"),
         ({"startsIn": 2**63}, "startsIn"),
-        ({"disabled": 1}, "config.disabled"),
         ({"global": True}, "global"),
     ],
 )
@@ -122,13 +105,6 @@ def test_a_definition_beyond_its_limits_is_refused_and_changes_nothing(broadcast
     assert (400, "Invalid body") == (answer.status_code, answer.json()["reason"])
     assert answer.json()["info"].startswith(field)
     assert "before" == definition(broadcaster)["prompt"]
-
-
-@pytest.mark.parametrize("body", ["{}", "[]", "null", '{"config":null}', '{"config":[]}', '{"id":5,"config":{}}'])
-def test_a_body_without_a_config_object_is_refused(broadcaster, body):
-    answer = broadcaster.post("vote_config", content=body)
-
-    assert (400, "Invalid body") == (answer.status_code, answer.json()["reason"])
 
 
 @pytest.mark.parametrize("poll", ["a" * 65, "global-", "a.b", "é", "a\u0000"])

@@ -88,11 +88,3 @@ def test_the_older_form_with_a_pin_gets_400_and_says_so(stranger, broadcaster):
     assert [400, 400] == [answer.status_code for answer in answers]
     assert 1 == len({answer.json()["info"] for answer in answers})
     assert "a pin is not accepted" in answers[0].json()["info"]
-
-
-@pytest.mark.ruling("T5")
-@pytest.mark.parametrize(
-    "body", [{}, {"jwt": "a.b.c"}, {"identifier": CLIENT_ID}, {"identifier": CLIENT_ID, "jwt": 1}, []]
-)
-def test_a_request_without_identifier_and_token_gets_400(stranger, body):
-    assert 400 == stranger.post(PATH, json=body).status_code

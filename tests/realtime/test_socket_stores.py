@@ -51,21 +51,6 @@ def test_a_failing_operation_gets_400_and_changes_nothing(game):
     assert [] == updates(game, 0)
 
 
-@pytest.mark.ruling("X5", "S2")
-@pytest.mark.parametrize("document", [[1, 2], 1, "x", None, True])
-@pytest.mark.parametrize(("target", "member"), [("state", "state"), ("config", "config")])
-def test_a_store_must_be_an_object(game, target, member, document):
-    error = game.error("set", target, {f"{target}_id": "channel", member: document})
-
-    assert (400, "Bad Request") == (error["status"], error["title"])
-
-
-@pytest.mark.ruling("X5")
-@pytest.mark.parametrize(("action", "target"), [("set", "state"), ("patch", "state"), ("set", "config")])
-def test_a_write_without_a_document_gets_400(game, action, target):
-    assert 400 == game.error(action, target, {f"{target}_id": "channel"})["status"]
-
-
 @pytest.mark.ruling("X5", "S4")
 def test_a_store_has_at_most_64_kib(game):
     size = 64 * 1024 - len('{"a":""}')

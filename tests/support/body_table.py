@@ -14,7 +14,8 @@ POLL = """config.startsAt integer 0..253402300799, config.endsAt integer ..25340
   config.totalVotesPerUser integer 1..1024, config.votesPerOption integer 1..1024, config.disabled flag"""
 MESSAGE = "event text 1..256, data! any, user_id name, channel_id name, target text"
 GRANT = "prizes! integers 1..1000, prize_limits! integers"
-TEXTS = "name text ..256, {0}short_name text ..64, {0}description text ..1024, {0}image text ..1024, {0}order number"
+TEXTS = """name text ..256, {0}short_name text ..64, {0}description text ..1024, {0}image text ..1024,
+  {0}order number ..1000000000"""
 IDENTITY = "extension_id name?, app_id name?, channel_id name?, user_id name?, opaque_user_id text?, role text?"
 FAULT = """match! text, effect! text, id text ..64, role text, channel text, user text ..256, client_id text,
   event text, status integer?, retry_after integer?, delay integer?, delay_max integer?, bytes integer?, code integer?,
@@ -51,7 +52,7 @@ GET extension_broadcast?: {MESSAGE} 1..
 POST extension_broadcast?: {MESSAGE} 1..
 GET whisper_self?: {MESSAGE}
 POST whisper_self?: {MESSAGE}
-POST pusher_broadcast?: {MESSAGE.replace("data!", "data").replace(" 1..256", "")} 1..
+POST pusher_broadcast?: {MESSAGE.replace("data!", "data")} 1..
 POST bits/transactions: transactionReceipt! text, displayName text, transactionId text, userId text, sku text
 POST datastream: any
 POST curated_poll: question_id! text, vote! text
@@ -118,6 +119,7 @@ NO_JSON = [
     *(b"", b" ", b"{", b"nul", b"\xff\xfe", b"\xef\xbb\xbf{}", b"\x00", b"value=1", b"// {}", b"{'a':1}"),
     *(b'{"x":%s}' % value for value in (b"NaN", b"-Infinity", b"01", b"1.", b"tru e", b"[1,]", b"1,", b"'a'")),
     *(b'{"x":"%s"}' % text for text in (b"\\ud800", b"\\udc00\\ud800", b"\x01", b"\xff", b"\xed\xa0\x80", b"\xc0\x80")),
+    b'{"\\ud800":1}',
 ]
 HUGE = ("1e999", "-1e400", "9" * 5_000)
 """Numbers that no double can hold, and one with more digits than Python reads."""
@@ -202,7 +204,9 @@ class Body(NamedTuple):
                 yield Fault(body, "Malformed json body" if self.flags in ("", "?") else "")
         deep = (b"[" * 60_000, b'{"x":' * 10_000 + b"1" + b"}" * 10_000)
         huge = () if self.members else (f'{{"a":[{number}]}}'.encode() for number in HUGE)
-        in_a_string = (b'"{\\"a\\":NaN}"', b'"[1,]"', b'"' + deep[0] + b'"') if self.kind != "any" else ()
+        in_a_string = (
+            (b'"{\\"a\\":NaN}"', b'"[1,]"', b'"{\\"a\\":\\"\xff\\"}"', b'"%b"' % deep[0]) if self.kind != "any" else ()
+        )
         yield from map(Fault, (*deep, *huge, *in_a_string))
         for value in _others(self.kind):
             yield Fault(value.encode(), "" if value == VALUES["text"] or "*" in self.flags else "Invalid body")
@@ -211,6 +215,8 @@ class Body(NamedTuple):
         """Yield a valid body with each fault of a member."""
         for member in self.members:
             yield from (each._replace(problem="") if "*" in self.flags else each for each in member.faults(valid))
+        yield Fault(valid[:-1].encode(), "Malformed json body")
+        yield Fault(f"{valid}x".encode(), "Malformed json body")
         start = f"{valid[:-1]}{',' * (valid != '{}')}"
         if self.members:  # the last of two with the same name counts
             first = self.members[0]

@@ -45,25 +45,6 @@ def test_a_missing_credential_gets_401_with_the_expected_format(stranger: Client
     assert "missing Authorization header: '<client id> <JWT>' is expected" == error["info"]
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "field"),
-    [
-        ("vote", {"value": "3"}, "value"),
-        ("vote", {}, "value"),
-        ("vote", {"value": 1, "count": "2"}, "count"),
-        ("rank", {"key": 5}, "key"),
-        ("rank", {"answer": "x"}, "key"),
-        ("vote_config", {"config": {"options": [1]}}, "config.options"),
-        ("authtoken", {"user_ids": [[]]}, "user_ids"),
-    ],
-)
-def test_an_invalid_body_gets_400_naming_the_field(admin: Client, path: str, body: dict[str, Any], field: str):
-    error = error_of(admin.post(path, json=body))
-
-    assert "Invalid body" == error["reason"]
-    assert field in error["info"]
-
-
 @pytest.mark.ruling("W4")
 def test_every_call_gets_503_without_internals_while_storage_is_down():
     with live_server() as live:
