@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 
 import pytest
 
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
+from support.audit_lines import AuditLines
 from support.broadcasts import subscribed_game
 from support.pusher_client import PusherClient, subscribed_page
 from support.service import CLIENT_ID, SECRET, LiveServer, live_server
@@ -39,3 +41,16 @@ def running_known() -> Iterator[LiveServer]:
 def known(running_known: LiveServer) -> LiveServer:
     running_known.reset()
     return running_known
+
+
+@pytest.fixture
+def audit() -> Iterator[AuditLines]:
+    """The audit lines of a test."""
+    kept, log = AuditLines(), logging.getLogger("emulator.audit")
+    log.addHandler(kept)
+    log.setLevel(logging.INFO)
+    try:
+        yield kept
+    finally:
+        log.removeHandler(kept)
+        log.setLevel(logging.NOTSET)

@@ -1,4 +1,4 @@
-"""The role table, checked cell by cell against a running service: status and explanation.
+"""The role table, checked cell by cell against a running service: status, explanation and audit line.
 
 `pytest -s tests/features/test_roles.py` prints the status that the service returns in each cell.
 """
@@ -8,39 +8,29 @@ from __future__ import annotations
 import pytest
 
 from emulator.control.explanations import texts
+from support.audit_lines import AuditLines
 from support.explanations import id_of, why
-from support.role_table import CLIENT_ID_ROWS, OPEN_ROWS, ROLES, ROWS, Row, any_of, each, write_defaults
-from support.service import CLIENT_ID, Client, LiveServer
-
-ROLE_RULES = {
-    "spec: Authentication": "vote vote_logs rank accumulate validate_pin pin_token_exists pin",
-    "P4": "vote_config",
-    "gaps: Polls and stores": "polls rankings buffers",
-    "S1": "extension_config channel_config extension_state channel_state extension_hidden_state",
-    "S5": "json_store",
-    "C1": "codes codes/mark_from_poll codes/mark_from_list",
-    "B1": "broadcast extension_broadcast",
-    "gaps: Trivia": "curated_poll_edit curated_poll_edit_option curated_poll_state curated_poll_leaderboard",
-    "gaps: Clock and directory": "user_ids",
-}
-"""The rule about the roles of each endpoint that not all roles may call, by hand."""
-
-
-def rule_of(row: Row, role: str) -> str:
-    if (
-        "?id=global-x" in row.name
-        and role == "broadcaster"
-        and row.path in ("vote", "vote_config", "rank", "json_store")
-    ):
-        return "A4"
-    return next(rule for rule, names in ROLE_RULES.items() if row.path in names.split())
+from support.role_table import (
+    AUDIT_LINES,
+    CLIENT_ID_ROWS,
+    OPEN_ROWS,
+    ROLES,
+    ROWS,
+    Row,
+    any_of,
+    each,
+    write_defaults,
+)
+from support.service import CHANNEL, CLIENT_ID, Client, LiveServer
 
 
 @pytest.fixture
 def by_role(row: Row, live: LiveServer) -> dict[str, Client]:
     """A client of each role in one channel that has the default records of a row."""
-    clients = {role: live.client(role, user="777", channel="777") for role in ROLES}
+    clients = {role: live.client(role, user=CHANNEL, channel=CHANNEL) for role in ROLES}
     write_defaults(clients["admin"], row)
+    if row.name == "pin":  # there must be a link
+        clients["broadcaster"].post("link/pin").raise_for_status()
     return clients
 
 
@@ -96,12 +86,27 @@ def test_a_broadcaster_cannot_change_what_all_channels_share(live, broadcaster, 
     assert {"a": 1} == admin.get("json_store?id=globalzz").json()
 
 
+def test_each_call_that_is_not_a_get_has_an_audit_line_or_a_reason():
+    rows = {f"{row.method} {row.name}": row for row in (*ROWS, *CLIENT_ID_ROWS, *OPEN_ROWS)}
+
+    assert rows.keys() >= AUDIT_LINES.keys()
+    assert [] == [
+        name for name, row in rows.items() if bool(row.audit_line) == row.is_unlogged and "json_store" not in name
+    ]
+
+
 @each(ROWS)
 @pytest.mark.ruling("A1", "A4", "B1", "C1", "P3", "S1", "S5", "W6")
-def test_listed_roles_are_allowed_and_others_get_403_with_an_explanation(
-    row: Row, live: LiveServer, by_role: dict[str, Client]
+def test_the_role_decides_the_status_the_explanation_and_the_audit_line(
+    row: Row, live: LiveServer, by_role: dict[str, Client], audit: AuditLines
 ):
-    replies = {role: row.call(by_role[role]) for role in ROLES}
+    replies, logged = {}, {}
+    for role in ROLES:
+        audit.records.clear()
+        replies[role] = row.call(by_role[role])
+        logged[role] = audit.texts
+    with Client(base_url=f"{live.url}/v1/e/") as client:
+        stranger = row.call(client)
 
     cells = "  ".join(f"{role} {reply.status_code}" for role, reply in replies.items())
     print(f"\n{row.method:6} {row.name:24} {cells}")  # noqa: T201 - for `pytest -s`
@@ -110,20 +115,17 @@ def test_listed_roles_are_allowed_and_others_get_403_with_an_explanation(
     }
     for role in set(ROLES).difference(row.roles):
         explanation = why(live, id_of(replies[role]))
-        assert rule_of(row, role) == explanation["rule"]
+        assert row.rule(role) == explanation["rule"]
         assert explanation["held"].startswith(f"role {role}")
         assert any_of(row.roles) in explanation["needed"]
         assert "--as " in explanation["next_step"]
         assert texts.rules()[explanation["rule"]].text == explanation["text"]
-
-
-@each(ROWS)
-def test_without_a_credential_every_endpoint_returns_401_with_an_explanation(row: Row, live: LiveServer):
-    with Client(base_url=f"{live.url}/v1/e/") as client:
-        answer = row.call(client)
-
-    assert 401 == answer.status_code
-    explanation = why(live, id_of(answer))
+        assert [] == logged[role]
+    first = next(role for role in ROLES if role in row.roles)
+    who = f"client {CLIENT_ID}, {first}, channel {CHANNEL}, user U{CHANNEL}"
+    assert logged[first] == ([f"{row.audit_line}; {who}"] if row.audit_line else [])
+    assert 401 == stranger.status_code
+    explanation = why(live, id_of(stranger))
     assert ("spec: Authentication", "no Authorization header", "Authorization: <client id> <JWT>") == (
         explanation["rule"],
         explanation["held"],
@@ -143,9 +145,16 @@ def test_endpoints_that_need_only_a_client_id_refuse_a_bad_token(row: Row, live:
 
 
 @each(CLIENT_ID_ROWS + OPEN_ROWS)
-def test_open_endpoints_need_no_credential(row: Row, stranger: Client):
+def test_open_endpoints_need_no_credential_and_write_their_audit_line(row: Row, stranger: Client, audit: AuditLines):
     stranger.get("/_emulator/clock")  # an entry for the journal
-    assert 200 == row.call(stranger).status_code
+
+    answer = row.call(stranger)
+
+    assert 200 == answer.status_code
+    if row.name == "/_emulator/undo":
+        assert "data reset: 60 seconds to undo; operator" == audit.texts[0]
+    line = row.audit_line.replace("NOW", str(answer.json()["now"]) if "NOW" in row.audit_line else "")
+    assert audit.texts[-1:] == ([f"{line}; operator"] if line else [])
 
 
 @each(OPEN_ROWS)

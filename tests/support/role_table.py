@@ -181,6 +181,75 @@ DELETE /_ns/NAME
 """
 """Endpoints without a credential: `authtoken`, `pin` (Authentication 3), monitoring and control (operations)."""
 
+AUDIT_TABLE = """
+DELETE vote                           polls deleted: poll default
+DELETE vote?id=global-x               polls deleted: poll global-x
+DELETE rank                           rankings deleted: ranking default
+DELETE rank?id=global-x               rankings deleted: ranking global-x
+POST extension_config                 stores replaced: 1 record, store extension_config
+PATCH extension_config                stores patched: 1 record, store extension_config
+POST extension_state                  stores replaced: 1 record, store extension_state
+PATCH extension_state                 stores patched: 1 record, store extension_state
+POST extension_hidden_state           stores replaced: 1 record, store extension_hidden_state
+PATCH extension_hidden_state          stores patched: 1 record, store extension_hidden_state
+POST json_store?id=global-x           stores replaced: 1 record, json store global-x
+DELETE pin                            links revoked
+PUT codes                             codes replaced: 1 set, 1 code
+DELETE codes                          codes removed: 1 set
+POST codes/mark_from_poll             users marked for codes: 0 users, 1 set
+POST codes/mark_from_poll?id=global-x users marked for codes: 0 users, 1 set
+POST codes/mark_from_list             users marked for codes: 1 user, 1 set
+DELETE curated_poll_edit              questions deleted: question fresh
+DELETE curated_poll_edit_option       options deleted: question fresh, option o1
+POST /_emulator/clock                 clock moved: now NOW, 0 expired items
+POST /_emulator/sockets/close         sockets closed: 0 sockets
+POST /_emulator/sockets/stall         sockets stalled: 0 sockets
+POST /_emulator/pins/expire           pins expired: 1 pin, extension my-extension
+POST /_emulator/faults                faults added: 1 fault, fault f1
+PUT /_emulator/faults                 faults replaced: 0 faults
+DELETE /_emulator/faults              faults removed: 0 faults
+POST /_emulator/faults/remove         faults removed: 0 faults
+POST /_emulator/reset                 data reset
+POST /_emulator/undo                  reset undone
+PUT /_emulator/seed                   seed applied
+PUT /_emulator/snapshot               snapshot loaded: 0 records
+POST /_ns                             namespace created: named red
+POST /_ns/NAME                        namespace created: named NAME
+DELETE /_ns/NAME                      namespace dropped: named NAME
+"""
+"""The audit lines of calls that change something for good, without the caller."""
+
+UNLOGGED = {
+    "a viewer's own vote, answer, text, team or record": "POST vote, POST rank, POST accumulate, POST viewer_state, "
+    "PATCH viewer_state, POST extension_viewer_state, PATCH extension_viewer_state, POST codes/redeem, "
+    "POST curated_poll, POST team_membership, POST bits/transactions",
+    "one channel's settings and state, which broadcasters and games write all the time": "POST channel_config, "
+    "PATCH channel_config, POST channel_state, PATCH channel_state, POST json_store",
+    "a definition keeps the votes; one that disables the poll has a line": "POST vote_config",
+    "a message, which nothing keeps": "POST broadcast, POST extension_broadcast, POST whisper_self, "
+    "POST pusher_broadcast, POST datastream",
+    "what the extension is for, and what the journal and the data show": "POST curated_poll_edit, "
+    "POST curated_poll_edit_option, POST curated_poll_state",
+    "it makes a link; the line is for its end": "POST validate_pin",
+    "a PIN expires by itself": "POST /v1/e/link/pin, POST /v1/e/pin",
+    "it changes nothing": "POST /v1/e/unauthed/validate_pin, POST /v1/e/authtoken",
+    "the call that it makes has its own line": "POST /_emulator/call",
+}
+"""Why other calls that are not a GET have no audit line."""
+
+ROLE_RULES = {
+    "spec: Authentication": "vote vote_logs rank accumulate validate_pin pin_token_exists pin",
+    "P4": "vote_config",
+    "gaps: Polls and stores": "polls rankings buffers",
+    "S1": "extension_config channel_config extension_state channel_state extension_hidden_state",
+    "S5": "json_store",
+    "C1": "codes codes/mark_from_poll codes/mark_from_list",
+    "B1": "broadcast extension_broadcast",
+    "gaps: Trivia": "curated_poll_edit curated_poll_edit_option curated_poll_state curated_poll_leaderboard",
+    "gaps: Clock and directory": "user_ids",
+}
+"""The rule about the roles of each endpoint that not all roles may call."""
+
 RECEIPT = jwt.encode(
     {"data": {"transactionId": "t1", "userId": "5", "product": {"sku": "hat", "cost": {"amount": 5, "type": "bits"}}}},
     SECRET,
@@ -215,6 +284,25 @@ class Row(NamedTuple):
     def content(self) -> str:
         """The body without placeholders for texts too long for the table."""
         return LONG_BODIES.get(self.body, self.body).replace("RECEIPT", RECEIPT)
+
+    @property
+    def audit_line(self) -> str:
+        """The audit line of a call without the caller; empty if it has none."""
+        return AUDIT_LINES.get(f"{self.method} {self.name}", "")
+
+    @property
+    def is_unlogged(self) -> bool:
+        """Whether there is a reason why it has no audit line."""
+        return self.method == "GET" or any(
+            f"{self.method} {self.name}".partition("?")[0] in names.split(", ") for names in UNLOGGED.values()
+        )
+
+    def rule(self, role: str) -> str:
+        """The rule that forbids the call to a role."""
+        shared = ("vote", "vote_config", "rank", "json_store")
+        if role == "broadcaster" and "?id=global-x" in self.name and self.path in shared:
+            return "A4"
+        return next(rule for rule, names in ROLE_RULES.items() if self.path in names.split())
 
     def call(self, client: Client) -> Any:
         """Call the endpoint; `PIN`, `TOKEN`, `QUESTION` and `RECEIPT` in the body are replaced with valid values."""
@@ -278,6 +366,7 @@ def _row(line: str) -> Row:
     return Row(method, name, tuple(role for role in roles if role != "-"), f"{{{body}" if body else "")
 
 
+AUDIT_LINES = {line[:37].strip(): line[37:].strip() for line in AUDIT_TABLE.splitlines() if line}
 ROWS = [_row(line) for line in TABLE.splitlines() if line]
 CLIENT_ID_ROWS = [_row(line) for line in CLIENT_ID_TABLE.splitlines() if line]
 OPEN_ROWS = [_row(line) for line in OPEN_TABLE.splitlines() if line]
