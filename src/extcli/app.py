@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
 from extcli import __version__
 from extcli.cli.fast_start import garbage_collection_paused
+from extcli.cli.options import flag
 from extcli.cli.shared_options import Command, Group, remembers_shared_options
 
 ROOMS = {
@@ -163,9 +164,7 @@ app = typer.Typer(
 @app.callback()
 @remembers_shared_options
 def extcli(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
-    ] = False,
+    version: bool = flag("--version", "Print the version and exit.", is_eager=True, callback=_print_version),
 ) -> None:
     """Run an extension backend on this machine, and control it or a real one.
 

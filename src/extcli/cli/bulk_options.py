@@ -6,26 +6,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from extcli.cli.options import option
 from extcli.errors import UsageError
 
 Concurrency = Annotated[
-    int, typer.Option(metavar="N", min=1, max=1024, help="With --from: the number of parallel requests.")
+    int, option("--concurrency", "N", "With --from: the number of parallel requests.", min=1, max=1024)
 ]
 Columns = Annotated[
     str | None,
-    typer.Option(
-        "--columns",
-        metavar="USER,VALUE",
-        help="With --from: the names of the file's two columns, separated by a comma.",
-    ),
+    option("--columns", "USER,VALUE", "With --from: the names of the file's two columns, separated by a comma."),
 ]
 Skip = Annotated[
     int,
-    typer.Option(
-        metavar="N", min=0, help="With --from: skip this many lines, to resume an earlier run.", show_default=False
-    ),
+    option("--skip", "N", "With --from: skip this many lines, to resume an earlier run.", min=0, show_default=False),
 ]
 
 

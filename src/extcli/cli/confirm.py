@@ -9,9 +9,8 @@ from functools import wraps
 from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from extcli.cli.option_groups import declare, parameters_of
+from extcli.cli.options import flag
 from extcli.config import settings
 from extcli.errors import CliError, ExitCode, UsageError
 from extcli.output.printer import write_stderr
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from extcli.session import Session
 
 
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
+Yes = Annotated[bool, flag("--yes", "Do not ask for confirmation.")]
 """For commands that may ask for confirmation."""
 
 

@@ -4,15 +4,37 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
+
+from typer.models import ParameterInfo
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def parameters_of(function: Any, types: Mapping[str, Any] | None = None) -> list[inspect.Parameter]:
-    """Return the parameters of a function. `types` resolves names in annotations that its module does not import."""
-    return list(inspect.signature(function, eval_str=True, locals=types).parameters.values())
+    """Return the parameters of a function, each option or argument in `Annotated` and with its default.
+
+    `types` resolves names in annotations that its module does not import.
+    """
+    found = inspect.signature(function, eval_str=True, locals=types).parameters.values()
+    return [_as_annotated(each) for each in found]
+
+
+def _as_annotated(parameter: inspect.Parameter) -> inspect.Parameter:
+    """Return a parameter as Typer reads it: the declaration in `Annotated`, without a default in it."""
+    kind, info, default = parameter.annotation, parameter.default, parameter.default
+    if isinstance(info, ParameterInfo):
+        default = inspect.Parameter.empty if info.default is ... else info.default
+    elif metadata := getattr(kind, "__metadata__", None):
+        kind, info = kind.__origin__, metadata[0]
+    if not isinstance(info, ParameterInfo):
+        return parameter
+    declared = copy(info)
+    declared.default = ...
+    annotated: Any = Annotated
+    return parameter.replace(annotation=annotated[kind, declared], default=default)
 
 
 def declare(function: F, parameters: Iterable[inspect.Parameter]) -> F:

@@ -6,7 +6,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 from extcli import clock
 from extcli.cli.fast_start import choices_of, parse_fast
 from extcli.cli.option_groups import F, declare, parameters_of
+from extcli.cli.options import flag, option
 from extcli.config.flags import Flags
 from extcli.errors import CliError, UsageError, Withheld
 from extcli.output.format import Format, silence
@@ -26,9 +27,7 @@ if TYPE_CHECKING:
 
 Watch = Annotated[
     bool,
-    typer.Option(
-        "--watch", help="Keep running, and show each change. Ends at --timeout, if given. In a pipe, prints JSON."
-    ),
+    flag("--watch", "Keep running, and show each change. Ends at --timeout, if given. In a pipe, prints JSON."),
 ]
 _SECONDS = 0.5
 """Between two reads. A service may refuse a caller who reads more often."""
@@ -57,64 +56,37 @@ SERVE_PANEL = "serve"
 """Marks options that a command passes on to the service; help lists them last."""
 
 
-def _option(*names: str, metavar: str | None = None, help: str) -> Any:
-    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=_SHARED, show_default=False)
+_option = partial(option, rich_help_panel=_SHARED, show_default=False)
+_flag = partial(flag, rich_help_panel=_SHARED, show_default=False)
 
 
 def shared_flags(
-    profile: Annotated[
-        str | None,
-        _option("-p", "--profile", metavar="NAME", help="Use this profile [EXTCLI_PROFILE; the file's default]."),
-    ] = None,
-    url: Annotated[
-        str | None, _option("--url", metavar="URL", help="The service's address [EXTCLI_URL; http://127.0.0.1:8282].")
-    ] = None,
-    client_id: Annotated[
-        str | None,
-        _option("--client-id", metavar="ID", help="The extension's client id [EXTCLI_CLIENT_ID; my-extension]."),
-    ] = None,
-    acts_as: Annotated[
-        str | None,
-        _option(
-            "--as",
-            metavar="ROLE[:USER]",
-            help="Act as this role, such as viewer:U1 [EXTCLI_AS; depends on the command].",
-        ),
-    ] = None,
-    channel: Annotated[
-        str | None,
-        _option("--channel", metavar="ID", help="The channel [EXTCLI_CHANNEL; 1001; all for backend and admin]."),
-    ] = None,
+    profile: str | None = _option("-p --profile", "NAME", "Use this profile [EXTCLI_PROFILE; the file's default]."),
+    url: str | None = _option("--url", "URL", "The service's address [EXTCLI_URL; http://127.0.0.1:8282]."),
+    client_id: str | None = _option("--client-id", "ID", "The extension's client id [EXTCLI_CLIENT_ID; my-extension]."),
+    acts_as: str | None = _option(
+        "--as", "ROLE[:USER]", "Act as this role, such as viewer:U1 [EXTCLI_AS; depends on the command]."
+    ),
+    channel: str | None = _option("--channel", "ID", "The channel [EXTCLI_CHANNEL; 1001; all for backend and admin]."),
     token_file: Annotated[
-        Path | None, _option("--token-file", metavar="FILE", help="Use the token in this file [EXTCLI_TOKEN].")
+        Path | None, _option("--token-file", "FILE", "Use the token in this file [EXTCLI_TOKEN].")
     ] = None,
-    output: Annotated[
-        str | None,
-        _option(
-            "-o",
-            "--output",
-            metavar="FORMAT",
-            help="table, plain (tab-separated), json, jsonl or csv [EXTCLI_OUTPUT; table on a terminal, or plain].",
-        ),
-    ] = None,
-    timeout: Annotated[
-        str | None,
-        _option("--timeout", metavar="TIME", help="Wait at most this long, such as 5s or 2m [EXTCLI_TIMEOUT; 30s]."),
-    ] = None,
-    quiet: Annotated[bool, _option("-q", "--quiet", help="Print only errors on standard error.")] = False,
-    verbose: Annotated[bool, _option("-v", "--verbose", help="Show requests and responses, without secrets.")] = False,
-    dry_run: Annotated[
-        str | None,
-        _option(
-            "--dry-run",
-            metavar="[=curl]",
-            help="Print the request instead of sending it if it would change something; =curl prints a curl command.",
-        ),
-    ] = None,
-    query: Annotated[
-        str | None,
-        _option("--query", metavar="JMESPATH", help="Print this part of the JSON response, such as stats.count."),
-    ] = None,
+    output: str | None = _option(
+        "-o --output",
+        "FORMAT",
+        "table, plain (tab-separated), json, jsonl or csv [EXTCLI_OUTPUT; table on a terminal, or plain].",
+    ),
+    timeout: str | None = _option(
+        "--timeout", "TIME", "Wait at most this long, such as 5s or 2m [EXTCLI_TIMEOUT; 30s]."
+    ),
+    quiet: bool = _flag("-q --quiet", "Print only errors on standard error."),
+    verbose: bool = _flag("-v --verbose", "Show requests and responses, without secrets."),
+    dry_run: str | None = _option(
+        "--dry-run",
+        "[=curl]",
+        "Print the request instead of sending it if it would change something; =curl prints a curl command.",
+    ),
+    query: str | None = _option("--query", "JMESPATH", "Print this part of the JSON response, such as stats.count."),
 ) -> Flags:
     """Declares the shared options; `shared` adds them to every command."""
     return Flags(profile, url, client_id, acts_as, channel, token_file, output, timeout, quiet, verbose, dry_run, query)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import Annotated
-
-import typer
 
 from extcli import bounded_json
 from extcli.api.call import CONTROL, NAMESPACES, SERVICE, Call, encoded
 from extcli.cli import confirm
 from extcli.cli.confirm import Yes
 from extcli.cli.json_input import read_bytes, read_pairs
+from extcli.cli.options import argument, flag, option
 from extcli.cli.shared_options import shared
 from extcli.commands.data.stores import CONFIG, STATE
 from extcli.errors import ErrorResponse, UsageError
@@ -29,26 +27,13 @@ _REPLACED = {"json_store", "vote_config", *(scope.path for each in (STATE, CONFI
 @shared
 def api(
     session: Session,
-    method: Annotated[str, typer.Argument(metavar="METHOD", help="GET, POST, PUT, PATCH or DELETE.")],
-    path: Annotated[
-        str,
-        typer.Argument(metavar="PATH", help="The path below /v1/e/. A path that begins with a slash is used as it is."),
-    ],
-    fields: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-f",
-            "--field",
-            metavar="KEY=VALUE",
-            help="A member of the JSON body; text unless VALUE is JSON. Repeatable.",
-        ),
-    ] = None,
-    source: Annotated[
-        str | None, typer.Option("--input", metavar="FILE|-", help="Send this body, byte for byte.")
-    ] = None,
-    no_auth: Annotated[
-        bool, typer.Option("--no-auth", help="Send the request without an Authorization header.")
-    ] = False,
+    method: str = argument("METHOD", "GET, POST, PUT, PATCH or DELETE."),
+    path: str = argument("PATH", "The path below /v1/e/. A path that begins with a slash is used as it is."),
+    fields: list[str] | None = option(
+        "-f --field", "KEY=VALUE", "A member of the JSON body; text unless VALUE is JSON. Repeatable."
+    ),
+    source: str | None = option("--input", "FILE|-", "Send this body, byte for byte."),
+    no_auth: bool = flag("--no-auth", "Send the request without an Authorization header."),
     yes: Yes = False,
 ) -> None:
     """Call any endpoint and print the body of its response, even of an error. Acts as broadcaster.

@@ -9,12 +9,10 @@ from functools import partial
 from html import escape
 from pathlib import Path
 from shlex import join, quote
-from typing import Annotated
 from urllib.parse import quote as percent_encoded
 from urllib.parse import urlsplit
 
-import typer
-
+from extcli.cli.options import argument, flag
 from extcli.cli.shared_options import shared
 from extcli.config import secret_lookup
 from extcli.config.resolver import Resolver
@@ -58,10 +56,8 @@ class Kind(StrEnum):
 @partial(shared, has_env=True)
 def connect(
     session: Session,
-    client: Annotated[Kind, typer.Argument(metavar="CLIENT", help="The kind of client, as described above.")],
-    signs: Annotated[
-        bool, typer.Option("--sign", help="With python, node or csharp: print the code that signs a token.")
-    ] = False,
+    client: Kind = argument("CLIENT", "The kind of client, as described above."),
+    signs: bool = flag("--sign", "With python, node or csharp: print the code that signs a token."),
 ) -> None:
     """Print the lines that point a client at the service. Sends nothing.
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from extcli import clock
+from extcli.cli.options import argument, option
 from extcli.cli.shared_options import shared
 from extcli.errors import ExpectationFailed
 from extcli.session import Session
@@ -15,10 +12,8 @@ from extcli.session import Session
 @shared
 def listen(
     session: Session,
-    events: Annotated[
-        list[str] | None, typer.Argument(metavar="EVENT", help="The names of the events to print. Default: all events.")
-    ] = None,
-    count: Annotated[int | None, typer.Option("--count", metavar="N", min=1, help="Exit after N events.")] = None,
+    events: list[str] | None = argument("EVENT", "The names of the events to print. Default: all events.", None),
+    count: int | None = option("--count", "N", "Exit after N events.", min=1),
 ) -> None:
     """Print events when they arrive, one per line. Acts as broadcaster of a stored link, otherwise as viewer:U1.
 

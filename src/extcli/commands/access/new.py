@@ -10,10 +10,8 @@ from enum import StrEnum
 from html import escape
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
 
-import typer
-
+from extcli.cli.options import argument, option
 from extcli.cli.shared_options import shared
 from extcli.commands.access.connect import SIGNERS, WRITERS, Kind, fill_template
 from extcli.config.resolver import Resolver
@@ -69,12 +67,8 @@ _LANGUAGES = {
 @shared
 def new(
     session: Session,
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="The name of the folder to create in the current folder.")
-    ],
-    backend: Annotated[
-        Backend, typer.Option("--backend", help="The language of the backend and its tests.")
-    ] = Backend.NODE,
+    name: str = argument("NAME", "The name of the folder to create in the current folder."),
+    backend: Backend = option("--backend", "", "The language of the backend and its tests.", Backend.NODE),
 ) -> None:
     """Create a small extension, with pages, a backend and tests.
 

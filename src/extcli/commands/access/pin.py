@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from emulator.contract.limits import PIN_LIFETIME
 from extcli.cli.json_input import read_bytes
+from extcli.cli.options import argument, flag, option
 from extcli.cli.shared_options import command, noun
 from extcli.config.settings import header_word
 from extcli.errors import ExpectationFailed, Refused, UsageError, member_of
@@ -21,18 +20,14 @@ from extcli.session import BROADCASTER, Session
 
 app = noun("PINs: six characters that link a game to a broadcaster's channel, valid for five minutes.")
 
-FromPipe = Annotated[str | None, typer.Argument(metavar="-", hidden=True)]
+FromPipe = Annotated[str | None, argument("-", "", hidden=True)]
 
 
 @command(app)
 def request(
     session: Session,
-    game: Annotated[
-        bool, typer.Option("--game", help="Get a PIN that the game shows to the broadcaster, and the game's token.")
-    ] = False,
-    unbound: Annotated[
-        bool, typer.Option("--unbound", help="Get a PIN that is not bound to a channel; sends only the client id.")
-    ] = False,
+    game: bool = flag("--game", "Get a PIN that the game shows to the broadcaster, and the game's token."),
+    unbound: bool = flag("--unbound", "Get a PIN that is not bound to a channel; sends only the client id."),
 ) -> None:
     """Get a PIN for the channel, to type into the game. Acts as broadcaster.
 
@@ -120,9 +115,7 @@ def status(session: Session) -> None:
 @command(app)
 def check(
     session: Session,
-    source: Annotated[
-        str, typer.Argument(metavar="FILE|-", help="The file with the game's token from `pin request --game`.")
-    ] = "-",
+    source: str = argument("FILE|-", "The file with the game's token from `pin request --game`.", "-"),
 ) -> None:
     """Print whether the broadcaster has entered the PIN of a game.
 
@@ -150,12 +143,8 @@ def check(
 @command(app, loses="the clock moves by five minutes, and every PIN expires", is_control=True)
 def expire(
     session: Session,
-    source: Annotated[
-        str | None, typer.Argument(metavar="-", help="Expire only the PIN on standard input: pass `-`.")
-    ] = None,
-    digest: Annotated[
-        str, typer.Option(metavar="HEX", help="Expire only the PIN with this digest, as `contents pins` lists it.")
-    ] = "",
+    source: str | None = argument("-", "Expire only the PIN on standard input: pass `-`.", None),
+    digest: str = option("--digest", "HEX", "Expire only the PIN with this digest, as `contents pins` lists it.", ""),
 ) -> None:
     """Make every PIN of the emulator expire, or only one.
 

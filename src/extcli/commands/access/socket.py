@@ -5,12 +5,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from extcli import clock
 from extcli.cli import confirm
 from extcli.cli.confirm import Yes
 from extcli.cli.json_input import read_json
+from extcli.cli.options import argument, flag, option
 from extcli.cli.shared_options import Watch, command, noun, repeat
 from extcli.errors import ExpectationFailed, UsageError
 from extcli.output import times, views
@@ -25,9 +24,9 @@ if TYPE_CHECKING:
 
 app = noun("The WebSocket: send requests, print updates, list and close sockets.")
 
-Number = Annotated[int | None, typer.Argument(metavar="N", help="The socket's number in `socket list`.")]
-All = Annotated[bool, typer.Option("--all", help="Apply to all open sockets.")]
-NoAuth = Annotated[bool, typer.Option("--no-auth", help="Send the request without authenticating first.")]
+Number = Annotated[int | None, argument("N", "The socket's number in `socket list`.")]
+All = Annotated[bool, flag("--all", "Apply to all open sockets.")]
+NoAuth = Annotated[bool, flag("--no-auth", "Send the request without authenticating first.")]
 
 
 def _with_topics(document: dict[str, Any], table: Table) -> RenderableType:
@@ -71,19 +70,12 @@ SELECTED = View(
 @command(app)
 def send(
     session: Session,
-    action: Annotated[str, typer.Argument(metavar="ACTION", help="The action: get, set, patch, subscribe, create, …")],
-    target: Annotated[
-        str, typer.Argument(metavar="TARGET", help="What the action is about: state, config, poll, …")
-    ] = "",
-    data: Annotated[
-        str | None, typer.Option("--data", metavar="JSON|@FILE|-", help="The data of the request, as JSON.")
-    ] = None,
-    wait: Annotated[
-        int,
-        typer.Option(
-            "--wait", metavar="N", min=0, help="After the reply, wait for N updates and print each as one line of JSON."
-        ),
-    ] = 0,
+    action: str = argument("ACTION", "The action: get, set, patch, subscribe, create, …"),
+    target: str = argument("TARGET", "What the action is about: state, config, poll, …", ""),
+    data: str | None = option("--data", "JSON|@FILE|-", "The data of the request, as JSON."),
+    wait: int = option(
+        "--wait", "N", "After the reply, wait for N updates and print each as one line of JSON.", 0, min=0
+    ),
     no_auth: NoAuth = False,
     yes: Yes = False,
 ) -> None:
@@ -166,10 +158,8 @@ def close(
     session: Session,
     number: Number = None,
     every: All = False,
-    code: Annotated[
-        int, typer.Option(metavar="CODE", help="The close code: 1000 to 1003, 1007 to 1014 or 3000 to 4999.")
-    ] = 4000,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="The close reason that the client receives.")] = "",
+    code: int = option("--code", "CODE", "The close code: 1000 to 1003, 1007 to 1014 or 3000 to 4999.", 4000),
+    reason: str = option("--reason", "TEXT", "The close reason that the client receives.", ""),
 ) -> None:
     """Close a socket of the emulator.
 
@@ -189,9 +179,7 @@ def stall(
     session: Session,
     number: Number = None,
     every: All = False,
-    release: Annotated[
-        bool, typer.Option("--release", help="End the stall of the socket: read and write it again.")
-    ] = False,
+    release: bool = flag("--release", "End the stall of the socket: read and write it again."),
 ) -> None:
     """Stall a socket of the emulator, or release it.
 

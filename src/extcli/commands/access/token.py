@@ -7,11 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from extcli import clock
 from extcli.api import tokens
 from extcli.cli.json_input import read_bytes
+from extcli.cli.options import argument, flag, option
 from extcli.cli.shared_options import command, noun
 from extcli.config import secret_lookup
 from extcli.config.settings import Identity
@@ -26,11 +25,9 @@ link_app = noun("Links of games to channels, which `extcli pin login` stores: li
 _CLOCK_SECONDS = 2.0
 """How long `mint` waits for the clock of a service that it does not need."""
 
-Role = Annotated[
-    str | None, typer.Option("--role", metavar="ROLE", help="The token's role: viewer, broadcaster, admin or backend.")
-]
-User = Annotated[str | None, typer.Option("--user", metavar="ID", help="The user id in the token.")]
-Header = Annotated[bool, typer.Option("--header", help="Print the complete Authorization header, for curl -H.")]
+Role = Annotated[str | None, option("--role", "ROLE", "The token's role: viewer, broadcaster, admin or backend.")]
+User = Annotated[str | None, option("--user", "ID", "The user id in the token.")]
+Header = Annotated[bool, flag("--header", "Print the complete Authorization header, for curl -H.")]
 
 
 @command(app)
@@ -38,10 +35,8 @@ def mint(
     session: Session,
     role: Role = None,
     user: User = None,
-    opaque: Annotated[
-        str | None, typer.Option(metavar="ID", help="The opaque id. Default: U and the user's id.")
-    ] = None,
-    ttl: Annotated[str, typer.Option(metavar="DURATION", help="The lifetime of the token.")] = "15m",
+    opaque: str | None = option("--opaque", "ID", "The opaque id. Default: U and the user's id."),
+    ttl: str = option("--ttl", "DURATION", "The lifetime of the token.", "15m"),
     header: Header = False,
 ) -> None:
     """Sign a token with the extension's secret.
@@ -78,12 +73,9 @@ def sandbox(
     session: Session,
     role: Role = None,
     user: User = None,
-    opaque: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ID", help="The user's opaque id, U… or A…. Without --user, the viewer does not share an id."
-        ),
-    ] = None,
+    opaque: str | None = option(
+        "--opaque", "ID", "The user's opaque id, U… or A…. Without --user, the viewer does not share an id."
+    ),
     header: Header = False,
 ) -> None:
     """Request a token from a sandbox, for viewer:U1 by default.
@@ -104,9 +96,7 @@ def sandbox(
 @command(app)
 def inspect(
     session: Session,
-    source: Annotated[
-        str, typer.Argument(metavar="FILE|-", help="The file that contains the token. Default: standard input.")
-    ] = "-",
+    source: str = argument("FILE|-", "The file that contains the token. Default: standard input.", "-"),
 ) -> None:
     """Explain a token, without checking its signature. Sends nothing.
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
+from extcli.cli.options import option
 from extcli.cli.shared_options import command, noun
 from extcli.commands.data.listing import show_all
 from extcli.output import views
@@ -37,9 +34,7 @@ def info(session: Session) -> None:
 @command(app, "list")
 def list_users(
     session: Session,
-    cursor: Annotated[
-        str | None, typer.Option(metavar="CURSOR", help="Print only this page of ids. Pages are numbered from 0.")
-    ] = None,
+    cursor: str | None = option("--cursor", "CURSOR", "Print only this page of ids. Pages are numbered from 0."),
 ) -> None:
     """List the ids of users who shared their identity. Acts as backend.
 

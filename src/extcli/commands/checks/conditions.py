@@ -13,6 +13,7 @@ import typer
 from extcli.cli.journal_filters import filtered
 from extcli.cli.json_input import json_or_text
 from extcli.cli.option_groups import declare, parameters_of
+from extcli.cli.options import argument, option
 from extcli.cli.shared_options import command
 from extcli.commands.data.stores import CONFIG, STATE, scope_argument
 from extcli.config.settings import DEFAULT_USER
@@ -22,15 +23,12 @@ from extcli.session import VIEWER, Session
 _MORE = "N means at least N, =N exactly N."
 
 Since = Annotated[
-    int | None,
-    typer.Option(
-        "--since", metavar="MARK", help="Count only changes after this number, which `extcli wait mark` prints."
-    ),
+    int | None, option("--since", "MARK", "Count only changes after this number, which `extcli wait mark` prints.")
 ]
 
 
 def _count(things: str) -> Any:
-    return typer.Option("--count", metavar="N|=N", help=f"{things}: {_MORE}", show_default=False)
+    return option("--count", "N|=N", f"{things}: {_MORE}", show_default=False)
 
 
 @dataclass(frozen=True)
@@ -48,15 +46,12 @@ class Condition:
 
 def poll(
     session: Session,
-    poll: Annotated[str, typer.Argument(metavar="ID", help="The poll's id.")] = "default",
+    poll: str = argument("ID", "The poll's id.", "default"),
     count: Annotated[str | None, _count("Votes")] = None,
-    value: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--value", metavar="V=N", help="Votes for value V: 0=2 means at least two votes for 0, 0==2 exactly two."
-        ),
-    ] = None,
-    total: Annotated[str | None, typer.Option("--sum", metavar="N|=N", help=f"The sum of all values: {_MORE}")] = None,
+    value: list[str] | None = option(
+        "--value", "V=N", "Votes for value V: 0=2 means at least two votes for 0, 0==2 exactly two."
+    ),
+    total: str | None = option("--sum", "N|=N", f"The sum of all values: {_MORE}"),
     since: Since = None,
 ) -> Condition:
     """$verb the votes of a poll. Without an option, at least one vote.
@@ -72,11 +67,9 @@ def poll(
 
 def rank(
     session: Session,
-    ranking: Annotated[str, typer.Argument(metavar="ID", help="The ranking's id.")] = "default",
-    key: Annotated[str | None, typer.Option("--key", metavar="TEXT", help="Count only this answer.")] = None,
-    score: Annotated[
-        str | None, typer.Option("--score", metavar="N|=N", help=f"Users with that answer: {_MORE}")
-    ] = None,
+    ranking: str = argument("ID", "The ranking's id.", "default"),
+    key: str | None = option("--key", "TEXT", "Count only this answer."),
+    score: str | None = option("--score", "N|=N", f"Users with that answer: {_MORE}"),
     count: Annotated[str | None, _count("Users with any answer")] = None,
     since: Since = None,
 ) -> Condition:
@@ -91,11 +84,9 @@ def rank(
 
 def accumulate(
     session: Session,
-    buffer: Annotated[str, typer.Argument(metavar="ID", help="The buffer's id.")] = "default",
+    buffer: str = argument("ID", "The buffer's id.", "default"),
     count: Annotated[str | None, _count("Entries")] = None,
-    latest: Annotated[
-        str | None, typer.Option("--latest", metavar="JSON", help="The value of the newest entry, as JSON.")
-    ] = None,
+    latest: str | None = option("--latest", "JSON", "The value of the newest entry, as JSON."),
     since: Since = None,
 ) -> Condition:
     """$verb the entries of a buffer. Without an option, at least one entry.
@@ -108,17 +99,14 @@ def accumulate(
 
 Path = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--path",
-        metavar="POINTER",
-        help="The JSON pointer of a value in the store, such as /teams/0/score. Default: the whole store.",
+        "POINTER",
+        "The JSON pointer of a value in the store, such as /teams/0/score. Default: the whole store.",
     ),
 ]
 Equals = Annotated[
-    str | None,
-    typer.Option(
-        "--equals", metavar="JSON", help="The value to find there. Without this option, any value is accepted."
-    ),
+    str | None, option("--equals", "JSON", "The value to find there. Without this option, any value is accepted.")
 ]
 
 
@@ -127,7 +115,7 @@ def state(
     scope: str = scope_argument(STATE.scopes),
     path: Path = None,
     equals: Equals = None,
-    user: Annotated[str, typer.Option("--user", metavar="ID", help="The user of a viewer store.")] = DEFAULT_USER,
+    user: str = option("--user", "ID", "The user of a viewer store.", DEFAULT_USER),
     since: Since = None,
 ) -> Condition:
     """$verb a state store to have a value.
@@ -164,7 +152,7 @@ def _store(name: str, path: str | None, equals: str | None, since: int | None, *
 
 def json_store(
     session: Session,
-    store: Annotated[str, typer.Argument(metavar="ID", help="The store's id.")] = "default",
+    store: str = argument("ID", "The store's id.", "default"),
     path: Path = None,
     equals: Equals = None,
     since: Since = None,
@@ -181,7 +169,7 @@ def json_store(
 
 def pin(
     session: Session,
-    event: Annotated[str, typer.Argument(metavar="issued|used|revoked", help="What happened to a PIN or link.")],
+    event: str = argument("issued|used|revoked", "What happened to a PIN or link."),
     count: Annotated[str | None, _count("How often")] = None,
     since: Since = None,
 ) -> Condition:
@@ -211,7 +199,7 @@ def _count_condition(subject: str, things: str, plural: str) -> Callable[..., Co
 
 def broadcast(
     session: Session,
-    event: Annotated[str, typer.Argument(metavar="EVENT", help="The event's name.")],
+    event: str = argument("EVENT", "The event's name."),
     count: Annotated[str | None, _count("Broadcasts")] = None,
     since: Since = None,
 ) -> Condition:
@@ -227,19 +215,11 @@ def broadcast(
 @filtered
 def journal(
     session: Session,
-    endpoint: Annotated[
-        str,
-        typer.Argument(
-            metavar="ENDPOINT", help="Which entries: POST /v1/e/vote, its path alone, a socket action, or a topic."
-        ),
-    ] = "*",
+    endpoint: str = argument(
+        "ENDPOINT", "Which entries: POST /v1/e/vote, its path alone, a socket action, or a topic.", "*"
+    ),
     count: Annotated[str | None, _count("Entries")] = None,
-    since: Annotated[
-        int | None,
-        typer.Option(
-            "--since", metavar="NUMBER", help="Count only entries after this number, which `extcli logs` shows."
-        ),
-    ] = None,
+    since: int | None = option("--since", "NUMBER", "Count only entries after this number, which `extcli logs` shows."),
     *,
     query: dict[str, str],
 ) -> Condition:
@@ -261,13 +241,9 @@ def journal(
 
 def sockets(
     session: Session,
-    topic: Annotated[
-        str,
-        typer.Argument(
-            metavar="TOPIC",
-            help="Which sockets: poll:ID, event:NAME, page, connected, state:channel, config:extension, …",
-        ),
-    ] = "connected",
+    topic: str = argument(
+        "TOPIC", "Which sockets: poll:ID, event:NAME, page, connected, state:channel, config:extension, …", "connected"
+    ),
     count: Annotated[str | None, _count("Sockets")] = None,
 ) -> Condition:
     """$verb open sockets, or the subscribers of a topic. Without an option, at least one socket.

@@ -5,11 +5,10 @@ from __future__ import annotations
 import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from extcli.cli.confirm import Yes
+from extcli.cli.options import flag, option
 from extcli.cli.shared_options import shared
 from extcli.config.urls import same_address, service_of
 from extcli.errors import ExpectationFailed, Unreachable
@@ -23,33 +22,19 @@ if TYPE_CHECKING:
 @shared
 def conform(
     session: Session,
-    only: Annotated[
-        list[str] | None,
-        typer.Option("--only", metavar="RULE", help="Check only these rules: W3, W3.empty-list, 'W*'. Repeatable."),
-    ] = None,
-    writes: Annotated[
-        bool, typer.Option("--writes", help="Also check rules that write data; they use ids that no one else uses.")
-    ] = False,
-    whole_extension: Annotated[
-        bool,
-        typer.Option("--whole-extension", help="With --writes: also replace the extension's codes, config and state."),
-    ] = False,
-    record: Annotated[
-        Path | None,
-        typer.Option(
-            "--record", metavar="FILE", help="Also write the service's responses to this file, as a recording."
-        ),
-    ] = None,
-    against: Annotated[
-        Path | None,
-        typer.Option(
-            "--against", metavar="FILE", help="Also compare the service's responses with the recording in this file."
-        ),
-    ] = None,
-    junit: Annotated[
-        Path | None, typer.Option("--junit", metavar="FILE", help="Also write the results to this file, as JUnit XML.")
-    ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Also exit 7 if the result of a rule is `unknown`.")] = False,
+    only: list[str] | None = option("--only", "RULE", "Check only these rules: W3, W3.empty-list, 'W*'. Repeatable."),
+    writes: bool = flag("--writes", "Also check rules that write data; they use ids that no one else uses."),
+    whole_extension: bool = flag(
+        "--whole-extension", "With --writes: also replace the extension's codes, config and state."
+    ),
+    record: Path | None = option(
+        "--record", "FILE", "Also write the service's responses to this file, as a recording."
+    ),
+    against: Path | None = option(
+        "--against", "FILE", "Also compare the service's responses with the recording in this file."
+    ),
+    junit: Path | None = option("--junit", "FILE", "Also write the results to this file, as JUnit XML."),
+    strict: bool = flag("--strict", "Also exit 7 if the result of a rule is `unknown`."),
     yes: Yes = False,
 ) -> None:
     """Check that a service keeps the rules: pass, fail, skipped or unknown for each.

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated
 
-import typer
-
+from extcli.cli.options import argument
 from extcli.cli.shared_options import shared
 from extcli.doctor.service import FINDINGS, Status
 from extcli.errors import ExpectationFailed
@@ -18,9 +16,7 @@ _SECONDS = 5.0
 @partial(shared, prints=FINDINGS)
 def doctor(
     session: Session,
-    poll: Annotated[
-        str | None, typer.Argument(metavar="POLL", help="Check only this poll for old votes, instead of all polls.")
-    ] = None,
+    poll: str | None = argument("POLL", "Check only this poll for old votes, instead of all polls.", None),
 ) -> None:
     """Check the service, the credentials and this machine: what is wrong, and what to do.
 

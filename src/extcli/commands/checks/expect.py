@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
+from extcli.cli.options import argument, flag
 from extcli.cli.shared_options import command, noun
 from extcli.commands.checks.conditions import Condition, add_conditions
 from extcli.errors import ExpectationFailed, Refused, UsageError
@@ -32,14 +31,10 @@ VERDICTS = replace(
 
 def parity(
     session: Session,
-    rules: Annotated[
-        str,
-        typer.Argument(
-            metavar="RULE,…",
-            help="Check only these rules, or all but !RULE. `rate` is both rate limits. Default: all but unknown.",
-        ),
-    ] = "",
-    whole: Annotated[bool, typer.Option("--service", help="Check all namespaces, since the service started.")] = False,
+    rules: str = argument(
+        "RULE,…", "Check only these rules, or all but !RULE. `rate` is both rate limits. Default: all but unknown.", ""
+    ),
+    whole: bool = flag("--service", "Check all namespaces, since the service started."),
 ) -> None:
     """Expect that production would respond as the sandbox did.
 

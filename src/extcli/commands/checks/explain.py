@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from emulator.contract.parity import verdict_of
+from extcli.cli.options import argument
 from extcli.cli.shared_options import shared
 from extcli.errors import status_line
 from extcli.output import times, views
@@ -20,13 +19,9 @@ from extcli.session import Session
 @shared
 def explain(
     session: Session,
-    subject: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="ID|RULE",
-            help="A request id, the id of a rule, or the reason in a close frame. Default: the latest refusal.",
-        ),
-    ] = None,
+    subject: str | None = argument(
+        "ID|RULE", "A request id, the id of a rule, or the reason in a close frame. Default: the latest refusal.", None
+    ),
 ) -> None:
     """Explain a refusal: the rule, what the request had, what was needed, and what to do.
 

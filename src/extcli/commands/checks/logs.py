@@ -8,11 +8,10 @@ from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from extcli import clock
 from extcli.cli.confirm import in_production
 from extcli.cli.journal_filters import Since, filtered
+from extcli.cli.options import argument, flag, option
 from extcli.cli.shared_options import command, noun_and_command
 from extcli.errors import UsageError
 from extcli.journal import views
@@ -24,8 +23,8 @@ _LISTED = 100
 _BEFORE = 10
 """Entries that `-f` shows of those before it."""
 
-Id = Annotated[str, typer.Argument(metavar="ID", help="A request id, the number of an entry, or `latest`.")]
-Namespace = Annotated[str | None, typer.Option("--ns", metavar="NAME", help="Read the journal of this namespace.")]
+Id = Annotated[str, argument("ID", "A request id, the number of an entry, or `latest`.")]
+Namespace = Annotated[str | None, option("--ns", "NAME", "Read the journal of this namespace.")]
 
 
 class CopyForm(StrEnum):
@@ -39,17 +38,10 @@ class CopyForm(StrEnum):
 @filtered
 def _logs(
     session: Session,
-    follow: Annotated[
-        bool, typer.Option("-f", "--follow", help="Keep running, and show new entries as they happen.")
-    ] = False,
+    follow: bool = flag("-f --follow", "Keep running, and show new entries as they happen."),
     since: Since = None,
-    limit: Annotated[
-        int | None,
-        typer.Option("--limit", metavar="N", min=1, help="Show the latest N entries. Default: 100, or 10 with -f."),
-    ] = None,
-    count: Annotated[
-        int | None, typer.Option("--count", metavar="N", min=1, help="With -f: exit after N entries.")
-    ] = None,
+    limit: int | None = option("--limit", "N", "Show the latest N entries. Default: 100, or 10 with -f.", min=1),
+    count: int | None = option("--count", "N", "With -f: exit after N entries.", min=1),
     ns: Namespace = None,
     *,
     query: dict[str, Any],
@@ -137,14 +129,9 @@ app = noun_and_command(_logs, prints=views.ENTRIES)
 def show(
     session: Session,
     id: Id,
-    copy_as: Annotated[
-        CopyForm | None,
-        typer.Option(
-            "--copy-as",
-            metavar="curl|extcli|pytest",
-            help="Print the request as a command or test that sends it again.",
-        ),
-    ] = None,
+    copy_as: CopyForm | None = option(
+        "--copy-as", "curl|extcli|pytest", "Print the request as a command or test that sends it again."
+    ),
     ns: Namespace = None,
 ) -> None:
     """Show all that the journal has of one request, frame or delivery.
@@ -175,14 +162,8 @@ def show(
 @filtered
 def export(
     session: Session,
-    har: Annotated[
-        Path | None,
-        typer.Option("--har", metavar="FILE|-", help="Write the requests to this file, as an HTTP Archive."),
-    ] = None,
-    jsonl: Annotated[
-        Path | None,
-        typer.Option("--jsonl", metavar="FILE|-", help="Write all entries to this file, one line of JSON each."),
-    ] = None,
+    har: Path | None = option("--har", "FILE|-", "Write the requests to this file, as an HTTP Archive."),
+    jsonl: Path | None = option("--jsonl", "FILE|-", "Write all entries to this file, one line of JSON each."),
     since: Since = None,
     ns: Namespace = None,
     *,
@@ -241,7 +222,7 @@ def _write(session: Session, path: Path, lines: Iterable[str]) -> None:
 def replay(
     session: Session,
     id: Id,
-    times: Annotated[int, typer.Option("--times", metavar="N", min=1, max=1000, help="How often.")] = 1,
+    times: int = option("--times", "N", "How often.", 1, min=1, max=1000),
     ns: Namespace = None,
 ) -> None:
     """Send a recorded request again, and compare the responses.

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
+from extcli.cli.options import argument
 from extcli.cli.shared_options import shared
 from extcli.errors import CliError, UsageError
 from extcli.output import views
@@ -43,7 +42,7 @@ _VIEW = listing(
 @partial(shared, prints=_VIEW)
 def policies(
     session: Session,
-    id: Annotated[str | None, typer.Argument(metavar="ID", help="Show only this ruling, with its full text.")] = None,
+    id: str | None = argument("ID", "Show only this ruling, with its full text.", None),
 ) -> None:
     """List the rulings: what `extcli serve` does where the specification is silent.
 

@@ -6,10 +6,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from extcli.cli.confirm import Yes, guard, in_production
 from extcli.cli.option_groups import with_options
+from extcli.cli.options import flag, option
 from extcli.cli.shared_options import command, noun
 from extcli.errors import UsageError
 from extcli.session import Session
@@ -30,71 +29,43 @@ class Kind(StrEnum):
     GAME = "game"
 
 
-Viewers = Annotated[
-    int,
-    typer.Option("--viewers", metavar="N", min=1, max=1_000_000, help="The number of viewers. Each is another user."),
-]
-Mix = Annotated[
-    str,
-    typer.Option(
-        "--mix", metavar="CHOICE:WEIGHT,…", help="The final choices and their weights, such as 0:60,1:30,2:10."
-    ),
-]
+Viewers = Annotated[int, option("--viewers", "N", "The number of viewers. Each is another user.", min=1, max=1_000_000)]
+Mix = Annotated[str, option("--mix", "CHOICE:WEIGHT,…", "The final choices and their weights, such as 0:60,1:30,2:10.")]
 ChangeMind = Annotated[
-    str,
-    typer.Option(
-        "--change-mind", metavar="SHARE", help="The share of viewers who first choose something else, such as 5%."
-    ),
+    str, option("--change-mind", "SHARE", "The share of viewers who first choose something else, such as 5%.")
 ]
 Churn = Annotated[
     str | None,
-    typer.Option(
-        "--churn",
-        metavar="SHARE/min",
-        help="The share of connections that are closed and opened again, such as 10%/min.",
-    ),
+    option("--churn", "SHARE/min", "The share of connections that are closed and opened again, such as 10%/min."),
 ]
 Connections = Annotated[
-    int, typer.Option(metavar="N", min=1, max=10_000, help="The largest number of connections at once.")
+    int, option("--connections", "N", "The largest number of connections at once.", min=1, max=10_000)
 ]
 Seed = Annotated[
     int,
-    typer.Option(
-        metavar="N",
-        min=0,
-        max=2**31,
-        help="A number that decides all random choices. Another seed simulates other users.",
+    option(
+        "--seed", "N", "A number that decides all random choices. Another seed simulates other users.", min=0, max=2**31
     ),
 ]
 Expect = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--expect",
-        metavar="NAME<LIMIT",
-        help="Exit 7 unless this holds, such as p99<50ms. "
+        "NAME<LIMIT",
+        "Exit 7 unless this holds, such as p99<50ms. "
         "Figures: p50 p90 p99 p999 max rate sent answered refused failed. Repeatable.",
     ),
 ]
-Report = Annotated[
-    Path | None, typer.Option("--report", metavar="FILE", help="Write a report with charts to this HTML file.")
-]
+Report = Annotated[Path | None, option("--report", "FILE", "Write a report with charts to this HTML file.")]
 
 
 def sending(
     session: Session,
-    rate: Annotated[
-        str | None,
-        typer.Option("--rate", metavar="RATE", help="Send requests at this steady rate [500/s; in production 100/s]."),
-    ] = None,
-    burst: Annotated[
-        str | None,
-        typer.Option("--burst", metavar="TIME", help="Send all requests within this time, most of them at its start."),
-    ] = None,
+    rate: str | None = option("--rate", "RATE", "Send requests at this steady rate [500/s; in production 100/s]."),
+    burst: str | None = option("--burst", "TIME", "Send all requests within this time, most of them at its start."),
     churn: Churn = None,
     connections: Connections = 100,
-    add: Annotated[
-        bool, typer.Option("--add", help="Allow data that already exists; compare only what is added.")
-    ] = False,
+    add: bool = flag("--add", "Allow data that already exists; compare only what is added."),
     expect: Expect = None,
     report: Report = None,
 ) -> Options:
@@ -127,23 +98,18 @@ def crowd(
     session: Session,
     viewers: Viewers,
     mix: Mix,
-    poll: Annotated[str, typer.Option("--poll", metavar="POLL", help="The poll's id.")] = "default",
-    votes: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            max=10_000_000,
-            help="The total number of votes. Above --viewers, viewers vote again, and the last vote counts.",
-        ),
-    ] = None,
+    poll: str = option("--poll", "POLL", "The poll's id.", "default"),
+    votes: int | None = option(
+        "--votes",
+        "N",
+        "The total number of votes. Above --viewers, viewers vote again, and the last vote counts.",
+        min=1,
+        max=10_000_000,
+    ),
     change_mind: ChangeMind = "0%",
-    late: Annotated[
-        str,
-        typer.Option(
-            metavar="SHARE", help="The share of viewers who vote after the poll is closed; their votes must be refused."
-        ),
-    ] = "0%",
+    late: str = option(
+        "--late", "SHARE", "The share of viewers who vote after the poll is closed; their votes must be refused.", "0%"
+    ),
     seed: Seed = 0,
     *,
     options: Options,
@@ -173,16 +139,14 @@ def rank(
     session: Session,
     viewers: Viewers,
     mix: Mix,
-    ranking: Annotated[str, typer.Option("--ranking", metavar="RANKING", help="The ranking's id.")] = "default",
-    answers: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            max=10_000_000,
-            help="The total number of answers. Above --viewers, viewers answer again, and the last answer counts.",
-        ),
-    ] = None,
+    ranking: str = option("--ranking", "RANKING", "The ranking's id.", "default"),
+    answers: int | None = option(
+        "--answers",
+        "N",
+        "The total number of answers. Above --viewers, viewers answer again, and the last answer counts.",
+        min=1,
+        max=10_000_000,
+    ),
     change_mind: ChangeMind = "0%",
     seed: Seed = 0,
     *,
@@ -233,11 +197,10 @@ def _let_choose(
 def accumulate(
     session: Session,
     viewers: Viewers,
-    buffer: Annotated[str, typer.Option("--buffer", metavar="BUFFER", help="The buffer's id.")] = "default",
-    entries: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, max=1_000_000, help="The total number of entries [one per viewer]."),
-    ] = None,
+    buffer: str = option("--buffer", "BUFFER", "The buffer's id.", "default"),
+    entries: int | None = option(
+        "--entries", "N", "The total number of entries [one per viewer].", min=1, max=1_000_000
+    ),
     seed: Seed = 0,
     *,
     options: Options,
@@ -262,19 +225,13 @@ def accumulate(
 @command(app)
 def socket(
     session: Session,
-    connections: Annotated[
-        int,
-        typer.Option("--connections", metavar="N", min=1, max=20_000, help="The number of connections that listen."),
-    ],
-    broadcasts: Annotated[
-        int,
-        typer.Option(
-            metavar="N", min=1, max=100_000, help="The number of broadcasts, which each connection must receive."
-        ),
-    ] = 10,
-    kind: Annotated[Kind, typer.Option(help="Connect as pages or as games.")] = Kind.PAGE,
-    event: Annotated[str, typer.Option(metavar="EVENT", help="The name of the event.")] = "simulation",
-    rate: Annotated[str, typer.Option(metavar="RATE", help="How many broadcasts to send per second.")] = "5/s",
+    connections: int = option("--connections", "N", "The number of connections that listen.", ..., min=1, max=20_000),
+    broadcasts: int = option(
+        "--broadcasts", "N", "The number of broadcasts, which each connection must receive.", 10, min=1, max=100_000
+    ),
+    kind: Kind = option("--kind", "", "Connect as pages or as games.", Kind.PAGE),
+    event: str = option("--event", "EVENT", "The name of the event.", "simulation"),
+    rate: str = option("--rate", "RATE", "How many broadcasts to send per second.", "5/s"),
     churn: Churn = None,
     seed: Seed = 0,
     expect: Expect = None,

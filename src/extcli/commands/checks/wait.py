@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from extcli import bounded_json, clock
+from extcli.cli.options import flag
 from extcli.cli.shared_options import command, noun_and_command
 from extcli.commands.checks.conditions import Condition, add_conditions
 from extcli.errors import CliError, ErrorResponse, ExpectationFailed, TooLarge, Unreachable, is_from_service
@@ -19,7 +16,7 @@ _NOT_OURS = "check that --url (EXTCLI_URL) is an extension service"
 
 def _ready(
     session: Session,
-    ready: Annotated[bool, typer.Option("--ready", hidden=True)] = True,
+    ready: bool = flag("--ready", "", True, hidden=True),
 ) -> None:
     """Wait until the service is ready, or until a condition is met.
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from itertools import takewhile
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from extcli.api.call import encoded
 from extcli.cli.bulk_options import Skip, refuse_without_file
 from extcli.cli.json_input import read_bytes, read_pairs
+from extcli.cli.options import argument, option
 from extcli.cli.shared_options import command, noun
 from extcli.commands.data.listing import BUFFERS, add_list
 from extcli.errors import UsageError
@@ -30,35 +28,19 @@ _USAGE = """give [ID] and JSON such as '{"stars": 5}', or members such as stars=
 @command(app)
 def add(
     session: Session,
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[ID] JSON|-|@FILE|KEY=JSON",
-            help="The buffer's id, then the document as JSON or as KEY=VALUE members.",
-        ),
-    ] = None,
-    source: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            metavar="FILE",
-            help="Add many documents from a file, one JSON document per line; - reads standard input.",
-        ),
-    ] = None,
-    user_field: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="With --from: the member of each document that names its user. The member is also sent.",
-        ),
-    ] = None,
+    words: list[str] | None = argument(
+        "[ID] JSON|-|@FILE|KEY=JSON", "The buffer's id, then the document as JSON or as KEY=VALUE members.", None
+    ),
+    source: Path | None = option(
+        "--from", "FILE", "Add many documents from a file, one JSON document per line; - reads standard input."
+    ),
+    user_field: str | None = option(
+        "--user-field", "NAME", "With --from: the member of each document that names its user. The member is also sent."
+    ),
     skip: Skip = 0,
-    concurrency: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=1, max=1024, help="With --user-field: the number of parallel requests. [default: 32]"
-        ),
-    ] = None,
+    concurrency: int | None = option(
+        "--concurrency", "N", "With --user-field: the number of parallel requests. [default: 32]", min=1, max=1024
+    ),
 ) -> None:
     """Add a JSON document of less than 256 bytes to a buffer. Acts as viewer:U1.
 
@@ -111,11 +93,8 @@ def _is_pair(word: str) -> bool:
 @command(app, prints=views.BUFFER)
 def get(
     session: Session,
-    buffer: Annotated[str, typer.Argument(metavar="ID", help="The buffer's id.")] = "default",
-    since: Annotated[
-        str | None,
-        typer.Option("--since", "--start", metavar="TIME", help=f"Only entries from this time on: {times.FORMS_AGO}."),
-    ] = None,
+    buffer: str = argument("ID", "The buffer's id.", "default"),
+    since: str | None = option("--since --start", "TIME", f"Only entries from this time on: {times.FORMS_AGO}."),
 ) -> None:
     """Read a buffer, newest first. Acts as broadcaster; --as backend reads all channels.
 

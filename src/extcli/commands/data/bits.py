@@ -5,9 +5,8 @@ from __future__ import annotations
 import secrets
 from typing import Annotated, Any
 
-import typer
-
 from extcli.cli.json_input import read_bytes
+from extcli.cli.options import argument, option
 from extcli.cli.shared_options import command, noun
 from extcli.errors import UsageError
 from extcli.output import times, views
@@ -20,11 +19,11 @@ app = noun("Purchases: a page posts a receipt, and the channel's games list, val
 _LIFETIME = 15 * 60
 """Seconds until a receipt of `bits purchase` expires."""
 
-Purchase = Annotated[str | None, typer.Argument(metavar="ID", help="The purchase's id, as `bits list` shows it.")]
-Sku = Annotated[str | None, typer.Option(metavar="SKU", help="The product. Use --sku and --user instead of ID.")]
+Purchase = Annotated[str | None, argument("ID", "The purchase's id, as `bits list` shows it.")]
+Sku = Annotated[str | None, option("--sku", "SKU", "The product. Use --sku and --user instead of ID.")]
 User = Annotated[
     str | None,
-    typer.Option(metavar="ID", help="The buyer. With --sku, selects the buyer's oldest purchase of the product."),
+    option("--user", "ID", "The buyer. With --sku, selects the buyer's oldest purchase of the product."),
 ]
 
 PURCHASES = listing(
@@ -44,16 +43,12 @@ PURCHASES = listing(
 @command(app)
 def purchase(
     session: Session,
-    sku: Annotated[str | None, typer.Argument(metavar="SKU", help="The product.")] = None,
-    cost: Annotated[int, typer.Option(metavar="N", min=0, help="The price in bits.")] = 1,
-    name: Annotated[str, typer.Option(metavar="TEXT", help="The product's name.")] = "",
-    buyer: Annotated[str, typer.Option(metavar="TEXT", help="The buyer's name.")] = "",
-    transaction: Annotated[
-        str | None, typer.Option("--id", metavar="ID", help="The purchase's id. Default: a random one.")
-    ] = None,
-    receipt: Annotated[
-        str | None, typer.Option(metavar="FILE|-", help="Post the receipt in this file instead of making one.")
-    ] = None,
+    sku: str | None = argument("SKU", "The product.", None),
+    cost: int = option("--cost", "N", "The price in bits.", 1, min=0),
+    name: str = option("--name", "TEXT", "The product's name.", ""),
+    buyer: str = option("--buyer", "TEXT", "The buyer's name.", ""),
+    transaction: str | None = option("--id", "ID", "The purchase's id. Default: a random one."),
+    receipt: str | None = option("--receipt", "FILE|-", "Post the receipt in this file instead of making one."),
 ) -> None:
     """Post the receipt of a purchase, and print the purchase's id. Acts as viewer:U1.
 
@@ -85,7 +80,7 @@ def purchase(
 @command(app, "list", prints=PURCHASES)
 def list_purchases(
     session: Session,
-    sku: Annotated[str, typer.Argument(metavar="SKU", help="The product; * lists all products.")] = "*",
+    sku: str = argument("SKU", "The product; * lists all products.", "*"),
 ) -> None:
     """List up to 10 unsettled purchases, oldest first. Acts as broadcaster.
 

@@ -6,12 +6,11 @@ import zlib
 from contextlib import suppress
 from typing import Annotated, Any
 
-import typer
-
 from emulator.contract.limits import DEFAULT_MAX_BODY, MAX_JSON_BYTES, MAX_MESSAGE_BYTES
 from emulator.contract.names import MARK
 from extcli.cli import confirm
 from extcli.cli.json_input import read_json
+from extcli.cli.options import argument, flag, option
 from extcli.cli.shared_options import command, noun
 from extcli.config import secret_lookup
 from extcli.errors import CliError, ExpectationFailed, UsageError
@@ -28,11 +27,10 @@ _TO_ALL, _TO_USER = "broadcast", "whisper-"
 
 PLAIN, COMPRESSED, REFUSED = "plain", "compressed", "refused"
 
-EventName = Annotated[str, typer.Argument(metavar="EVENT", help="The name of the event.")]
-Data = Annotated[str, typer.Argument(metavar="DATA", help="The message: JSON, @file, or - for standard input.")]
+EventName = Annotated[str, argument("EVENT", "The name of the event.")]
+Data = Annotated[str, argument("DATA", "The message: JSON, @file, or - for standard input.")]
 Post = Annotated[
-    bool,
-    typer.Option("--post", help="Use POST, for services that refuse GET with a body [EXTCLI_BROADCAST_METHOD=POST]."),
+    bool, flag("--post", "Use POST, for services that refuse GET with a body [EXTCLI_BROADCAST_METHOD=POST].")
 ]
 
 
@@ -41,11 +39,10 @@ def send(
     session: Session,
     event: EventName,
     data: Data,
-    to: Annotated[str | None, typer.Option("--to", metavar="USER", help="Send only to this user.")] = None,
-    extension_wide: Annotated[
-        bool,
-        typer.Option("--extension-wide", help="Send to the listeners in all channels. Only backend and admin may."),
-    ] = False,
+    to: str | None = option("--to", "USER", "Send only to this user."),
+    extension_wide: bool = flag(
+        "--extension-wide", "Send to the listeners in all channels. Only backend and admin may."
+    ),
     post: Post = False,
 ) -> None:
     """Send a message to all listeners in the channel. Acts as broadcaster; with --extension-wide as backend.

@@ -5,10 +5,9 @@ from __future__ import annotations
 from contextlib import closing, suppress
 from typing import Annotated, Any
 
-import typer
-
 from extcli.cli import confirm
 from extcli.cli.confirm import Yes
+from extcli.cli.options import argument, flag, option
 from extcli.cli.shared_options import command, noun
 from extcli.codes import views as code_views
 from extcli.codes.entries import Entries, FileFormat
@@ -25,47 +24,39 @@ app = noun("Reward codes: upload sets, mark winners, redeem.")
 
 Sets = Annotated[
     list[str],
-    typer.Option(
-        "--set", metavar="NAME=FILE", help="A set's name and the file of its codes; - reads standard input. Repeatable."
-    ),
+    option("--set", "NAME=FILE", "A set's name and the file of its codes; - reads standard input. Repeatable."),
 ]
 Column = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME|N",
-        help="Where the codes are: a column of a CSV file, by heading or by number from 1, or a member of JSON lines.",
+    option(
+        "--column",
+        "NAME|N",
+        "Where the codes are: a column of a CSV file, by heading or by number from 1, or a member of JSON lines.",
     ),
 ]
 Form = Annotated[
-    FileFormat | None, typer.Option("--format", help="The format of the files. Default: by their file name extension.")
+    FileFormat | None, option("--format", "", "The format of the files. Default: by their file name extension.")
 ]
-Prizes = Annotated[
-    list[int], typer.Option("--prize", metavar="I", help="Grant one code of the set at index I. Repeatable.")
-]
+Prizes = Annotated[list[int], option("--prize", "I", "Grant one code of the set at index I. Repeatable.")]
 Limits = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--limit",
-        metavar="[I=]N",
-        help="The most codes a user may get of each set, or of the set at index I, including earlier grants. "
+        "[I=]N",
+        "The most codes a user may get of each set, or of the set at index I, including earlier grants. "
         "Default: as many as this command grants.",
     ),
 ]
-Reveal = Annotated[
-    bool, typer.Option("--reveal", help="Show complete codes in tables, where they are masked by default.")
-]
+Reveal = Annotated[bool, flag("--reveal", "Show complete codes in tables, where they are masked by default.")]
 
 
 @command(app)
 def upload(
     session: Session,
     sets: Sets,
-    index: Annotated[
-        list[int] | None,
-        typer.Option(
-            "--index", metavar="N", help="The index of a set, 0 to 9; give one for each --set. By default 0, 1, …."
-        ),
-    ] = None,
+    index: list[int] | None = option(
+        "--index", "N", "The index of a set, 0 to 9; give one for each --set. By default 0, 1, …."
+    ),
     column: Column = None,
     form: Form = None,
     yes: Yes = False,
@@ -143,14 +134,11 @@ def rm(session: Session, yes: Yes = False) -> None:
 @command(app)
 def mark_from_poll(
     session: Session,
-    correct: Annotated[int, typer.Option("--correct", metavar="N", help="The value of the correct vote.")],
+    correct: Annotated[int, option("--correct", "N", "The value of the correct vote.")],
     prizes: Prizes,
-    poll: Annotated[str, typer.Argument(metavar="POLL", help="The poll's id.")] = "default",
+    poll: str = argument("POLL", "The poll's id.", "default"),
     limits: Limits = None,
-    cutoff: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help=f"Ignore later votes: {times.FORMS_AGO}. Default: now."),
-    ] = None,
+    cutoff: str | None = option("--cutoff", "TIME", f"Ignore later votes: {times.FORMS_AGO}. Default: now."),
 ) -> None:
     """Grant codes to every user whose latest vote is correct. Acts as backend.
 
@@ -187,16 +175,11 @@ def mark_from_poll(
 def mark_from_list(
     session: Session,
     prizes: Prizes,
-    users: Annotated[list[str] | None, typer.Argument(metavar="USER", help="User ids.")] = None,
+    users: list[str] | None = argument("USER", "User ids.", None),
     limits: Limits = None,
-    source: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="FILE",
-            help="A file of user ids, in any format that `codes upload` reads; - reads standard input.",
-        ),
-    ] = None,
+    source: str | None = option(
+        "--from", "FILE", "A file of user ids, in any format that `codes upload` reads; - reads standard input."
+    ),
     column: Column = None,
     form: Form = None,
 ) -> None:
@@ -284,7 +267,7 @@ def _why_no_code(session: Session, prize: int) -> dict[str, str]:
 @command(app)
 def redeem(
     session: Session,
-    prize: Annotated[int, typer.Argument(metavar="PRIZE", help="The index of the set.")],
+    prize: int = argument("PRIZE", "The index of the set."),
     reveal: Reveal = False,
 ) -> None:
     """Redeem a code and print it. Acts as viewer:U1.

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from extcli.cli.json_input import read_json
+from extcli.cli.options import argument
 from extcli.cli.shared_options import command, noun
 from extcli.output import views
 from extcli.session import VIEWER, Session
@@ -17,7 +14,7 @@ app = noun("The datastream: events that pages send to the games of their channel
 @command(app)
 def send(
     session: Session,
-    event: Annotated[str, typer.Argument(metavar="JSON|-|@FILE", help="The event: any JSON.")],
+    event: str = argument("JSON|-|@FILE", "The event: any JSON."),
 ) -> None:
     """Send an event to the channel's games that follow the datastream. Acts as viewer:U1.
 

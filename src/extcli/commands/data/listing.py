@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from extcli.cli import confirm
+from extcli.cli.options import flag
 from extcli.cli.shared_options import command
 from extcli.errors import CliError, ErrorResponse, TooLarge, UnexpectedResponse, UsageError, shortened
 from extcli.output import views
@@ -101,9 +102,7 @@ def check_progress(cursor: str, seen: set[str], response: Response) -> None:
     seen.add(cursor)
 
 
-AllChannels = Annotated[
-    bool, typer.Option("--all-channels", help="Delete the record of this id in all channels. Acts as backend.")
-]
+AllChannels = Annotated[bool, flag("--all-channels", "Delete the record of this id in all channels. Acts as backend.")]
 Pages = Callable[[str], Response]
 """Returns the page of a listing at a cursor."""
 _COUNTED_PAGES = 20

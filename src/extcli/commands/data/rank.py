@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from extcli.cli.bulk_options import Columns, Concurrency, Skip, one_or_file
 from extcli.cli.confirm import Yes
+from extcli.cli.options import argument, option
 from extcli.cli.shared_options import Watch, command, noun, repeat
 from extcli.commands.data.listing import RANKINGS, AllChannels, add_list, delete
 from extcli.output import views
@@ -17,22 +16,19 @@ from extcli.session import BROADCASTER, VIEWER, Session
 
 app = noun("Rankings: one answer per user, counted by text.")
 
-Ranking = Annotated[str, typer.Argument(metavar="ID", help="The ranking's id.")]
+Ranking = Annotated[str, argument("ID", "The ranking's id.")]
 
 
 @command(app)
 def submit(
     session: Session,
     ranking: Ranking = "default",
-    key: Annotated[str | None, typer.Option("--key", metavar="TEXT", help="The text of the answer.")] = None,
-    source: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            metavar="FILE",
-            help="Submit many answers from a file: CSV or JSON lines with user and key; - reads standard input.",
-        ),
-    ] = None,
+    key: str | None = option("--key", "TEXT", "The text of the answer."),
+    source: Path | None = option(
+        "--from",
+        "FILE",
+        "Submit many answers from a file: CSV or JSON lines with user and key; - reads standard input.",
+    ),
     columns: Columns = None,
     skip: Skip = 0,
     concurrency: Concurrency = 32,
@@ -59,7 +55,7 @@ def submit(
 def get(
     session: Session,
     ranking: Ranking = "default",
-    top: Annotated[int | None, typer.Option(min=1, metavar="N", help="Print only the N most frequent answers.")] = None,
+    top: int | None = option("--top", "N", "Print only the N most frequent answers.", min=1),
     watch: Watch = False,
 ) -> None:
     """Print the most frequent answers, at most 100. Acts as broadcaster.

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from extcli.cli.json_input import read_document
+from extcli.cli.options import argument, option
 from extcli.cli.shared_options import command, noun
 from extcli.errors import UsageError
 from extcli.output import views
@@ -66,15 +67,10 @@ CONFIG = StoreNoun(
     writers="Acts as backend for extension, as broadcaster for channel.",
 )
 
-Users = Annotated[
-    str | None, typer.Option(metavar="1,2,3", help="Read the extension-viewer states of these users, as admin.")
-]
-OneUser = Annotated[
-    str | None, typer.Option("--user", metavar="ID", help="Read the viewer store of this user, as backend.")
-]
+Users = Annotated[str | None, option("--users", "1,2,3", "Read the extension-viewer states of these users, as admin.")]
+OneUser = Annotated[str | None, option("--user", "ID", "Read the viewer store of this user, as backend.")]
 Document = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="JSON|-|@FILE|KEY=JSON", help="The object as JSON, or its members as KEY=VALUE."),
+    list[str] | None, argument("JSON|-|@FILE|KEY=JSON", "The object as JSON, or its members as KEY=VALUE.")
 ]
 
 
@@ -189,9 +185,7 @@ def scope_argument(scopes: Collection[str]) -> Any:
             raise typer.BadParameter(f"{name!r} is not one of {names}")
         return scope
 
-    return typer.Argument(
-        metavar="SCOPE", help=f"One of {names}.", callback=checked_scope, autocompletion=lambda: list(scopes)
-    )
+    return argument("SCOPE", f"One of {names}.", callback=checked_scope, autocompletion=lambda: list(scopes))
 
 
 state_app = store_app(STATE)
@@ -200,7 +194,7 @@ json_store_app = noun(
     "JSON stores: objects of up to 2 KiB by id, kept for 14 days. Ids that start with global are extension-wide."
 )
 
-Store = Annotated[str, typer.Argument(metavar="ID", help="The store's id; `global…` is one store for all channels.")]
+Store = Annotated[str, argument("ID", "The store's id; `global…` is one store for all channels.")]
 
 
 @command(json_store_app, "get", prints=views.STORE)

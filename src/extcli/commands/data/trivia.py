@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from extcli.cli.option_groups import with_options
+from extcli.cli.options import argument, option
 from extcli.cli.shared_options import command, noun
 from extcli.errors import Refused, UsageError
 from extcli.output import views
@@ -92,21 +93,17 @@ TEAM = View(
     rows=lambda document: [(field(document["id"]),)] if document["id"] else [],
 )
 
-Question = Annotated[str, typer.Argument(metavar="QUESTION", help="The question's id.")]
-OptionId = Annotated[str, typer.Argument(metavar="OPTION", help="The option's id.")]
+Question = Annotated[str, argument("QUESTION", "The question's id.")]
+OptionId = Annotated[str, argument("OPTION", "The option's id.")]
 
 
 def _texts(
     session: Session,
-    name: Annotated[str | None, typer.Option(metavar="TEXT", help="The text to show.")] = None,
-    short_name: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="A shorter text to show where space is limited.")
-    ] = None,
-    description: Annotated[str | None, typer.Option(metavar="TEXT", help="A longer text.")] = None,
-    image: Annotated[str | None, typer.Option(metavar="URL", help="The address of an image.")] = None,
-    order: Annotated[
-        float | None, typer.Option(metavar="N", help="The position in lists: smaller numbers come first.")
-    ] = None,
+    name: str | None = option("--name", "TEXT", "The text to show."),
+    short_name: str | None = option("--short-name", "TEXT", "A shorter text to show where space is limited."),
+    description: str | None = option("--description", "TEXT", "A longer text."),
+    image: str | None = option("--image", "URL", "The address of an image."),
+    order: float | None = option("--order", "N", "The position in lists: smaller numbers come first."),
 ) -> dict[str, Any]:
     """Return the texts of a question or option, with `None` for those that are not given."""
     return {"name": name, "short_name": short_name, "description": description, "image": image, "order": order}
@@ -198,19 +195,12 @@ def rm_option(session: Session, question: Question, option: OptionId) -> None:
 def move(
     session: Session,
     question: Question,
-    state: Annotated[
-        str,
-        typer.Argument(
-            metavar="STATE",
-            help=f"One of {', '.join(_STATES)}.",
-            callback=_checked_state,
-            autocompletion=lambda: list(_STATES),
-        ),
-    ],
-    winner: Annotated[
-        str | None,
-        typer.Option(metavar="OPTION", help="The id of the winning option. Required if the new state is `results`."),
-    ] = None,
+    state: str = argument(
+        "STATE", f"One of {', '.join(_STATES)}.", callback=_checked_state, autocompletion=lambda: list(_STATES)
+    ),
+    winner: str | None = option(
+        "--winner", "OPTION", "The id of the winning option. Required if the new state is `results`."
+    ),
 ) -> None:
     """Move a question to another state. Acts as backend.
 

@@ -8,11 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from emulator.contract.limits import HIGHEST, LOWEST
 from extcli.cli.bulk_options import Columns, Concurrency, Skip, one_or_file
 from extcli.cli.confirm import Yes
+from extcli.cli.options import argument, option
 from extcli.cli.shared_options import Watch, command, noun, repeat
 from extcli.commands.data import vote_definition
 from extcli.commands.data.listing import POLLS, AllChannels, add_list, delete
@@ -36,29 +35,18 @@ _MOST_CHARACTERS = 19
 _MAX_LOG = 10_000
 """Votes that `get` reads one by one."""
 
-Poll = Annotated[str, typer.Argument(metavar="POLL", help="The poll's id; `global-…` is one poll for all channels.")]
+Poll = Annotated[str, argument("POLL", "The poll's id; `global-…` is one poll for all channels.")]
 
 
 @command(app)
 def cast(
     session: Session,
     poll: Poll = "default",
-    value: Annotated[
-        str | None,
-        typer.Option("--value", metavar="N", help=f"The vote, {LOWEST} to {HIGHEST}; options have the numbers from 0."),
-    ] = None,
-    count: Annotated[
-        int | None,
-        typer.Option("--count", metavar="N", help="Cast N votes at once. The poll must allow several votes per user."),
-    ] = None,
-    source: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            metavar="FILE",
-            help="Cast many votes from a file: CSV or JSON lines with user and value; - reads standard input.",
-        ),
-    ] = None,
+    value: str | None = option("--value", "N", f"The vote, {LOWEST} to {HIGHEST}; options have the numbers from 0."),
+    count: int | None = option("--count", "N", "Cast N votes at once. The poll must allow several votes per user."),
+    source: Path | None = option(
+        "--from", "FILE", "Cast many votes from a file: CSV or JSON lines with user and value; - reads standard input."
+    ),
     columns: Columns = None,
     skip: Skip = 0,
     concurrency: Concurrency = 32,
@@ -177,10 +165,8 @@ def _votes_outside(session: Session, poll: str, result: Mapping[str, Any]) -> di
 def logs(
     session: Session,
     poll: Poll = "default",
-    since: Annotated[
-        str | None, typer.Option(metavar="TIME", help=f"Only votes from this time on: {times.FORMS_AGO}.")
-    ] = None,
-    limit: Annotated[int | None, typer.Option(min=0, metavar="N", help="Print at most N votes.")] = None,
+    since: str | None = option("--since", "TIME", f"Only votes from this time on: {times.FORMS_AGO}."),
+    limit: int | None = option("--limit", "N", "Print at most N votes.", min=0),
 ) -> None:
     """List each voter's latest vote in all channels, oldest first. Acts as backend.
 

@@ -14,6 +14,7 @@ from extcli.cli import confirm
 from extcli.cli.confirm import Yes
 from extcli.cli.json_input import read_json
 from extcli.cli.option_groups import with_options
+from extcli.cli.options import argument, flag, option
 from extcli.cli.shared_options import command
 from extcli.errors import CliError, Refused, UnexpectedResponse, UsageError, Withheld
 from extcli.output import times, views
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
     from extcli.api.client import Service
     from extcli.api.http import Response
 
-Poll = Annotated[str, typer.Argument(metavar="POLL", help="The poll's id.")]
-EndsAt = Annotated[str | None, typer.Option(metavar="TIME", help=f"When it closes: {times.FORMS}.")]
-EndsIn = Annotated[str | None, typer.Option(metavar="DURATION", help="How long until it closes, for example 90s.")]
+Poll = Annotated[str, argument("POLL", "The poll's id.")]
+EndsAt = Annotated[str | None, option("--ends-at", "TIME", f"When it closes: {times.FORMS}.")]
+EndsIn = Annotated[str | None, option("--ends-in", "DURATION", "How long until it closes, for example 90s.")]
 
 _STATED = ("id", "status", "global")
 """Members of a definition that its id and the clock decide."""
@@ -58,36 +59,23 @@ _NONE = 0
 
 def _members(
     session: Session,
-    prompt: Annotated[str | None, typer.Option(help="The poll's question.")] = None,
-    option: Annotated[
-        list[str] | None, typer.Option("--option", metavar="TEXT", help="One answer. Repeatable.")
-    ] = None,
-    options: Annotated[
-        str | None, typer.Option("--options", metavar="A,B,C", help="All answers, separated by commas.")
-    ] = None,
-    starts_at: Annotated[str | None, typer.Option(metavar="TIME", help=f"When it opens: {times.FORMS}.")] = None,
-    starts_in: Annotated[str | None, typer.Option(metavar="DURATION", help="How long until it opens.")] = None,
+    prompt: str | None = option("--prompt", "", "The poll's question."),
+    option: list[str] | None = option("--option", "TEXT", "One answer. Repeatable."),
+    options: str | None = option("--options", "A,B,C", "All answers, separated by commas."),
+    starts_at: str | None = option("--starts-at", "TIME", f"When it opens: {times.FORMS}."),
+    starts_in: str | None = option("--starts-in", "DURATION", "How long until it opens."),
     ends_at: EndsAt = None,
     ends_in: EndsIn = None,
-    user_data: Annotated[
-        str | None, typer.Option(metavar="JSON", help="Your own data, stored with the definition: JSON, @file or -.")
-    ] = None,
-    total_votes: Annotated[
-        int | None, typer.Option(metavar="N", help="The most votes per user. Above 1, a user's votes add up.")
-    ] = None,
-    votes_per_option: Annotated[
-        int | None, typer.Option(metavar="N", help="The most votes per user and answer.")
-    ] = None,
-    distinct_options: Annotated[int | None, typer.Option(metavar="N", help="The most answers per user.")] = None,
-    user_id_voting: Annotated[
-        bool | None,
-        typer.Option(
-            "--user-id-voting/--no-user-id-voting", help="Whether only users who share their identity can vote."
-        ),
-    ] = None,
-    disabled: Annotated[
-        bool | None, typer.Option("--disabled/--enabled", help="Whether the poll refuses votes.")
-    ] = None,
+    user_data: str | None = option(
+        "--user-data", "JSON", "Your own data, stored with the definition: JSON, @file or -."
+    ),
+    total_votes: int | None = option("--total-votes", "N", "The most votes per user. Above 1, a user's votes add up."),
+    votes_per_option: int | None = option("--votes-per-option", "N", "The most votes per user and answer."),
+    distinct_options: int | None = option("--distinct-options", "N", "The most answers per user."),
+    user_id_voting: bool | None = flag(
+        "--user-id-voting/--no-user-id-voting", "Whether only users who share their identity can vote.", None
+    ),
+    disabled: bool | None = flag("--disabled/--enabled", "Whether the poll refuses votes.", None),
 ) -> dict[str, Any]:
     """Return the members of a definition that the options give, as `vote_config` takes them."""
     if option and options is not None:
@@ -125,11 +113,8 @@ def define(
     poll: Poll,
     *,
     members: dict[str, Any],
-    show: Annotated[bool, typer.Option("--show", help="Print the current definition, and change nothing.")] = False,
-    replace: Annotated[
-        bool,
-        typer.Option("--replace", help="Replace an existing definition. Fields without an option are removed."),
-    ] = False,
+    show: bool = flag("--show", "Print the current definition, and change nothing."),
+    replace: bool = flag("--replace", "Replace an existing definition. Fields without an option are removed."),
     yes: Yes = False,
 ) -> None:
     """Define a poll: question, answers, times and limits. Acts as broadcaster.

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from extcli.cli import confirm
 from extcli.cli.confirm import Yes
+from extcli.cli.options import argument, flag, option
 from extcli.cli.shared_options import command, noun
 from extcli.errors import ExpectationFailed
 from extcli.output import times, views
@@ -60,9 +59,7 @@ def now(session: Session) -> None:
 @command(app, loses="the clock moves, and data may expire", is_control=True)
 def advance(
     session: Session,
-    by: Annotated[
-        str, typer.Argument(metavar="DURATION", help="How far to move the clock: 500ms, 30s, 5m, 1h30m, 8d, 2w.")
-    ],
+    by: str = argument("DURATION", "How far to move the clock: 500ms, 30s, 5m, 1h30m, 8d, 2w."),
 ) -> None:
     """Move the clock forward, and print what expired.
 
@@ -74,7 +71,7 @@ def advance(
 @command(app, "set", loses="the clock moves, and data may expire", is_control=True)
 def set_clock(
     session: Session,
-    to: Annotated[str, typer.Argument(metavar="TIME", help=f"{times.FORMS}, by the emulator's clock; or `system`.")],
+    to: str = argument("TIME", f"{times.FORMS}, by the emulator's clock; or `system`."),
 ) -> None:
     """Set the clock, and print what expired. `system` sets it back to the system's time.
 
@@ -90,7 +87,7 @@ def set_clock(
 @command(app)
 def freeze(
     session: Session,
-    off: Annotated[bool, typer.Option("--off", help="Let a stopped clock run again.")] = False,
+    off: bool = flag("--off", "Let a stopped clock run again."),
     yes: Yes = False,
 ) -> None:
     """Stop the clock.
@@ -105,12 +102,8 @@ def freeze(
 @command(app, "next", prints=_COMING)
 def show_next(
     session: Session,
-    limit: Annotated[
-        int, typer.Option("--limit", metavar="N", min=1, max=200, help="List at most this many records.")
-    ] = 10,
-    jump: Annotated[
-        bool, typer.Option("--jump", help="Advance the clock to the first expiry, and print what expired.")
-    ] = False,
+    limit: int = option("--limit", "N", "List at most this many records.", 10, min=1, max=200),
+    jump: bool = flag("--jump", "Advance the clock to the first expiry, and print what expired."),
     yes: Yes = False,
 ) -> None:
     """List the records that expire next, soonest first. Plain output is $columns.

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
 
-import typer
-
+from extcli.cli.options import argument, option
 from extcli.cli.shared_options import shared
 from extcli.commands.data.listing import show_all
 from extcli.output.columns import Column, grouped, instant, listing, name_and_count_columns, name_with_spaces, whole
@@ -67,13 +65,8 @@ COUNTS = listing(lambda counts: counts.items(), *name_and_count_columns(text=nam
 @shared
 def contents(
     session: Session,
-    kind: Annotated[
-        Kind | None, typer.Argument(metavar="KIND", help="List the records of this kind. Default: count all kinds.")
-    ] = None,
-    search: Annotated[
-        str | None,
-        typer.Option("--search", metavar="TEXT", help="Only records whose id, channel or user contains this text."),
-    ] = None,
+    kind: Kind | None = argument("KIND", "List the records of this kind. Default: count all kinds.", None),
+    search: str | None = option("--search", "TEXT", "Only records whose id, channel or user contains this text."),
 ) -> None:
     """List the data in the emulator, of all extensions and channels.
 

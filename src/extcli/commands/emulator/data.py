@@ -8,9 +8,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from extcli import clock
+from extcli.cli.options import argument, flag, option
 from extcli.cli.shared_options import command, noun
 from extcli.errors import ExpectationFailed, UsageError
 from extcli.output import times
@@ -28,14 +27,11 @@ app = noun("The file with the emulator's data: back up, verify, restore, describ
 
 Url = Annotated[
     str | None,
-    typer.Option(
-        "--data",
-        metavar="URL",
-        envvar="EXTCLI_SERVE_DATA",
-        help="The service's data, as passed to `extcli serve`: sqlite:///path.",
+    option(
+        "--data", "URL", "The service's data, as passed to `extcli serve`: sqlite:///path.", envvar="EXTCLI_SERVE_DATA"
     ),
 ]
-Backup = Annotated[Path, typer.Argument(metavar="FILE", help="The path of the backup.")]
+Backup = Annotated[Path, argument("FILE", "The path of the backup.")]
 _VARIABLE = "EXTCLI_SERVE_DATA"
 
 _COUNTS = (
@@ -116,7 +112,7 @@ def backup(
     session: Session,
     file: Backup,
     data: Url = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    force: bool = flag("--force", "Replace an existing file."),
 ) -> None:
     """Copy the data to a new file, even while the service runs.
 
@@ -136,7 +132,7 @@ def backup(
 
 
 @command(app, prints=FINDINGS)
-def verify(session: Session, file: Annotated[Path, typer.Argument(metavar="FILE", help="The file.")]) -> None:
+def verify(session: Session, file: Path = argument("FILE", "The file.")) -> None:
     """Check a data file or a backup. Exits 7 if something is wrong.
 
     Changes nothing; the service may run. Reads all pages, compares the tables with the format, and
@@ -190,7 +186,7 @@ def restore(session: Session, file: Backup, data: Url = None) -> None:
 @command(app)
 def info(
     session: Session,
-    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="A data file or a backup.")] = None,
+    file: Path | None = argument("FILE", "A data file or a backup.", None),
     data: Url = None,
 ) -> None:
     """Describe a data file: format, size, content, latest backup.

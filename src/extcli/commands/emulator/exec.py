@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from extcli.cli.option_groups import declare, parameters_of
+from extcli.cli.options import argument, flag, option
 from extcli.cli.shared_options import SERVE_PANEL
 from extcli.commands.emulator.serve import ServeCommand, serve
 from extcli.errors import CliError, ExitCode
@@ -24,40 +25,26 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 def exec_(
-    command: Annotated[list[str], typer.Argument(metavar="COMMAND", help="The command and its arguments.")],
-    env: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--env",
-            metavar="NAME=TEXT",
-            help="Set an environment variable of the command. TEXT may contain {url}, {ws_url}, {host}, {port}, "
-            "{client_id} and {namespace}. Repeatable.",
-        ),
-    ] = None,
-    client_id: Annotated[
-        str | None,
-        typer.Option(
-            "--client-id",
-            metavar="ID",
-            help="The client id that the command uses. Default: the first in the --extensions file.",
-        ),
-    ] = None,
-    on_failure: Annotated[
-        Path | None,
-        typer.Option(
-            "--on-failure", metavar="DIR", help="On failure, write the service's log, metrics, data and journal to DIR."
-        ),
-    ] = None,
-    fail_on: Annotated[
-        str | None,
-        typer.Option(
-            "--fail-on",
-            metavar="parity[=RULE,…]",
-            help="Exit 7 if production would have handled a request differently. !RULE ignores a rule. "
-            "See `extcli expect parity --help`.",
-        ),
-    ] = None,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Do not show the service's log.")] = False,
+    command: list[str] = argument("COMMAND", "The command and its arguments."),
+    env: list[str] | None = option(
+        "--env",
+        "NAME=TEXT",
+        "Set an environment variable of the command. TEXT may contain {url}, {ws_url}, {host}, {port}, "
+        "{client_id} and {namespace}. Repeatable.",
+    ),
+    client_id: str | None = option(
+        "--client-id", "ID", "The client id that the command uses. Default: the first in the --extensions file."
+    ),
+    on_failure: Path | None = option(
+        "--on-failure", "DIR", "On failure, write the service's log, metrics, data and journal to DIR."
+    ),
+    fail_on: str | None = option(
+        "--fail-on",
+        "parity[=RULE,…]",
+        "Exit 7 if production would have handled a request differently. !RULE ignores a rule. "
+        "See `extcli expect parity --help`.",
+    ),
+    quiet: bool = flag("-q --quiet", "Do not show the service's log."),
     **options: Any,
 ) -> None:
     """Start a service, run a command, stop the service.

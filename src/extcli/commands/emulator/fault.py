@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from typing import Annotated, Any
 
-import typer
-
+from extcli.cli.options import argument, flag, option
 from extcli.cli.shared_options import Watch, command, noun, repeat
 from extcli.errors import UsageError
 from extcli.output import times
@@ -17,10 +16,8 @@ from extcli.session import Session
 
 app = noun("Faults: failures of the emulator on purpose, to test how a client copes.")
 
-Reset = Annotated[bool, typer.Option("--reset", help="Reset the connection with a TCP RST.")]
-Close = Annotated[
-    int | None, typer.Option("--close", metavar="CODE", help="Close the socket with this close code, such as 1012.")
-]
+Reset = Annotated[bool, flag("--reset", "Reset the connection with a TCP RST.")]
+Close = Annotated[int | None, option("--close", "CODE", "Close the socket with this close code, such as 1012.")]
 
 
 _CONDITIONS = ("role", "channel", "user", "client_id", "event")
@@ -86,75 +83,38 @@ REMOVED = View(
 @command(app)
 def add(
     session: Session,
-    match: Annotated[
-        str | None,
-        typer.Option(
-            "--match",
-            metavar="TEXT",
-            help="What the fault applies to: 'POST /v1/e/vote', '* /v1/e/*', 'SOCKET set state', 'BROADCAST *', …",
-        ),
-    ] = None,
-    event: Annotated[
-        str | None,
-        typer.Option(
-            "--event", metavar="NAME", help="Apply only to this event. Without --match, apply to its broadcasts."
-        ),
-    ] = None,
-    role: Annotated[
-        str | None, typer.Option("--role", metavar="ROLE", help="Apply only to callers with this role.")
-    ] = None,
-    user: Annotated[str | None, typer.Option("--user", metavar="ID", help="Apply only to this user.")] = None,
-    id: Annotated[
-        str | None,
-        typer.Option(
-            "--id", metavar="NAME", help="The fault's id. An existing fault with this id is replaced [f1, f2, …]."
-        ),
-    ] = None,
-    status: Annotated[
-        int | None, typer.Option("--status", metavar="CODE", help="Respond with this status, such as 503.")
-    ] = None,
-    retry_after: Annotated[
-        int | None,
-        typer.Option(
-            "--retry-after", metavar="SECONDS", help="With --status: send Retry-After with this many seconds."
-        ),
-    ] = None,
-    delay: Annotated[
-        str | None,
-        typer.Option(
-            "--delay", metavar="TIME[..TIME]", help="Delay the response: 200ms, or a random delay within 200ms..2s."
-        ),
-    ] = None,
-    drop: Annotated[bool, typer.Option("--drop", help="Close the connection without a response.")] = False,
+    match: str | None = option(
+        "--match",
+        "TEXT",
+        "What the fault applies to: 'POST /v1/e/vote', '* /v1/e/*', 'SOCKET set state', 'BROADCAST *', …",
+    ),
+    event: str | None = option(
+        "--event", "NAME", "Apply only to this event. Without --match, apply to its broadcasts."
+    ),
+    role: str | None = option("--role", "ROLE", "Apply only to callers with this role."),
+    user: str | None = option("--user", "ID", "Apply only to this user."),
+    id: str | None = option("--id", "NAME", "The fault's id. An existing fault with this id is replaced [f1, f2, …]."),
+    status: int | None = option("--status", "CODE", "Respond with this status, such as 503."),
+    retry_after: int | None = option(
+        "--retry-after", "SECONDS", "With --status: send Retry-After with this many seconds."
+    ),
+    delay: str | None = option(
+        "--delay", "TIME[..TIME]", "Delay the response: 200ms, or a random delay within 200ms..2s."
+    ),
+    drop: bool = flag("--drop", "Close the connection without a response."),
     reset: Reset = False,
-    truncate: Annotated[
-        int | None, typer.Option("--truncate", metavar="BYTES", help="Cut the response's body after this many bytes.")
-    ] = None,
-    stall: Annotated[bool, typer.Option("--stall", help="Never respond; the connection stays open.")] = False,
+    truncate: int | None = option("--truncate", "BYTES", "Cut the response's body after this many bytes."),
+    stall: bool = flag("--stall", "Never respond; the connection stays open."),
     close: Close = None,
-    lose: Annotated[bool, typer.Option("--lose", help="Do not deliver the broadcast.")] = False,
-    double: Annotated[bool, typer.Option("--double", help="Deliver the broadcast twice.")] = False,
-    reorder: Annotated[bool, typer.Option("--reorder", help="Deliver the broadcast after the next one.")] = False,
-    times: Annotated[
-        int | None, typer.Option("--times", metavar="N", help="Stop after the fault has acted N times.")
-    ] = None,
-    share: Annotated[
-        str | None,
-        typer.Option(
-            "--share", metavar="SHARE", help="Act only on this share of matches, chosen at random: 10% or 0.1."
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            "--seed",
-            metavar="N",
-            help="The random seed of --share and --delay: another number makes other choices [0].",
-        ),
-    ] = None,
-    lasts: Annotated[
-        str | None, typer.Option("--for", metavar="TIME", help="Stop after this long, by the emulator's clock: 10s.")
-    ] = None,
+    lose: bool = flag("--lose", "Do not deliver the broadcast."),
+    double: bool = flag("--double", "Deliver the broadcast twice."),
+    reorder: bool = flag("--reorder", "Deliver the broadcast after the next one."),
+    times: int | None = option("--times", "N", "Stop after the fault has acted N times."),
+    share: str | None = option("--share", "SHARE", "Act only on this share of matches, chosen at random: 10% or 0.1."),
+    seed: int | None = option(
+        "--seed", "N", "The random seed of --share and --delay: another number makes other choices [0]."
+    ),
+    lasts: str | None = option("--for", "TIME", "Stop after this long, by the emulator's clock: 10s."),
 ) -> None:
     """Add a fault. Plain output is its id.
 
@@ -203,7 +163,7 @@ def list_faults(session: Session, watch: Watch = False) -> None:
 
 
 @command(app)
-def rm(session: Session, id: Annotated[str, typer.Argument(metavar="ID", help="The fault's id.")]) -> None:
+def rm(session: Session, id: str = argument("ID", "The fault's id.")) -> None:
     """Remove a fault. Requests that the fault stalls are ended.
 
     Example: extcli fault rm f1
@@ -223,9 +183,7 @@ def clear(session: Session) -> None:
 @command(app)
 def load(
     session: Session,
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="The faults: TOML, or JSON if its name ends in .json; or -.")
-    ],
+    file: str = argument("FILE", "The faults: TOML, or JSON if its name ends in .json; or -."),
 ) -> None:
     """Replace all faults with the faults of a file. If one is invalid, nothing changes.
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from emulator.contract.names import NAME, NAME_RULE
+from extcli.cli.options import argument
 from extcli.cli.shared_options import command, noun
 from extcli.errors import Refused, UsageError
 from extcli.output import views
@@ -44,9 +43,7 @@ def list_namespaces(session: Session) -> None:
 @command(app)
 def new(
     session: Session,
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="The name of the namespace. Default: an unused name.")
-    ] = "",
+    name: str = argument("NAME", "The name of the namespace. Default: an unused name.", ""),
 ) -> None:
     """Create an empty namespace, and print its URL. Fails if the namespace exists and has data.
 
@@ -58,10 +55,8 @@ def new(
 @command(app)
 def fork(
     session: Session,
-    source: Annotated[
-        str, typer.Argument(metavar="FROM", help="The namespace to copy; `default` is the one at the plain URL.")
-    ],
-    name: Annotated[str, typer.Argument(metavar="TO", help="The name of the new namespace.")],
+    source: str = argument("FROM", "The namespace to copy; `default` is the one at the plain URL."),
+    name: str = argument("TO", "The name of the new namespace."),
 ) -> None:
     """Copy a namespace to a new one, with its data and clock. Prints the URL.
 
@@ -75,7 +70,7 @@ def fork(
 
 
 @command(app, loses="the namespace {name} is deleted, with its data, clock and connections", is_control=True)
-def rm(session: Session, name: Annotated[str, typer.Argument(metavar="NAME", help="The namespace.")]) -> None:
+def rm(session: Session, name: str = argument("NAME", "The namespace.")) -> None:
     """Delete a namespace with its data, clock and connections. The next use creates a new one.
 
     Example: extcli ns rm blue

@@ -6,11 +6,9 @@ import os
 import sys
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Annotated
 from urllib.parse import urlencode
 
-import typer
-
+from extcli.cli.options import argument, flag, option
 from extcli.cli.shared_options import shared
 from extcli.config.settings import DEFAULT_CHANNEL
 from extcli.config.urls import reachable
@@ -59,14 +57,9 @@ POLL = "poll"
 @shared
 def open(
     session: Session,
-    screen: Annotated[
-        str, typer.Argument(metavar="SCREEN", help="The screen: polls, requests, clock… Default: overview.")
-    ] = "overview",
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="With poll: the poll's id.")] = None,
-    present: Annotated[
-        bool,
-        typer.Option("--present", help="With poll: show only its question and results, for a stream or a big screen."),
-    ] = False,
+    screen: str = argument("SCREEN", "The screen: polls, requests, clock… Default: overview.", "overview"),
+    name: str | None = argument("NAME", "With poll: the poll's id.", None),
+    present: bool = flag("--present", "With poll: show only its question and results, for a stream or a big screen."),
 ) -> None:
     """Open the dashboard of the emulator in the browser, and print its address. Sends nothing.
 
@@ -120,13 +113,11 @@ def demo(session: Session) -> None:
 @shared
 def rig(
     session: Session,
-    page: Annotated[str, typer.Argument(metavar="PAGE", help="The URL of the viewers' page.")],
-    viewers: Annotated[
-        int, typer.Option(metavar="N", min=1, max=6, help="How many viewers to show, each in a frame of their own.")
-    ] = 2,
-    config: Annotated[str, typer.Option(metavar="PAGE", help="The config page: a path or a URL.")] = "",
-    live: Annotated[str, typer.Option(metavar="PAGE", help="The broadcaster's live page: a path or a URL.")] = "",
-    is_opened: Annotated[bool, typer.Option("--open", help="Also open the printed address in the browser.")] = False,
+    page: str = argument("PAGE", "The URL of the viewers' page."),
+    viewers: int = option("--viewers", "N", "How many viewers to show, each in a frame of their own.", 2, min=1, max=6),
+    config: str = option("--config", "PAGE", "The config page: a path or a URL.", ""),
+    live: str = option("--live", "PAGE", "The broadcaster's live page: a path or a URL.", ""),
+    is_opened: bool = flag("--open", "Also open the printed address in the browser."),
 ) -> None:
     """Print the address of a page that shows an extension's pages side by side.
 

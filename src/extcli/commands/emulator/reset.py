@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from emulator.contract.limits import MAX_UNDO_SECONDS
 from extcli.cli.confirm import Yes, guard
+from extcli.cli.options import flag, option
 from extcli.cli.shared_options import shared
 from extcli.errors import UsageError
 from extcli.output import times, views
@@ -17,13 +14,8 @@ from extcli.session import Session
 @shared
 def reset(
     session: Session,
-    undo: Annotated[
-        bool, typer.Option("--undo", help="Restore the data and the clock from before the latest reset.")
-    ] = False,
-    keep: Annotated[
-        str | None,
-        typer.Option("--keep", metavar="DURATION", help="Keep the old data for --undo for this long, at most 10m."),
-    ] = None,
+    undo: bool = flag("--undo", "Restore the data and the clock from before the latest reset."),
+    keep: str | None = option("--keep", "DURATION", "Keep the old data for --undo for this long, at most 10m."),
     yes: Yes = False,
 ) -> None:
     """Delete all data of the emulator, and reset its clock to real time.

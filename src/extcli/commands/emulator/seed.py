@@ -6,8 +6,7 @@ import os
 from importlib.resources import files
 from typing import Annotated
 
-import typer
-
+from extcli.cli.options import argument, flag
 from extcli.cli.shared_options import command, noun
 from extcli.output import views
 from extcli.seeds import read
@@ -16,14 +15,13 @@ from extcli.session import Session
 
 app = noun("Seeds: files with the data that a test begins with.")
 
-File = Annotated[str, typer.Argument(metavar="FILE", help="The seed: TOML, or JSON if its name ends in .json; or -.")]
+File = Annotated[str, argument("FILE", "The seed: TOML, or JSON if its name ends in .json; or -.")]
 
 
 TrustSeed = Annotated[
     bool,
-    typer.Option(
-        "--trust-seed",
-        help="Let the seed read any of your files and write tokens anywhere. Only for seeds that you trust.",
+    flag(
+        "--trust-seed", "Let the seed read any of your files and write tokens anywhere. Only for seeds that you trust."
     ),
 ]
 

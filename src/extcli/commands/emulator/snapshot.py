@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from extcli.cli.options import argument, flag, option
 from extcli.cli.shared_options import command, noun
 from extcli.reading.shapes import document_of
 from extcli.session import Session
@@ -14,22 +13,15 @@ from extcli.snapshots import comparison
 
 app = noun("Snapshots: save all data of the emulator to a file, load it, and compare files.")
 
-Source = Annotated[
-    str,
-    typer.Argument(metavar="FILE", help="The snapshot to read; - is standard input. A name in .gz is decompressed."),
-]
-Target = Annotated[
-    str, typer.Argument(metavar="FILE", help="The file to write; - is standard output. A name in .gz is compressed.")
-]
+Source = Annotated[str, argument("FILE", "The snapshot to read; - is standard input. A name in .gz is decompressed.")]
+Target = Annotated[str, argument("FILE", "The file to write; - is standard output. A name in .gz is compressed.")]
 
 
 @command(app)
 def save(
     session: Session,
     file: Target,
-    with_keys: Annotated[
-        bool, typer.Option("--with-keys", help="Include the signing key, links, PINs and PIN tokens.")
-    ] = False,
+    with_keys: bool = flag("--with-keys", "Include the signing key, links, PINs and PIN tokens."),
 ) -> None:
     """Save all data and the clock to a file.
 
@@ -78,7 +70,7 @@ def load(session: Session, file: Source) -> None:
 
 
 @command(app, prints=comparison.FACTS)
-def show(session: Session, file: Annotated[Path, typer.Argument(metavar="FILE", help="The file.")]) -> None:
+def show(session: Session, file: Path = argument("FILE", "The file.")) -> None:
     """Describe a snapshot: its clock, version, size and number of records.
 
     The records are counted by type and kind.
@@ -93,9 +85,9 @@ def show(session: Session, file: Annotated[Path, typer.Argument(metavar="FILE", 
 @command(app, prints=comparison.DIFFERENCE)
 def diff(
     session: Session,
-    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="The snapshot to compare with.")],
-    after: Annotated[Path, typer.Argument(metavar="AFTER", help="The newer snapshot.")],
-    limit: Annotated[int, typer.Option(metavar="N", min=0, help="Print at most this many records.")] = 100,
+    before: Path = argument("BEFORE", "The snapshot to compare with."),
+    after: Path = argument("AFTER", "The newer snapshot."),
+    limit: int = option("--limit", "N", "Print at most this many records.", 100, min=0),
 ) -> None:
     """Print which records differ between two snapshots. Exits 7 if any do.
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import asdict
 from functools import partial
-from typing import Annotated
-
-import typer
 
 from extcli import clock
+from extcli.cli.options import argument
 from extcli.cli.shared_options import Watch, repeat, shared
 from extcli.commands.access.connect import env_lines
 from extcli.config.flags import Flags
@@ -45,7 +43,7 @@ _SERVICES = listing(
 @partial(shared, has_env=True, prints=_SERVICES)
 def status(
     session: Session,
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show only this service.")] = None,
+    name: str | None = argument("NAME", "Show only this service.", None),
     watch: Watch = False,
 ) -> None:
     """List the services of this machine that run under a name (`serve --name`).
@@ -83,9 +81,7 @@ _INTERVAL = 0.02
 @shared
 def stop(
     session: Session,
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="The service's name. Default: the only service that runs.")
-    ] = None,
+    name: str | None = argument("NAME", "The service's name. Default: the only service that runs.", None),
 ) -> None:
     """Stop a service that runs under a name (`serve --name`), and wait until its port is free.
 

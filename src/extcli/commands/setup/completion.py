@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 import extcli.completion
+from extcli.cli.options import argument
 from extcli.cli.shared_options import shared
 from extcli.session import Session
 
@@ -23,9 +21,7 @@ class Shell(StrEnum):
 
 
 @shared
-def completion(
-    session: Session, shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish|powershell", help="The shell.")]
-) -> None:
+def completion(session: Session, shell: Shell = argument("bash|zsh|fish|powershell", "The shell.")) -> None:
     """Print the completion script of a shell.
 
     It completes commands, options, file names, and live names: polls, rankings, buffers, code sets,

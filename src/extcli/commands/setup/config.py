@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from extcli.cli.options import argument, flag
 from extcli.cli.shared_options import command, noun
 from extcli.config import secret_lookup, settings
 from extcli.config.resolver import Found
@@ -83,7 +82,7 @@ PROFILES = listing(
 
 app = noun("Settings: the effective configuration, where it comes from, and edits of profiles.")
 
-Key = Annotated[str, typer.Argument(metavar="KEY", help=f"One of {', '.join(KEYS)}.")]
+Key = Annotated[str, argument("KEY", f"One of {', '.join(KEYS)}.")]
 _DEFAULT = "default"
 _SCOPES = ("channel", "extension")
 """The stores of `extcli store-config`, whose name is easily confused with this command's."""
@@ -92,7 +91,7 @@ _SCOPES = ("channel", "extension")
 @command(app, "list", prints=EFFECTIVE)
 def list_settings(
     session: Session,
-    show_origin: Annotated[bool, typer.Option("--show-origin", help="Show where each value comes from.")] = False,
+    show_origin: bool = flag("--show-origin", "Show where each value comes from."),
 ) -> None:
     """List the effective value of every setting. Sends nothing.
 
@@ -112,7 +111,7 @@ def list_settings(
 @command(app)
 def get(
     session: Session,
-    key: Annotated[str, typer.Argument(metavar="KEY", help="The setting's key, as `config list` shows it.")],
+    key: str = argument("KEY", "The setting's key, as `config list` shows it."),
 ) -> None:
     """Print the effective value of one setting. Exits 7 if it is not set.
 
@@ -143,7 +142,7 @@ def path(session: Session) -> None:
 def set_value(
     session: Session,
     key: Key,
-    value: Annotated[str, typer.Argument(metavar="VALUE", help="The value; it is checked before it is written.")],
+    value: str = argument("VALUE", "The value; it is checked before it is written."),
 ) -> None:
     """Set a value of a profile: of the current one, or of -p NAME.
 

@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from emulator.contract.limits import MIN_SECRET_BYTES
+from extcli.cli.options import argument, flag, option
 from extcli.cli.shared_options import command, noun
 from extcli.config.settings import SECRET_FILE
 from extcli.output import views
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
 
 app = noun("Registered extensions: the file that `serve --extensions` reads, and its secrets.")
 
-File = Annotated[str, typer.Argument(metavar="FILE", envvar="EXTCLI_SERVE_EXTENSIONS", help="The TOML file.")]
-Show = Annotated[bool, typer.Option("--show", help="Print the new secret as well.")]
+File = Annotated[str, argument("FILE", "The TOML file.", envvar="EXTCLI_SERVE_EXTENSIONS")]
+Show = Annotated[bool, flag("--show", "Print the new secret as well.")]
 _DEFAULT = "extensions.toml"
 _OTHERS = 0o077
 
@@ -72,12 +71,8 @@ _LIST = listing(
 def init(
     session: Session,
     file: File = _DEFAULT,
-    owner: Annotated[
-        str | None, typer.Option("--owner", metavar="USER_ID", help="The user id of the extension's owner.")
-    ] = None,
-    inline: Annotated[
-        bool, typer.Option("--inline", help="Write the secret into the extensions file instead of a separate file.")
-    ] = False,
+    owner: str | None = option("--owner", "USER_ID", "The user id of the extension's owner."),
+    inline: bool = flag("--inline", "Write the secret into the extensions file instead of a separate file."),
     show: Show = False,
 ) -> None:
     """Register an extension with a new secret of 32 bytes.
@@ -123,9 +118,7 @@ def list_extensions(session: Session, file: File = _DEFAULT) -> None:
 def rotate(
     session: Session,
     file: File = _DEFAULT,
-    keep: Annotated[
-        int, typer.Option("--keep", metavar="N", min=0, max=100, help="The number of older secrets that stay valid.")
-    ] = 1,
+    keep: int = option("--keep", "N", "The number of older secrets that stay valid.", 1, min=0, max=100),
     show: Show = False,
 ) -> None:
     """Add a new secret to an extension, and keep the previous valid.

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
+from extcli.cli.options import argument
 from extcli.cli.shared_options import shared
 from extcli.config.settings import VARIABLES
 from extcli.errors import MEANINGS
@@ -37,12 +36,9 @@ _FACTS = View(
 @shared
 def help(
     session: Session,
-    topic: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="exit-codes|env|seed", help="A topic, or a command such as vote cast. Default: list all commands."
-        ),
-    ] = None,
+    topic: list[str] | None = argument(
+        "exit-codes|env|seed", "A topic, or a command such as vote cast. Default: list all commands.", None
+    ),
 ) -> None:
     """Explain exit codes, variables, the content of a seed, or a command. Without a topic, list the commands.
 

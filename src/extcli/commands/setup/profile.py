@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
+from extcli.cli.options import argument, flag, option
 from extcli.cli.shared_options import command, noun
 from extcli.commands.setup import config as profile_views
 from extcli.errors import UsageError
@@ -14,7 +13,7 @@ from extcli.session import Session
 
 app = noun("Profiles: named sets of settings, one per deployment.")
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The profile's name.")]
+Name = Annotated[str, argument("NAME", "The profile's name.")]
 
 
 @command(app, "list", use_profile=False, prints=profile_views.PROFILES)
@@ -33,9 +32,7 @@ def list_profiles(session: Session) -> None:
 @command(app, use_profile=False)
 def show(
     session: Session,
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="The name of the profile. Default: the current profile.")
-    ] = None,
+    name: str | None = argument("NAME", "The name of the profile. Default: the current profile.", None),
 ) -> None:
     """Print the settings in a profile. (`extcli config list` prints the effective ones.)
 
@@ -68,20 +65,12 @@ def use(session: Session, name: Name) -> None:
 def add(
     session: Session,
     name: Name,
-    production: Annotated[
-        bool,
-        typer.Option(
-            "--production",
-            help="Mark the deployment as production: ask for confirmation before data is deleted, replaced or reset.",
-        ),
-    ] = False,
-    secret_file: Annotated[
-        str | None, typer.Option("--secret-file", metavar="FILE", help="The file with the extension's secret.")
-    ] = None,
-    ws_url: Annotated[
-        str | None,
-        typer.Option("--ws-url", metavar="URL", help="The WebSocket's address. Default: derived from --url."),
-    ] = None,
+    production: bool = flag(
+        "--production",
+        "Mark the deployment as production: ask for confirmation before data is deleted, replaced or reset.",
+    ),
+    secret_file: str | None = option("--secret-file", "FILE", "The file with the extension's secret."),
+    ws_url: str | None = option("--ws-url", "URL", "The WebSocket's address. Default: derived from --url."),
 ) -> None:
     """Add a profile for the deployment at --url.
 
