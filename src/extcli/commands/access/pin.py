@@ -114,8 +114,7 @@ def status(session: Session) -> None:
 
 @command(app)
 def check(
-    session: Session,
-    source: str = argument("FILE|-", "The file with the game's token from `pin request --game`.", "-"),
+    session: Session, source: str = argument("FILE|-", "The file with the game's token from `pin request --game`.", "-")
 ) -> None:
     """Print whether the broadcaster has entered the PIN of a game.
 

@@ -41,8 +41,7 @@ _VIEW = listing(
 
 @partial(shared, prints=_VIEW)
 def policies(
-    session: Session,
-    id: str | None = argument("ID", "Show only this ruling, with its full text.", None),
+    session: Session, id: str | None = argument("ID", "Show only this ruling, with its full text.", None)
 ) -> None:
     """List the rulings: what `extcli serve` does where the specification is silent.
 

@@ -254,12 +254,7 @@ def socket(
 
     options = sending(session, rate=rate, churn=churn, connections=connections, expect=expect, report=report)
     listeners = audience.Audience(
-        connections=connections,
-        broadcasts=broadcasts,
-        kind=kind,
-        event=event,
-        channel=own_channel(session),
-        seed=seed,
+        connections=connections, broadcasts=broadcasts, kind=kind, event=event, channel=own_channel(session), seed=seed
     )
     guard(session, f"channel {listeners.channel} receives {broadcasts:,} broadcasts named {event}", yes=yes)
     audience.simulate(session, listeners, options)

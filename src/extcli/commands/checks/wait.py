@@ -14,10 +14,7 @@ _INTERVAL = 0.1
 _NOT_OURS = "check that --url (EXTCLI_URL) is an extension service"
 
 
-def _ready(
-    session: Session,
-    ready: bool = flag("--ready", "", True, hidden=True),
-) -> None:
+def _ready(session: Session, ready: bool = flag("--ready", "", True, hidden=True)) -> None:
     """Wait until the service is ready, or until a condition is met.
 
     Waits at most for --timeout (default 30s). Without a condition, exits 3 if the service was

@@ -22,8 +22,7 @@ _LIFETIME = 15 * 60
 Purchase = Annotated[str | None, argument("ID", "The purchase's id, as `bits list` shows it.")]
 Sku = Annotated[str | None, option("--sku", "SKU", "The product. Use --sku and --user instead of ID.")]
 User = Annotated[
-    str | None,
-    option("--user", "ID", "The buyer. With --sku, selects the buyer's oldest purchase of the product."),
+    str | None, option("--user", "ID", "The buyer. With --sku, selects the buyer's oldest purchase of the product.")
 ]
 
 PURCHASES = listing(
@@ -78,10 +77,7 @@ def purchase(
 
 
 @command(app, "list", prints=PURCHASES)
-def list_purchases(
-    session: Session,
-    sku: str = argument("SKU", "The product; * lists all products.", "*"),
-) -> None:
+def list_purchases(session: Session, sku: str = argument("SKU", "The product; * lists all products.", "*")) -> None:
     """List up to 10 unsettled purchases, oldest first. Acts as broadcaster.
 
     An unsettled purchase is neither validated nor refunded. Sends its request over the WebSocket,

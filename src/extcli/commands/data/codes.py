@@ -265,11 +265,7 @@ def _why_no_code(session: Session, prize: int) -> dict[str, str]:
 
 
 @command(app)
-def redeem(
-    session: Session,
-    prize: int = argument("PRIZE", "The index of the set."),
-    reveal: Reveal = False,
-) -> None:
+def redeem(session: Session, prize: int = argument("PRIZE", "The index of the set."), reveal: Reveal = False) -> None:
     """Redeem a code and print it. Acts as viewer:U1.
 
     A terminal shows it masked. Exits 7 if no code is available.
@@ -279,9 +275,6 @@ def redeem(
     response = session.service(VIEWER).redeem_code(prize)
     session.output.show(response, code_views.redemption(reveal=reveal))
     if not code_views.codes_of(document_of(response, object)):
-        raise ExpectationFailed(
-            f"no code of set {prize} is available",
-            **_why_no_code(session, prize),
-        )
+        raise ExpectationFailed(f"no code of set {prize} is available", **_why_no_code(session, prize))
     if not reveal:
         session.output.note("codes are handed out once; `extcli codes redeemed --reveal` shows it in full")

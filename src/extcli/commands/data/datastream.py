@@ -12,10 +12,7 @@ app = noun("The datastream: events that pages send to the games of their channel
 
 
 @command(app)
-def send(
-    session: Session,
-    event: str = argument("JSON|-|@FILE", "The event: any JSON."),
-) -> None:
+def send(session: Session, event: str = argument("JSON|-|@FILE", "The event: any JSON.")) -> None:
     """Send an event to the channel's games that follow the datastream. Acts as viewer:U1.
 
     `extcli socket send subscribe datastream --data '{}' --wait 1` receives one.

@@ -138,8 +138,7 @@ def delete(
         deleted += " in all channels" if count is None else f" in all channels that have it ({count:,})"
         if not all_channels:
             raise UsageError(
-                f"without a channel this deletes {deleted}",
-                fix="choose one with --channel ID, or add --all-channels",
+                f"without a channel this deletes {deleted}", fix="choose one with --channel ID, or add --all-channels"
             )
     confirm.guard(session, f"{deleted} is deleted, with {with_it}", yes=yes)
     service = session.service(acts_as)

@@ -58,8 +58,7 @@ def now(session: Session) -> None:
 
 @command(app, loses="the clock moves, and data may expire", is_control=True)
 def advance(
-    session: Session,
-    by: str = argument("DURATION", "How far to move the clock: 500ms, 30s, 5m, 1h30m, 8d, 2w."),
+    session: Session, by: str = argument("DURATION", "How far to move the clock: 500ms, 30s, 5m, 1h30m, 8d, 2w.")
 ) -> None:
     """Move the clock forward, and print what expired.
 
@@ -70,8 +69,7 @@ def advance(
 
 @command(app, "set", loses="the clock moves, and data may expire", is_control=True)
 def set_clock(
-    session: Session,
-    to: str = argument("TIME", f"{times.FORMS}, by the emulator's clock; or `system`."),
+    session: Session, to: str = argument("TIME", f"{times.FORMS}, by the emulator's clock; or `system`.")
 ) -> None:
     """Set the clock, and print what expired. `system` sets it back to the system's time.
 
@@ -85,11 +83,7 @@ def set_clock(
 
 
 @command(app)
-def freeze(
-    session: Session,
-    off: bool = flag("--off", "Let a stopped clock run again."),
-    yes: Yes = False,
-) -> None:
+def freeze(session: Session, off: bool = flag("--off", "Let a stopped clock run again."), yes: Yes = False) -> None:
     """Stop the clock.
 
     Example: extcli clock freeze && extcli clock freeze --off

@@ -109,10 +109,7 @@ FINDINGS = listing(
 
 @command(app)
 def backup(
-    session: Session,
-    file: Backup,
-    data: Url = None,
-    force: bool = flag("--force", "Replace an existing file."),
+    session: Session, file: Backup, data: Url = None, force: bool = flag("--force", "Replace an existing file.")
 ) -> None:
     """Copy the data to a new file, even while the service runs.
 
@@ -185,9 +182,7 @@ def restore(session: Session, file: Backup, data: Url = None) -> None:
 
 @command(app)
 def info(
-    session: Session,
-    file: Path | None = argument("FILE", "A data file or a backup.", None),
-    data: Url = None,
+    session: Session, file: Path | None = argument("FILE", "A data file or a backup.", None), data: Url = None
 ) -> None:
     """Describe a data file: format, size, content, latest backup.
 

@@ -74,8 +74,7 @@ FAULT = View(
 """A fault that was added."""
 
 REMOVED = View(
-    table=lambda document: f"{document['removed']} removed",
-    rows=lambda document: [(field(document["removed"]),)],
+    table=lambda document: f"{document['removed']} removed", rows=lambda document: [(field(document["removed"]),)]
 )
 """How many faults were removed."""
 
@@ -182,8 +181,7 @@ def clear(session: Session) -> None:
 
 @command(app)
 def load(
-    session: Session,
-    file: str = argument("FILE", "The faults: TOML, or JSON if its name ends in .json; or -."),
+    session: Session, file: str = argument("FILE", "The faults: TOML, or JSON if its name ends in .json; or -.")
 ) -> None:
     """Replace all faults with the faults of a file. If one is invalid, nothing changes.
 

@@ -42,8 +42,7 @@ def list_namespaces(session: Session) -> None:
 
 @command(app)
 def new(
-    session: Session,
-    name: str = argument("NAME", "The name of the namespace. Default: an unused name.", ""),
+    session: Session, name: str = argument("NAME", "The name of the namespace. Default: an unused name.", "")
 ) -> None:
     """Create an empty namespace, and print its URL. Fails if the namespace exists and has data.
 

@@ -42,9 +42,7 @@ _SERVICES = listing(
 
 @partial(shared, has_env=True, prints=_SERVICES)
 def status(
-    session: Session,
-    name: str | None = argument("NAME", "Show only this service.", None),
-    watch: Watch = False,
+    session: Session, name: str | None = argument("NAME", "Show only this service.", None), watch: Watch = False
 ) -> None:
     """List the services of this machine that run under a name (`serve --name`).
 

@@ -90,8 +90,7 @@ _SCOPES = ("channel", "extension")
 
 @command(app, "list", prints=EFFECTIVE)
 def list_settings(
-    session: Session,
-    show_origin: bool = flag("--show-origin", "Show where each value comes from."),
+    session: Session, show_origin: bool = flag("--show-origin", "Show where each value comes from.")
 ) -> None:
     """List the effective value of every setting. Sends nothing.
 
@@ -109,10 +108,7 @@ def list_settings(
 
 
 @command(app)
-def get(
-    session: Session,
-    key: str = argument("KEY", "The setting's key, as `config list` shows it."),
-) -> None:
+def get(session: Session, key: str = argument("KEY", "The setting's key, as `config list` shows it.")) -> None:
     """Print the effective value of one setting. Exits 7 if it is not set.
 
     Example: extcli config get url
@@ -140,9 +136,7 @@ def path(session: Session) -> None:
 
 @command(app, "set", use_profile=False)
 def set_value(
-    session: Session,
-    key: Key,
-    value: str = argument("VALUE", "The value; it is checked before it is written."),
+    session: Session, key: Key, value: str = argument("VALUE", "The value; it is checked before it is written.")
 ) -> None:
     """Set a value of a profile: of the current one, or of -p NAME.
 
