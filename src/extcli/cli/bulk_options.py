@@ -10,15 +10,14 @@ from extcli.cli.options import option
 from extcli.errors import UsageError
 
 Concurrency = Annotated[
-    int, option("--concurrency", "N", "With --from: the number of parallel requests.", min=1, max=1024)
+    int, option("--concurrency N", "With --from: the number of parallel requests.", min=1, max=1024)
 ]
 Columns = Annotated[
     str | None,
-    option("--columns", "USER,VALUE", "With --from: the names of the file's two columns, separated by a comma."),
+    option("--columns USER,VALUE", "With --from: the names of the file's two columns, separated by a comma."),
 ]
 Skip = Annotated[
-    int,
-    option("--skip", "N", "With --from: skip this many lines, to resume an earlier run.", min=0, show_default=False),
+    int, option("--skip N", "With --from: skip this many lines, to resume an earlier run.", min=0, show_default=False)
 ]
 
 

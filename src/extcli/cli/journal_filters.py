@@ -8,28 +8,24 @@ from extcli.cli.option_groups import with_options
 from extcli.cli.options import flag, option
 from extcli.session import Session
 
-Since = Annotated[
-    str | None, option("--since", "MARK|TIME", "Only entries after this number, or of the last 5m, 1h, …")
-]
+Since = Annotated[str | None, option("--since MARK|TIME", "Only entries after this number, or of the last 5m, 1h, …")]
 
 
 def filters(
     session: Session,
     status: str | None = option(
-        "--status", "4xx|403", "Only these statuses, such as 4xx or 400,503; `none`: a fault suppressed the response."
+        "--status 4xx|403", "Only these statuses, such as 4xx or 400,503; `none`: a fault suppressed the response."
     ),
-    path: str | None = option("--path", "TEXT", "Only entries with this text in their path, action or topic."),
-    method: str | None = option("--method", "METHOD", "Only requests with this HTTP method."),
-    role: str | None = option("--role", "ROLE", "Only entries of callers with this role."),
-    user: str | None = option("--user", "ID", "Only entries of this user, by id or opaque id."),
-    kind: str | None = option(
-        "--kind", "KIND", "Only these kinds: request, frame or delivery; join several with commas."
-    ),
+    path: str | None = option("--path TEXT", "Only entries with this text in their path, action or topic."),
+    method: str | None = option("--method METHOD", "Only requests with this HTTP method."),
+    role: str | None = option("--role ROLE", "Only entries of callers with this role."),
+    user: str | None = option("--user ID", "Only entries of this user, by id or opaque id."),
+    kind: str | None = option("--kind KIND", "Only these kinds: request, frame or delivery; join several with commas."),
     production: str | None = option(
-        "--production", "RULE|any", "Only requests that production would have handled differently, by this rule."
+        "--production RULE|any", "Only requests that production would have handled differently, by this rule."
     ),
     search: str | None = option(
-        "--search", "TEXT", "Only entries with this text in their path, bodies, caller or refusal."
+        "--search TEXT", "Only entries with this text in their path, bodies, caller or refusal."
     ),
     probes: bool = flag("--probes", "Include the requests that extcli sends for its own purposes."),
 ) -> dict[str, str]:

@@ -9,13 +9,14 @@ from typing import Any
 from typer.models import ArgumentInfo, OptionInfo
 
 
-def option(names: str, metavar: str, help: str, default: Any = None, **settings: Any) -> Any:
-    """Declare an option with a value. `names` are separated by spaces: `-f --follow`.
+def option(names: str, help: str, default: Any = None, **settings: Any) -> Any:
+    """Declare an option with a value: `-f --field KEY=VALUE`.
 
-    `metavar` stands for the value in the help; if it is empty, the help lists the choices. In `Annotated`, the default
-    is that of the parameter, and without one the option must be given. `settings` are further fields of Typer's option.
+    Without a word for the value, the help lists the choices. In `Annotated`, the parameter has the default, and
+    without one the option must be given. `settings` are further fields of Typer's option.
     """
-    return OptionInfo(default=default, param_decls=names.split(), metavar=metavar or None, help=help, **settings)
+    *declared, value = [*names.split(), ""] if names.rpartition(" ")[2][:1] == "-" else names.split()
+    return OptionInfo(default=default, param_decls=declared, metavar=value or None, help=help, **settings)
 
 
 def flag(names: str, help: str, default: bool | None = False, **settings: Any) -> Any:

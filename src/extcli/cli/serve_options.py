@@ -12,8 +12,8 @@ VARIABLES = "EXTCLI_SERVE_"
 """How the variable of each option begins."""
 
 
-def _option(flag: str, metavar: str, help: str, default: Any = None, **settings: Any) -> Any:
-    return options.option(f"--{flag}", metavar, help, default, envvar=_variable(flag), **settings)
+def _option(names: str, help: str, default: Any = None, **settings: Any) -> Any:
+    return options.option(f"--{names}", help, default, envvar=_variable(names.split()[0]), **settings)
 
 
 def _flag(flag: str, help: str, default: bool | None = False) -> Any:
@@ -28,57 +28,54 @@ def _variable(flag: str) -> str:
 def _limit(flag: str, help: str, in_production: int, unit: str = "N") -> Any:
     """Return the option of a limit that only production has by default."""
     text = f"{help} 0: no limit. Default: {in_production} in production, none in the sandbox."
-    return _option(flag, unit, text, min=0)
+    return _option(f"{flag} {unit}", text, min=0)
 
 
 @dataclass(repr=False, eq=False)
 class Options:
     """All options of `extcli serve`, with their defaults."""
 
-    host: str = _option("host", "HOST", "Address to listen on.", "127.0.0.1")
-    port: int = _option("port", "PORT", "Port; 0 takes a free one.", 8282, min=0, max=65535)
+    host: str = _option("host HOST", "Address to listen on.", "127.0.0.1")
+    port: int = _option("port PORT", "Port; 0 takes a free one.", 8282, min=0, max=65535)
     production: bool = _flag("production", "Verify tokens, serve registered extensions only, no control API.")
     data: str = _option(
-        "data",
-        "URL",
+        "data URL",
         "sqlite:// is in memory, sqlite:///path a file, redis://host:port/number for several nodes.",
         "sqlite://",
     )
     extensions: Path | None = _option(
-        "extensions", "FILE", "TOML file of registered extensions; required with --production."
+        "extensions FILE", "TOML file of registered extensions; required with --production."
     )
     leeway: int = _option(
-        "leeway", "SECONDS", "Seconds of clock skew tolerated in a token's exp and nbf.", 0, min=0, max=3_600
+        "leeway SECONDS", "Seconds of clock skew tolerated in a token's exp and nbf.", 0, min=0, max=3_600
     )
-    workers: int = _option("workers", "WORKERS", "Processes that share the port and the data.", 1, min=1, max=64)
+    workers: int = _option("workers WORKERS", "Processes that share the port and the data.", 1, min=1, max=64)
     registered_only: bool = _flag("registered-only", "Serve registered extensions only, in the sandbox too.")
     strict: bool = _flag("strict", "A sandbox with the rules of production: needs --extensions.")
     channel_stores: str = _option(
-        "channel-stores", "shared|extension", "One channel store for all extensions, or one for each.", "shared"
+        "channel-stores shared|extension", "One channel store for all extensions, or one for each.", "shared"
     )
-    page_events: str = _option("page-events", "all|none", "Events for pages after votes and writes to stores.", "all")
+    page_events: str = _option("page-events all|none", "Events for pages after votes and writes to stores.", "all")
     control_host: list[str] | None = _option(
-        "control-host",
-        "NAME",
+        "control-host NAME",
         "Host name besides loopback on which the control API answers; also to clients behind a proxy. Repeatable.",
     )
-    max_body: int = _option("max-body", "KIB", "Largest body, in KiB.", 64, min=1)
-    max_user_map: int = _option("max-user-map", "MIB", "Largest PATCH of many users, in MiB.", 4, min=1)
-    max_codes: int = _option("max-codes", "MIB", "Largest upload of codes, in MiB.", 1024, min=1)
-    max_user_list: int = _option("max-user-list", "MIB", "Largest list of users to mark, in MiB.", 64, min=1)
+    max_body: int = _option("max-body KIB", "Largest body, in KiB.", 64, min=1)
+    max_user_map: int = _option("max-user-map MIB", "Largest PATCH of many users, in MiB.", 4, min=1)
+    max_codes: int = _option("max-codes MIB", "Largest upload of codes, in MiB.", 1024, min=1)
+    max_user_list: int = _option("max-user-list MIB", "Largest list of users to mark, in MiB.", 64, min=1)
     max_uploads: int = _option(
-        "max-uploads", "N", "Uploads at once of codes, lists of users, seeds and snapshots.", 16, min=1
+        "max-uploads N", "Uploads at once of codes, lists of users, seeds and snapshots.", 16, min=1
     )
-    max_frame: int = _option("max-frame", "KIB", "Largest WebSocket message, in KiB.", 2048, min=1)
+    max_frame: int = _option("max-frame KIB", "Largest WebSocket message, in KiB.", 2048, min=1)
     max_sockets: int = _option(
-        "max-sockets", "N", "Authenticated WebSockets of one client id, including pages.", 10_000, min=1
+        "max-sockets N", "Authenticated WebSockets of one client id, including pages.", 10_000, min=1
     )
     max_subscriptions: int = _option(
-        "max-subscriptions", "N", "Topics of one WebSocket; an event uses about six.", 1_000, min=1
+        "max-subscriptions N", "Topics of one WebSocket; an event uses about six.", 1_000, min=1
     )
     max_ids: int = _option(
-        "max-ids",
-        "N",
+        "max-ids N",
         "Polls of one extension in one channel; also rankings, buffers and JSON stores, each.",
         1_000,
         min=1,
@@ -87,11 +84,7 @@ class Options:
         "caller-rate", "Requests per second of one viewer or game; backends get ten times as many.", 100
     )
     client_rate: int = _option(
-        "client-rate",
-        "N",
-        "Requests per second of all callers of one client id, in each process. 0: no limit.",
-        0,
-        min=0,
+        "client-rate N", "Requests per second of all callers of one client id, in each process. 0: no limit.", 0, min=0
     )
     address_pins: int | None = _limit("address-pins", "PINs a minute for one address without a token.", 30)
     address_pin_attempts: int | None = _limit("address-pin-attempts", "Wrong PINs a minute of one address.", 10)
@@ -108,17 +101,13 @@ class Options:
         "address-kib", "KiB a minute that one address sends before authentication.", 4096, "KIB"
     )
     request_timeout: int = _option(
-        "request-timeout",
-        "SECONDS",
-        "Time for a request to arrive and its response to be read. 0: no limit.",
-        30,
-        min=0,
+        "request-timeout SECONDS", "Time for a request to arrive and its response to be read. 0: no limit.", 30, min=0
     )
     proxy: list[str] | None = _option(
-        "proxy", "ADDRESS", "Address or network of a proxy whose X-Forwarded-For is trusted. Repeatable."
+        "proxy ADDRESS", "Address or network of a proxy whose X-Forwarded-For is trusted. Repeatable."
     )
-    log_level: str = _option("log-level", "LEVEL", "debug, info, warning, error or critical.", "info")
-    log_format: str = _option("log-format", "text|json", "Text, or one JSON object per line.", "text")
+    log_level: str = _option("log-level LEVEL", "debug, info, warning, error or critical.", "info")
+    log_format: str = _option("log-format text|json", "Text, or one JSON object per line.", "text")
     log_requests: bool = _flag("log-requests", "Log each response; costs a third of the throughput.")
     log_audit: bool | None = _flag(
         "log-audit/--no-log-audit",
@@ -127,35 +116,32 @@ class Options:
     )
     otel: bool = _flag("otel", "Export a span for each request to OTEL_EXPORTER_OTLP_ENDPOINT; needs extcli[otel].")
     namespace_idle: str | None = _option(
-        "namespace-idle",
-        "DURATION",
+        "namespace-idle DURATION",
         "Drop a namespace after this long without a request or a socket: 1h, 30m, or seconds; 0: never. "
         "24h by default, with --workers over 1 and on Redis never.",
     )
     journal: str = _option(
-        "journal",
-        "SIZE",
+        "journal SIZE",
         "Memory for the latest requests, frames and deliveries of all namespaces: 512KiB, 16MiB; 0: none. "
         "Production has none.",
         "16MiB",
     )
     no_upgrade: bool = _flag("no-upgrade", "Exit if the data has an older format, instead of raising it.")
     seed: Path | None = _option(
-        "seed", "FILE", "Seed whose data are in before the service is ready; see `extcli seed`. Not with --production."
+        "seed FILE", "Seed whose data are in before the service is ready; see `extcli seed`. Not with --production."
     )
     trust_seed: bool = _flag(
         "trust-seed", "Let --seed read any file of yours, and write tokens anywhere: not for a seed of others."
     )
     import_: Path | None = _option(
-        "import", "FILE", "Snapshot that replaces all data before the service is ready. One worker only."
+        "import FILE", "Snapshot that replaces all data before the service is ready. One worker only."
     )
     export_on_exit: Path | None = _option(
-        "export-on-exit",
-        "FILE",
+        "export-on-exit FILE",
         "File that a snapshot is saved to at a clean stop. May be the file of --import, which the first run creates.",
     )
-    name: str | None = _option("name", "NAME", "Run under this name, for `extcli status` and `extcli stop`.")
+    name: str | None = _option("name NAME", "Run under this name, for `extcli status` and `extcli stop`.")
     open_: bool = _flag("open", "Open the dashboard in the browser. Not with --production.")
     lifeline: int | None = _option(
-        "lifeline", "FD", "Stop when every writer of the pipe with this descriptor has closed it.", min=0, hidden=True
+        "lifeline FD", "Stop when every writer of the pipe with this descriptor has closed it.", min=0, hidden=True
     )

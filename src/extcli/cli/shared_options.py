@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from extcli.session import Session
 
 Watch = Annotated[
-    bool,
-    flag("--watch", "Keep running, and show each change. Ends at --timeout, if given. In a pipe, prints JSON."),
+    bool, flag("--watch", "Keep running, and show each change. Ends at --timeout, if given. In a pipe, prints JSON.")
 ]
 _SECONDS = 0.5
 """Between two reads. A service may refuse a caller who reads more often."""
@@ -61,32 +60,28 @@ _flag = partial(flag, rich_help_panel=_SHARED, show_default=False)
 
 
 def shared_flags(
-    profile: str | None = _option("-p --profile", "NAME", "Use this profile [EXTCLI_PROFILE; the file's default]."),
-    url: str | None = _option("--url", "URL", "The service's address [EXTCLI_URL; http://127.0.0.1:8282]."),
-    client_id: str | None = _option("--client-id", "ID", "The extension's client id [EXTCLI_CLIENT_ID; my-extension]."),
+    profile: str | None = _option("-p --profile NAME", "Use this profile [EXTCLI_PROFILE; the file's default]."),
+    url: str | None = _option("--url URL", "The service's address [EXTCLI_URL; http://127.0.0.1:8282]."),
+    client_id: str | None = _option("--client-id ID", "The extension's client id [EXTCLI_CLIENT_ID; my-extension]."),
     acts_as: str | None = _option(
-        "--as", "ROLE[:USER]", "Act as this role, such as viewer:U1 [EXTCLI_AS; depends on the command]."
+        "--as ROLE[:USER]", "Act as this role, such as viewer:U1 [EXTCLI_AS; depends on the command]."
     ),
-    channel: str | None = _option("--channel", "ID", "The channel [EXTCLI_CHANNEL; 1001; all for backend and admin]."),
+    channel: str | None = _option("--channel ID", "The channel [EXTCLI_CHANNEL; 1001; all for backend and admin]."),
     token_file: Annotated[
-        Path | None, _option("--token-file", "FILE", "Use the token in this file [EXTCLI_TOKEN].")
+        Path | None, _option("--token-file FILE", "Use the token in this file [EXTCLI_TOKEN].")
     ] = None,
     output: str | None = _option(
-        "-o --output",
-        "FORMAT",
+        "-o --output FORMAT",
         "table, plain (tab-separated), json, jsonl or csv [EXTCLI_OUTPUT; table on a terminal, or plain].",
     ),
-    timeout: str | None = _option(
-        "--timeout", "TIME", "Wait at most this long, such as 5s or 2m [EXTCLI_TIMEOUT; 30s]."
-    ),
+    timeout: str | None = _option("--timeout TIME", "Wait at most this long, such as 5s or 2m [EXTCLI_TIMEOUT; 30s]."),
     quiet: bool = _flag("-q --quiet", "Print only errors on standard error."),
     verbose: bool = _flag("-v --verbose", "Show requests and responses, without secrets."),
     dry_run: str | None = _option(
-        "--dry-run",
-        "[=curl]",
+        "--dry-run [=curl]",
         "Print the request instead of sending it if it would change something; =curl prints a curl command.",
     ),
-    query: str | None = _option("--query", "JMESPATH", "Print this part of the JSON response, such as stats.count."),
+    query: str | None = _option("--query JMESPATH", "Print this part of the JSON response, such as stats.count."),
 ) -> Flags:
     """Declares the shared options; `shared` adds them to every command."""
     return Flags(profile, url, client_id, acts_as, channel, token_file, output, timeout, quiet, verbose, dry_run, query)

@@ -30,9 +30,9 @@ def api(
     method: str = argument("METHOD", "GET, POST, PUT, PATCH or DELETE."),
     path: str = argument("PATH", "The path below /v1/e/. A path that begins with a slash is used as it is."),
     fields: list[str] | None = option(
-        "-f --field", "KEY=VALUE", "A member of the JSON body; text unless VALUE is JSON. Repeatable."
+        "-f --field KEY=VALUE", "A member of the JSON body; text unless VALUE is JSON. Repeatable."
     ),
-    source: str | None = option("--input", "FILE|-", "Send this body, byte for byte."),
+    source: str | None = option("--input FILE|-", "Send this body, byte for byte."),
     no_auth: bool = flag("--no-auth", "Send the request without an Authorization header."),
     yes: Yes = False,
 ) -> None:

@@ -13,7 +13,7 @@ from extcli.session import Session
 def listen(
     session: Session,
     events: list[str] | None = argument("EVENT", "The names of the events to print. Default: all events.", None),
-    count: int | None = option("--count", "N", "Exit after N events.", min=1),
+    count: int | None = option("--count N", "Exit after N events.", min=1),
 ) -> None:
     """Print events when they arrive, one per line. Acts as broadcaster of a stored link, otherwise as viewer:U1.
 

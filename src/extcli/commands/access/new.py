@@ -68,7 +68,7 @@ _LANGUAGES = {
 def new(
     session: Session,
     name: str = argument("NAME", "The name of the folder to create in the current folder."),
-    backend: Backend = option("--backend", "", "The language of the backend and its tests.", Backend.NODE),
+    backend: Backend = option("--backend", "The language of the backend and its tests.", Backend.NODE),
 ) -> None:
     """Create a small extension, with pages, a backend and tests.
 

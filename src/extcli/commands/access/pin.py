@@ -143,7 +143,7 @@ def check(
 def expire(
     session: Session,
     source: str | None = argument("-", "Expire only the PIN on standard input: pass `-`.", None),
-    digest: str = option("--digest", "HEX", "Expire only the PIN with this digest, as `contents pins` lists it.", ""),
+    digest: str = option("--digest HEX", "Expire only the PIN with this digest, as `contents pins` lists it.", ""),
 ) -> None:
     """Make every PIN of the emulator expire, or only one.
 

@@ -72,10 +72,8 @@ def send(
     session: Session,
     action: str = argument("ACTION", "The action: get, set, patch, subscribe, create, …"),
     target: str = argument("TARGET", "What the action is about: state, config, poll, …", ""),
-    data: str | None = option("--data", "JSON|@FILE|-", "The data of the request, as JSON."),
-    wait: int = option(
-        "--wait", "N", "After the reply, wait for N updates and print each as one line of JSON.", 0, min=0
-    ),
+    data: str | None = option("--data JSON|@FILE|-", "The data of the request, as JSON."),
+    wait: int = option("--wait N", "After the reply, wait for N updates and print each as one line of JSON.", 0, min=0),
     no_auth: NoAuth = False,
     yes: Yes = False,
 ) -> None:
@@ -158,8 +156,8 @@ def close(
     session: Session,
     number: Number = None,
     every: All = False,
-    code: int = option("--code", "CODE", "The close code: 1000 to 1003, 1007 to 1014 or 3000 to 4999.", 4000),
-    reason: str = option("--reason", "TEXT", "The close reason that the client receives.", ""),
+    code: int = option("--code CODE", "The close code: 1000 to 1003, 1007 to 1014 or 3000 to 4999.", 4000),
+    reason: str = option("--reason TEXT", "The close reason that the client receives.", ""),
 ) -> None:
     """Close a socket of the emulator.
 

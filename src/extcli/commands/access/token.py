@@ -25,8 +25,8 @@ link_app = noun("Links of games to channels, which `extcli pin login` stores: li
 _CLOCK_SECONDS = 2.0
 """How long `mint` waits for the clock of a service that it does not need."""
 
-Role = Annotated[str | None, option("--role", "ROLE", "The token's role: viewer, broadcaster, admin or backend.")]
-User = Annotated[str | None, option("--user", "ID", "The user id in the token.")]
+Role = Annotated[str | None, option("--role ROLE", "The token's role: viewer, broadcaster, admin or backend.")]
+User = Annotated[str | None, option("--user ID", "The user id in the token.")]
 Header = Annotated[bool, flag("--header", "Print the complete Authorization header, for curl -H.")]
 
 
@@ -35,8 +35,8 @@ def mint(
     session: Session,
     role: Role = None,
     user: User = None,
-    opaque: str | None = option("--opaque", "ID", "The opaque id. Default: U and the user's id."),
-    ttl: str = option("--ttl", "DURATION", "The lifetime of the token.", "15m"),
+    opaque: str | None = option("--opaque ID", "The opaque id. Default: U and the user's id."),
+    ttl: str = option("--ttl DURATION", "The lifetime of the token.", "15m"),
     header: Header = False,
 ) -> None:
     """Sign a token with the extension's secret.
@@ -74,7 +74,7 @@ def sandbox(
     role: Role = None,
     user: User = None,
     opaque: str | None = option(
-        "--opaque", "ID", "The user's opaque id, U… or A…. Without --user, the viewer does not share an id."
+        "--opaque ID", "The user's opaque id, U… or A…. Without --user, the viewer does not share an id."
     ),
     header: Header = False,
 ) -> None:

@@ -34,7 +34,7 @@ def info(session: Session) -> None:
 @command(app, "list")
 def list_users(
     session: Session,
-    cursor: str | None = option("--cursor", "CURSOR", "Print only this page of ids. Pages are numbered from 0."),
+    cursor: str | None = option("--cursor CURSOR", "Print only this page of ids. Pages are numbered from 0."),
 ) -> None:
     """List the ids of users who shared their identity. Acts as backend.
 

@@ -23,12 +23,12 @@ from extcli.session import VIEWER, Session
 _MORE = "N means at least N, =N exactly N."
 
 Since = Annotated[
-    int | None, option("--since", "MARK", "Count only changes after this number, which `extcli wait mark` prints.")
+    int | None, option("--since MARK", "Count only changes after this number, which `extcli wait mark` prints.")
 ]
 
 
 def _count(things: str) -> Any:
-    return option("--count", "N|=N", f"{things}: {_MORE}", show_default=False)
+    return option("--count N|=N", f"{things}: {_MORE}", show_default=False)
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ def poll(
     poll: str = argument("ID", "The poll's id.", "default"),
     count: Annotated[str | None, _count("Votes")] = None,
     value: list[str] | None = option(
-        "--value", "V=N", "Votes for value V: 0=2 means at least two votes for 0, 0==2 exactly two."
+        "--value V=N", "Votes for value V: 0=2 means at least two votes for 0, 0==2 exactly two."
     ),
-    total: str | None = option("--sum", "N|=N", f"The sum of all values: {_MORE}"),
+    total: str | None = option("--sum N|=N", f"The sum of all values: {_MORE}"),
     since: Since = None,
 ) -> Condition:
     """$verb the votes of a poll. Without an option, at least one vote.
@@ -68,8 +68,8 @@ def poll(
 def rank(
     session: Session,
     ranking: str = argument("ID", "The ranking's id.", "default"),
-    key: str | None = option("--key", "TEXT", "Count only this answer."),
-    score: str | None = option("--score", "N|=N", f"Users with that answer: {_MORE}"),
+    key: str | None = option("--key TEXT", "Count only this answer."),
+    score: str | None = option("--score N|=N", f"Users with that answer: {_MORE}"),
     count: Annotated[str | None, _count("Users with any answer")] = None,
     since: Since = None,
 ) -> Condition:
@@ -86,7 +86,7 @@ def accumulate(
     session: Session,
     buffer: str = argument("ID", "The buffer's id.", "default"),
     count: Annotated[str | None, _count("Entries")] = None,
-    latest: str | None = option("--latest", "JSON", "The value of the newest entry, as JSON."),
+    latest: str | None = option("--latest JSON", "The value of the newest entry, as JSON."),
     since: Since = None,
 ) -> Condition:
     """$verb the entries of a buffer. Without an option, at least one entry.
@@ -100,13 +100,11 @@ def accumulate(
 Path = Annotated[
     str | None,
     option(
-        "--path",
-        "POINTER",
-        "The JSON pointer of a value in the store, such as /teams/0/score. Default: the whole store.",
+        "--path POINTER", "The JSON pointer of a value in the store, such as /teams/0/score. Default: the whole store."
     ),
 ]
 Equals = Annotated[
-    str | None, option("--equals", "JSON", "The value to find there. Without this option, any value is accepted.")
+    str | None, option("--equals JSON", "The value to find there. Without this option, any value is accepted.")
 ]
 
 
@@ -115,7 +113,7 @@ def state(
     scope: str = scope_argument(STATE.scopes),
     path: Path = None,
     equals: Equals = None,
-    user: str = option("--user", "ID", "The user of a viewer store.", DEFAULT_USER),
+    user: str = option("--user ID", "The user of a viewer store.", DEFAULT_USER),
     since: Since = None,
 ) -> Condition:
     """$verb a state store to have a value.
@@ -219,7 +217,7 @@ def journal(
         "ENDPOINT", "Which entries: POST /v1/e/vote, its path alone, a socket action, or a topic.", "*"
     ),
     count: Annotated[str | None, _count("Entries")] = None,
-    since: int | None = option("--since", "NUMBER", "Count only entries after this number, which `extcli logs` shows."),
+    since: int | None = option("--since NUMBER", "Count only entries after this number, which `extcli logs` shows."),
     *,
     query: dict[str, str],
 ) -> Condition:

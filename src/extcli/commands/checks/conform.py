@@ -22,18 +22,16 @@ if TYPE_CHECKING:
 @shared
 def conform(
     session: Session,
-    only: list[str] | None = option("--only", "RULE", "Check only these rules: W3, W3.empty-list, 'W*'. Repeatable."),
+    only: list[str] | None = option("--only RULE", "Check only these rules: W3, W3.empty-list, 'W*'. Repeatable."),
     writes: bool = flag("--writes", "Also check rules that write data; they use ids that no one else uses."),
     whole_extension: bool = flag(
         "--whole-extension", "With --writes: also replace the extension's codes, config and state."
     ),
-    record: Path | None = option(
-        "--record", "FILE", "Also write the service's responses to this file, as a recording."
-    ),
+    record: Path | None = option("--record FILE", "Also write the service's responses to this file, as a recording."),
     against: Path | None = option(
-        "--against", "FILE", "Also compare the service's responses with the recording in this file."
+        "--against FILE", "Also compare the service's responses with the recording in this file."
     ),
-    junit: Path | None = option("--junit", "FILE", "Also write the results to this file, as JUnit XML."),
+    junit: Path | None = option("--junit FILE", "Also write the results to this file, as JUnit XML."),
     strict: bool = flag("--strict", "Also exit 7 if the result of a rule is `unknown`."),
     yes: Yes = False,
 ) -> None:

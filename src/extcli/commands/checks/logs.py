@@ -24,7 +24,7 @@ _BEFORE = 10
 """Entries that `-f` shows of those before it."""
 
 Id = Annotated[str, argument("ID", "A request id, the number of an entry, or `latest`.")]
-Namespace = Annotated[str | None, option("--ns", "NAME", "Read the journal of this namespace.")]
+Namespace = Annotated[str | None, option("--ns NAME", "Read the journal of this namespace.")]
 
 
 class CopyForm(StrEnum):
@@ -40,8 +40,8 @@ def _logs(
     session: Session,
     follow: bool = flag("-f --follow", "Keep running, and show new entries as they happen."),
     since: Since = None,
-    limit: int | None = option("--limit", "N", "Show the latest N entries. Default: 100, or 10 with -f.", min=1),
-    count: int | None = option("--count", "N", "With -f: exit after N entries.", min=1),
+    limit: int | None = option("--limit N", "Show the latest N entries. Default: 100, or 10 with -f.", min=1),
+    count: int | None = option("--count N", "With -f: exit after N entries.", min=1),
     ns: Namespace = None,
     *,
     query: dict[str, Any],
@@ -130,7 +130,7 @@ def show(
     session: Session,
     id: Id,
     copy_as: CopyForm | None = option(
-        "--copy-as", "curl|extcli|pytest", "Print the request as a command or test that sends it again."
+        "--copy-as curl|extcli|pytest", "Print the request as a command or test that sends it again."
     ),
     ns: Namespace = None,
 ) -> None:
@@ -162,8 +162,8 @@ def show(
 @filtered
 def export(
     session: Session,
-    har: Path | None = option("--har", "FILE|-", "Write the requests to this file, as an HTTP Archive."),
-    jsonl: Path | None = option("--jsonl", "FILE|-", "Write all entries to this file, one line of JSON each."),
+    har: Path | None = option("--har FILE|-", "Write the requests to this file, as an HTTP Archive."),
+    jsonl: Path | None = option("--jsonl FILE|-", "Write all entries to this file, one line of JSON each."),
     since: Since = None,
     ns: Namespace = None,
     *,
@@ -220,10 +220,7 @@ def _write(session: Session, path: Path, lines: Iterable[str]) -> None:
 
 @command(app, prints=views.REPLAYS)
 def replay(
-    session: Session,
-    id: Id,
-    times: int = option("--times", "N", "How often.", 1, min=1, max=1000),
-    ns: Namespace = None,
+    session: Session, id: Id, times: int = option("--times N", "How often.", 1, min=1, max=1000), ns: Namespace = None
 ) -> None:
     """Send a recorded request again, and compare the responses.
 

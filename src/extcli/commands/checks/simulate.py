@@ -29,40 +29,37 @@ class Kind(StrEnum):
     GAME = "game"
 
 
-Viewers = Annotated[int, option("--viewers", "N", "The number of viewers. Each is another user.", min=1, max=1_000_000)]
-Mix = Annotated[str, option("--mix", "CHOICE:WEIGHT,…", "The final choices and their weights, such as 0:60,1:30,2:10.")]
+Viewers = Annotated[int, option("--viewers N", "The number of viewers. Each is another user.", min=1, max=1_000_000)]
+Mix = Annotated[str, option("--mix CHOICE:WEIGHT,…", "The final choices and their weights, such as 0:60,1:30,2:10.")]
 ChangeMind = Annotated[
-    str, option("--change-mind", "SHARE", "The share of viewers who first choose something else, such as 5%.")
+    str, option("--change-mind SHARE", "The share of viewers who first choose something else, such as 5%.")
 ]
 Churn = Annotated[
     str | None,
-    option("--churn", "SHARE/min", "The share of connections that are closed and opened again, such as 10%/min."),
+    option("--churn SHARE/min", "The share of connections that are closed and opened again, such as 10%/min."),
 ]
-Connections = Annotated[
-    int, option("--connections", "N", "The largest number of connections at once.", min=1, max=10_000)
-]
+Connections = Annotated[int, option("--connections N", "The largest number of connections at once.", min=1, max=10_000)]
 Seed = Annotated[
     int,
     option(
-        "--seed", "N", "A number that decides all random choices. Another seed simulates other users.", min=0, max=2**31
+        "--seed N", "A number that decides all random choices. Another seed simulates other users.", min=0, max=2**31
     ),
 ]
 Expect = Annotated[
     list[str] | None,
     option(
-        "--expect",
-        "NAME<LIMIT",
+        "--expect NAME<LIMIT",
         "Exit 7 unless this holds, such as p99<50ms. "
         "Figures: p50 p90 p99 p999 max rate sent answered refused failed. Repeatable.",
     ),
 ]
-Report = Annotated[Path | None, option("--report", "FILE", "Write a report with charts to this HTML file.")]
+Report = Annotated[Path | None, option("--report FILE", "Write a report with charts to this HTML file.")]
 
 
 def sending(
     session: Session,
-    rate: str | None = option("--rate", "RATE", "Send requests at this steady rate [500/s; in production 100/s]."),
-    burst: str | None = option("--burst", "TIME", "Send all requests within this time, most of them at its start."),
+    rate: str | None = option("--rate RATE", "Send requests at this steady rate [500/s; in production 100/s]."),
+    burst: str | None = option("--burst TIME", "Send all requests within this time, most of them at its start."),
     churn: Churn = None,
     connections: Connections = 100,
     add: bool = flag("--add", "Allow data that already exists; compare only what is added."),
@@ -98,17 +95,16 @@ def crowd(
     session: Session,
     viewers: Viewers,
     mix: Mix,
-    poll: str = option("--poll", "POLL", "The poll's id.", "default"),
+    poll: str = option("--poll POLL", "The poll's id.", "default"),
     votes: int | None = option(
-        "--votes",
-        "N",
+        "--votes N",
         "The total number of votes. Above --viewers, viewers vote again, and the last vote counts.",
         min=1,
         max=10_000_000,
     ),
     change_mind: ChangeMind = "0%",
     late: str = option(
-        "--late", "SHARE", "The share of viewers who vote after the poll is closed; their votes must be refused.", "0%"
+        "--late SHARE", "The share of viewers who vote after the poll is closed; their votes must be refused.", "0%"
     ),
     seed: Seed = 0,
     *,
@@ -139,10 +135,9 @@ def rank(
     session: Session,
     viewers: Viewers,
     mix: Mix,
-    ranking: str = option("--ranking", "RANKING", "The ranking's id.", "default"),
+    ranking: str = option("--ranking RANKING", "The ranking's id.", "default"),
     answers: int | None = option(
-        "--answers",
-        "N",
+        "--answers N",
         "The total number of answers. Above --viewers, viewers answer again, and the last answer counts.",
         min=1,
         max=10_000_000,
@@ -197,10 +192,8 @@ def _let_choose(
 def accumulate(
     session: Session,
     viewers: Viewers,
-    buffer: str = option("--buffer", "BUFFER", "The buffer's id.", "default"),
-    entries: int | None = option(
-        "--entries", "N", "The total number of entries [one per viewer].", min=1, max=1_000_000
-    ),
+    buffer: str = option("--buffer BUFFER", "The buffer's id.", "default"),
+    entries: int | None = option("--entries N", "The total number of entries [one per viewer].", min=1, max=1_000_000),
     seed: Seed = 0,
     *,
     options: Options,
@@ -225,13 +218,13 @@ def accumulate(
 @command(app)
 def socket(
     session: Session,
-    connections: int = option("--connections", "N", "The number of connections that listen.", ..., min=1, max=20_000),
+    connections: int = option("--connections N", "The number of connections that listen.", ..., min=1, max=20_000),
     broadcasts: int = option(
-        "--broadcasts", "N", "The number of broadcasts, which each connection must receive.", 10, min=1, max=100_000
+        "--broadcasts N", "The number of broadcasts, which each connection must receive.", 10, min=1, max=100_000
     ),
-    kind: Kind = option("--kind", "", "Connect as pages or as games.", Kind.PAGE),
-    event: str = option("--event", "EVENT", "The name of the event.", "simulation"),
-    rate: str = option("--rate", "RATE", "How many broadcasts to send per second.", "5/s"),
+    kind: Kind = option("--kind", "Connect as pages or as games.", Kind.PAGE),
+    event: str = option("--event EVENT", "The name of the event.", "simulation"),
+    rate: str = option("--rate RATE", "How many broadcasts to send per second.", "5/s"),
     churn: Churn = None,
     seed: Seed = 0,
     expect: Expect = None,

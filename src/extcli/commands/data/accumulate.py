@@ -32,14 +32,14 @@ def add(
         "[ID] JSON|-|@FILE|KEY=JSON", "The buffer's id, then the document as JSON or as KEY=VALUE members.", None
     ),
     source: Path | None = option(
-        "--from", "FILE", "Add many documents from a file, one JSON document per line; - reads standard input."
+        "--from FILE", "Add many documents from a file, one JSON document per line; - reads standard input."
     ),
     user_field: str | None = option(
-        "--user-field", "NAME", "With --from: the member of each document that names its user. The member is also sent."
+        "--user-field NAME", "With --from: the member of each document that names its user. The member is also sent."
     ),
     skip: Skip = 0,
     concurrency: int | None = option(
-        "--concurrency", "N", "With --user-field: the number of parallel requests. [default: 32]", min=1, max=1024
+        "--concurrency N", "With --user-field: the number of parallel requests. [default: 32]", min=1, max=1024
     ),
 ) -> None:
     """Add a JSON document of less than 256 bytes to a buffer. Acts as viewer:U1.
@@ -94,7 +94,7 @@ def _is_pair(word: str) -> bool:
 def get(
     session: Session,
     buffer: str = argument("ID", "The buffer's id.", "default"),
-    since: str | None = option("--since --start", "TIME", f"Only entries from this time on: {times.FORMS_AGO}."),
+    since: str | None = option("--since --start TIME", f"Only entries from this time on: {times.FORMS_AGO}."),
 ) -> None:
     """Read a buffer, newest first. Acts as broadcaster; --as backend reads all channels.
 

@@ -20,9 +20,9 @@ _LIFETIME = 15 * 60
 """Seconds until a receipt of `bits purchase` expires."""
 
 Purchase = Annotated[str | None, argument("ID", "The purchase's id, as `bits list` shows it.")]
-Sku = Annotated[str | None, option("--sku", "SKU", "The product. Use --sku and --user instead of ID.")]
+Sku = Annotated[str | None, option("--sku SKU", "The product. Use --sku and --user instead of ID.")]
 User = Annotated[
-    str | None, option("--user", "ID", "The buyer. With --sku, selects the buyer's oldest purchase of the product.")
+    str | None, option("--user ID", "The buyer. With --sku, selects the buyer's oldest purchase of the product.")
 ]
 
 PURCHASES = listing(
@@ -43,11 +43,11 @@ PURCHASES = listing(
 def purchase(
     session: Session,
     sku: str | None = argument("SKU", "The product.", None),
-    cost: int = option("--cost", "N", "The price in bits.", 1, min=0),
-    name: str = option("--name", "TEXT", "The product's name.", ""),
-    buyer: str = option("--buyer", "TEXT", "The buyer's name.", ""),
-    transaction: str | None = option("--id", "ID", "The purchase's id. Default: a random one."),
-    receipt: str | None = option("--receipt", "FILE|-", "Post the receipt in this file instead of making one."),
+    cost: int = option("--cost N", "The price in bits.", 1, min=0),
+    name: str = option("--name TEXT", "The product's name.", ""),
+    buyer: str = option("--buyer TEXT", "The buyer's name.", ""),
+    transaction: str | None = option("--id ID", "The purchase's id. Default: a random one."),
+    receipt: str | None = option("--receipt FILE|-", "Post the receipt in this file instead of making one."),
 ) -> None:
     """Post the receipt of a purchase, and print the purchase's id. Acts as viewer:U1.
 

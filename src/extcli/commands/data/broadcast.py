@@ -39,7 +39,7 @@ def send(
     session: Session,
     event: EventName,
     data: Data,
-    to: str | None = option("--to", "USER", "Send only to this user."),
+    to: str | None = option("--to USER", "Send only to this user."),
     extension_wide: bool = flag(
         "--extension-wide", "Send to the listeners in all channels. Only backend and admin may."
     ),

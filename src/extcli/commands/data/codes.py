@@ -23,26 +23,23 @@ from extcli.session import BACKEND, VIEWER, Session
 app = noun("Reward codes: upload sets, mark winners, redeem.")
 
 Sets = Annotated[
-    list[str],
-    option("--set", "NAME=FILE", "A set's name and the file of its codes; - reads standard input. Repeatable."),
+    list[str], option("--set NAME=FILE", "A set's name and the file of its codes; - reads standard input. Repeatable.")
 ]
 Column = Annotated[
     str | None,
     option(
-        "--column",
-        "NAME|N",
+        "--column NAME|N",
         "Where the codes are: a column of a CSV file, by heading or by number from 1, or a member of JSON lines.",
     ),
 ]
 Form = Annotated[
-    FileFormat | None, option("--format", "", "The format of the files. Default: by their file name extension.")
+    FileFormat | None, option("--format", "The format of the files. Default: by their file name extension.")
 ]
-Prizes = Annotated[list[int], option("--prize", "I", "Grant one code of the set at index I. Repeatable.")]
+Prizes = Annotated[list[int], option("--prize I", "Grant one code of the set at index I. Repeatable.")]
 Limits = Annotated[
     list[str] | None,
     option(
-        "--limit",
-        "[I=]N",
+        "--limit [I=]N",
         "The most codes a user may get of each set, or of the set at index I, including earlier grants. "
         "Default: as many as this command grants.",
     ),
@@ -55,7 +52,7 @@ def upload(
     session: Session,
     sets: Sets,
     index: list[int] | None = option(
-        "--index", "N", "The index of a set, 0 to 9; give one for each --set. By default 0, 1, …."
+        "--index N", "The index of a set, 0 to 9; give one for each --set. By default 0, 1, …."
     ),
     column: Column = None,
     form: Form = None,
@@ -134,11 +131,11 @@ def rm(session: Session, yes: Yes = False) -> None:
 @command(app)
 def mark_from_poll(
     session: Session,
-    correct: Annotated[int, option("--correct", "N", "The value of the correct vote.")],
+    correct: Annotated[int, option("--correct N", "The value of the correct vote.")],
     prizes: Prizes,
     poll: str = argument("POLL", "The poll's id.", "default"),
     limits: Limits = None,
-    cutoff: str | None = option("--cutoff", "TIME", f"Ignore later votes: {times.FORMS_AGO}. Default: now."),
+    cutoff: str | None = option("--cutoff TIME", f"Ignore later votes: {times.FORMS_AGO}. Default: now."),
 ) -> None:
     """Grant codes to every user whose latest vote is correct. Acts as backend.
 
@@ -178,7 +175,7 @@ def mark_from_list(
     users: list[str] | None = argument("USER", "User ids.", None),
     limits: Limits = None,
     source: str | None = option(
-        "--from", "FILE", "A file of user ids, in any format that `codes upload` reads; - reads standard input."
+        "--from FILE", "A file of user ids, in any format that `codes upload` reads; - reads standard input."
     ),
     column: Column = None,
     form: Form = None,

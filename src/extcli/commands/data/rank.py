@@ -23,11 +23,9 @@ Ranking = Annotated[str, argument("ID", "The ranking's id.")]
 def submit(
     session: Session,
     ranking: Ranking = "default",
-    key: str | None = option("--key", "TEXT", "The text of the answer."),
+    key: str | None = option("--key TEXT", "The text of the answer."),
     source: Path | None = option(
-        "--from",
-        "FILE",
-        "Submit many answers from a file: CSV or JSON lines with user and key; - reads standard input.",
+        "--from FILE", "Submit many answers from a file: CSV or JSON lines with user and key; - reads standard input."
     ),
     columns: Columns = None,
     skip: Skip = 0,
@@ -55,7 +53,7 @@ def submit(
 def get(
     session: Session,
     ranking: Ranking = "default",
-    top: int | None = option("--top", "N", "Print only the N most frequent answers.", min=1),
+    top: int | None = option("--top N", "Print only the N most frequent answers.", min=1),
     watch: Watch = False,
 ) -> None:
     """Print the most frequent answers, at most 100. Acts as broadcaster.

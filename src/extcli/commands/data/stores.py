@@ -67,8 +67,8 @@ CONFIG = StoreNoun(
     writers="Acts as backend for extension, as broadcaster for channel.",
 )
 
-Users = Annotated[str | None, option("--users", "1,2,3", "Read the extension-viewer states of these users, as admin.")]
-OneUser = Annotated[str | None, option("--user", "ID", "Read the viewer store of this user, as backend.")]
+Users = Annotated[str | None, option("--users 1,2,3", "Read the extension-viewer states of these users, as admin.")]
+OneUser = Annotated[str | None, option("--user ID", "Read the viewer store of this user, as backend.")]
 Document = Annotated[
     list[str] | None, argument("JSON|-|@FILE|KEY=JSON", "The object as JSON, or its members as KEY=VALUE.")
 ]

@@ -99,11 +99,11 @@ OptionId = Annotated[str, argument("OPTION", "The option's id.")]
 
 def _texts(
     session: Session,
-    name: str | None = option("--name", "TEXT", "The text to show."),
-    short_name: str | None = option("--short-name", "TEXT", "A shorter text to show where space is limited."),
-    description: str | None = option("--description", "TEXT", "A longer text."),
-    image: str | None = option("--image", "URL", "The address of an image."),
-    order: float | None = option("--order", "N", "The position in lists: smaller numbers come first."),
+    name: str | None = option("--name TEXT", "The text to show."),
+    short_name: str | None = option("--short-name TEXT", "A shorter text to show where space is limited."),
+    description: str | None = option("--description TEXT", "A longer text."),
+    image: str | None = option("--image URL", "The address of an image."),
+    order: float | None = option("--order N", "The position in lists: smaller numbers come first."),
 ) -> dict[str, Any]:
     """Return the texts of a question or option, with `None` for those that are not given."""
     return {"name": name, "short_name": short_name, "description": description, "image": image, "order": order}
@@ -199,7 +199,7 @@ def move(
         "STATE", f"One of {', '.join(_STATES)}.", callback=_checked_state, autocompletion=lambda: list(_STATES)
     ),
     winner: str | None = option(
-        "--winner", "OPTION", "The id of the winning option. Required if the new state is `results`."
+        "--winner OPTION", "The id of the winning option. Required if the new state is `results`."
     ),
 ) -> None:
     """Move a question to another state. Acts as backend.

@@ -42,10 +42,10 @@ Poll = Annotated[str, argument("POLL", "The poll's id; `global-…` is one poll 
 def cast(
     session: Session,
     poll: Poll = "default",
-    value: str | None = option("--value", "N", f"The vote, {LOWEST} to {HIGHEST}; options have the numbers from 0."),
-    count: int | None = option("--count", "N", "Cast N votes at once. The poll must allow several votes per user."),
+    value: str | None = option("--value N", f"The vote, {LOWEST} to {HIGHEST}; options have the numbers from 0."),
+    count: int | None = option("--count N", "Cast N votes at once. The poll must allow several votes per user."),
     source: Path | None = option(
-        "--from", "FILE", "Cast many votes from a file: CSV or JSON lines with user and value; - reads standard input."
+        "--from FILE", "Cast many votes from a file: CSV or JSON lines with user and value; - reads standard input."
     ),
     columns: Columns = None,
     skip: Skip = 0,
@@ -165,8 +165,8 @@ def _votes_outside(session: Session, poll: str, result: Mapping[str, Any]) -> di
 def logs(
     session: Session,
     poll: Poll = "default",
-    since: str | None = option("--since", "TIME", f"Only votes from this time on: {times.FORMS_AGO}."),
-    limit: int | None = option("--limit", "N", "Print at most N votes.", min=0),
+    since: str | None = option("--since TIME", f"Only votes from this time on: {times.FORMS_AGO}."),
+    limit: int | None = option("--limit N", "Print at most N votes.", min=0),
 ) -> None:
     """List each voter's latest vote in all channels, oldest first. Acts as backend.
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from extcli.api.http import Response
 
 Poll = Annotated[str, argument("POLL", "The poll's id.")]
-EndsAt = Annotated[str | None, option("--ends-at", "TIME", f"When it closes: {times.FORMS}.")]
-EndsIn = Annotated[str | None, option("--ends-in", "DURATION", "How long until it closes, for example 90s.")]
+EndsAt = Annotated[str | None, option("--ends-at TIME", f"When it closes: {times.FORMS}.")]
+EndsIn = Annotated[str | None, option("--ends-in DURATION", "How long until it closes, for example 90s.")]
 
 _STATED = ("id", "status", "global")
 """Members of a definition that its id and the clock decide."""
@@ -59,19 +59,17 @@ _NONE = 0
 
 def _members(
     session: Session,
-    prompt: str | None = option("--prompt", "", "The poll's question."),
-    option: list[str] | None = option("--option", "TEXT", "One answer. Repeatable."),
-    options: str | None = option("--options", "A,B,C", "All answers, separated by commas."),
-    starts_at: str | None = option("--starts-at", "TIME", f"When it opens: {times.FORMS}."),
-    starts_in: str | None = option("--starts-in", "DURATION", "How long until it opens."),
+    prompt: str | None = option("--prompt", "The poll's question."),
+    option: list[str] | None = option("--option TEXT", "One answer. Repeatable."),
+    options: str | None = option("--options A,B,C", "All answers, separated by commas."),
+    starts_at: str | None = option("--starts-at TIME", f"When it opens: {times.FORMS}."),
+    starts_in: str | None = option("--starts-in DURATION", "How long until it opens."),
     ends_at: EndsAt = None,
     ends_in: EndsIn = None,
-    user_data: str | None = option(
-        "--user-data", "JSON", "Your own data, stored with the definition: JSON, @file or -."
-    ),
-    total_votes: int | None = option("--total-votes", "N", "The most votes per user. Above 1, a user's votes add up."),
-    votes_per_option: int | None = option("--votes-per-option", "N", "The most votes per user and answer."),
-    distinct_options: int | None = option("--distinct-options", "N", "The most answers per user."),
+    user_data: str | None = option("--user-data JSON", "Your own data, stored with the definition: JSON, @file or -."),
+    total_votes: int | None = option("--total-votes N", "The most votes per user. Above 1, a user's votes add up."),
+    votes_per_option: int | None = option("--votes-per-option N", "The most votes per user and answer."),
+    distinct_options: int | None = option("--distinct-options N", "The most answers per user."),
     user_id_voting: bool | None = flag(
         "--user-id-voting/--no-user-id-voting", "Whether only users who share their identity can vote.", None
     ),

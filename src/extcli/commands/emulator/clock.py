@@ -96,7 +96,7 @@ def freeze(session: Session, off: bool = flag("--off", "Let a stopped clock run 
 @command(app, "next", prints=_COMING)
 def show_next(
     session: Session,
-    limit: int = option("--limit", "N", "List at most this many records.", 10, min=1, max=200),
+    limit: int = option("--limit N", "List at most this many records.", 10, min=1, max=200),
     jump: bool = flag("--jump", "Advance the clock to the first expiry, and print what expired."),
     yes: Yes = False,
 ) -> None:

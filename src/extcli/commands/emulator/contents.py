@@ -66,7 +66,7 @@ COUNTS = listing(lambda counts: counts.items(), *name_and_count_columns(text=nam
 def contents(
     session: Session,
     kind: Kind | None = argument("KIND", "List the records of this kind. Default: count all kinds.", None),
-    search: str | None = option("--search", "TEXT", "Only records whose id, channel or user contains this text."),
+    search: str | None = option("--search TEXT", "Only records whose id, channel or user contains this text."),
 ) -> None:
     """List the data in the emulator, of all extensions and channels.
 

@@ -28,7 +28,7 @@ app = noun("The file with the emulator's data: back up, verify, restore, describ
 Url = Annotated[
     str | None,
     option(
-        "--data", "URL", "The service's data, as passed to `extcli serve`: sqlite:///path.", envvar="EXTCLI_SERVE_DATA"
+        "--data URL", "The service's data, as passed to `extcli serve`: sqlite:///path.", envvar="EXTCLI_SERVE_DATA"
     ),
 ]
 Backup = Annotated[Path, argument("FILE", "The path of the backup.")]

@@ -27,20 +27,18 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 def exec_(
     command: list[str] = argument("COMMAND", "The command and its arguments."),
     env: list[str] | None = option(
-        "--env",
-        "NAME=TEXT",
+        "--env NAME=TEXT",
         "Set an environment variable of the command. TEXT may contain {url}, {ws_url}, {host}, {port}, "
         "{client_id} and {namespace}. Repeatable.",
     ),
     client_id: str | None = option(
-        "--client-id", "ID", "The client id that the command uses. Default: the first in the --extensions file."
+        "--client-id ID", "The client id that the command uses. Default: the first in the --extensions file."
     ),
     on_failure: Path | None = option(
-        "--on-failure", "DIR", "On failure, write the service's log, metrics, data and journal to DIR."
+        "--on-failure DIR", "On failure, write the service's log, metrics, data and journal to DIR."
     ),
     fail_on: str | None = option(
-        "--fail-on",
-        "parity[=RULE,…]",
+        "--fail-on parity[=RULE,…]",
         "Exit 7 if production would have handled a request differently. !RULE ignores a rule. "
         "See `extcli expect parity --help`.",
     ),

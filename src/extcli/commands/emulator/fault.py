@@ -17,7 +17,7 @@ from extcli.session import Session
 app = noun("Faults: failures of the emulator on purpose, to test how a client copes.")
 
 Reset = Annotated[bool, flag("--reset", "Reset the connection with a TCP RST.")]
-Close = Annotated[int | None, option("--close", "CODE", "Close the socket with this close code, such as 1012.")]
+Close = Annotated[int | None, option("--close CODE", "Close the socket with this close code, such as 1012.")]
 
 
 _CONDITIONS = ("role", "channel", "user", "client_id", "event")
@@ -83,37 +83,34 @@ REMOVED = View(
 def add(
     session: Session,
     match: str | None = option(
-        "--match",
-        "TEXT",
+        "--match TEXT",
         "What the fault applies to: 'POST /v1/e/vote', '* /v1/e/*', 'SOCKET set state', 'BROADCAST *', …",
     ),
-    event: str | None = option(
-        "--event", "NAME", "Apply only to this event. Without --match, apply to its broadcasts."
-    ),
-    role: str | None = option("--role", "ROLE", "Apply only to callers with this role."),
-    user: str | None = option("--user", "ID", "Apply only to this user."),
-    id: str | None = option("--id", "NAME", "The fault's id. An existing fault with this id is replaced [f1, f2, …]."),
-    status: int | None = option("--status", "CODE", "Respond with this status, such as 503."),
+    event: str | None = option("--event NAME", "Apply only to this event. Without --match, apply to its broadcasts."),
+    role: str | None = option("--role ROLE", "Apply only to callers with this role."),
+    user: str | None = option("--user ID", "Apply only to this user."),
+    id: str | None = option("--id NAME", "The fault's id. An existing fault with this id is replaced [f1, f2, …]."),
+    status: int | None = option("--status CODE", "Respond with this status, such as 503."),
     retry_after: int | None = option(
-        "--retry-after", "SECONDS", "With --status: send Retry-After with this many seconds."
+        "--retry-after SECONDS", "With --status: send Retry-After with this many seconds."
     ),
     delay: str | None = option(
-        "--delay", "TIME[..TIME]", "Delay the response: 200ms, or a random delay within 200ms..2s."
+        "--delay TIME[..TIME]", "Delay the response: 200ms, or a random delay within 200ms..2s."
     ),
     drop: bool = flag("--drop", "Close the connection without a response."),
     reset: Reset = False,
-    truncate: int | None = option("--truncate", "BYTES", "Cut the response's body after this many bytes."),
+    truncate: int | None = option("--truncate BYTES", "Cut the response's body after this many bytes."),
     stall: bool = flag("--stall", "Never respond; the connection stays open."),
     close: Close = None,
     lose: bool = flag("--lose", "Do not deliver the broadcast."),
     double: bool = flag("--double", "Deliver the broadcast twice."),
     reorder: bool = flag("--reorder", "Deliver the broadcast after the next one."),
-    times: int | None = option("--times", "N", "Stop after the fault has acted N times."),
-    share: str | None = option("--share", "SHARE", "Act only on this share of matches, chosen at random: 10% or 0.1."),
+    times: int | None = option("--times N", "Stop after the fault has acted N times."),
+    share: str | None = option("--share SHARE", "Act only on this share of matches, chosen at random: 10% or 0.1."),
     seed: int | None = option(
-        "--seed", "N", "The random seed of --share and --delay: another number makes other choices [0]."
+        "--seed N", "The random seed of --share and --delay: another number makes other choices [0]."
     ),
-    lasts: str | None = option("--for", "TIME", "Stop after this long, by the emulator's clock: 10s."),
+    lasts: str | None = option("--for TIME", "Stop after this long, by the emulator's clock: 10s."),
 ) -> None:
     """Add a fault. Plain output is its id.
 

@@ -114,9 +114,9 @@ def demo(session: Session) -> None:
 def rig(
     session: Session,
     page: str = argument("PAGE", "The URL of the viewers' page."),
-    viewers: int = option("--viewers", "N", "How many viewers to show, each in a frame of their own.", 2, min=1, max=6),
-    config: str = option("--config", "PAGE", "The config page: a path or a URL.", ""),
-    live: str = option("--live", "PAGE", "The broadcaster's live page: a path or a URL.", ""),
+    viewers: int = option("--viewers N", "How many viewers to show, each in a frame of their own.", 2, min=1, max=6),
+    config: str = option("--config PAGE", "The config page: a path or a URL.", ""),
+    live: str = option("--live PAGE", "The broadcaster's live page: a path or a URL.", ""),
     is_opened: bool = flag("--open", "Also open the printed address in the browser."),
 ) -> None:
     """Print the address of a page that shows an extension's pages side by side.

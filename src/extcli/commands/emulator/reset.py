@@ -15,7 +15,7 @@ from extcli.session import Session
 def reset(
     session: Session,
     undo: bool = flag("--undo", "Restore the data and the clock from before the latest reset."),
-    keep: str | None = option("--keep", "DURATION", "Keep the old data for --undo for this long, at most 10m."),
+    keep: str | None = option("--keep DURATION", "Keep the old data for --undo for this long, at most 10m."),
     yes: Yes = False,
 ) -> None:
     """Delete all data of the emulator, and reset its clock to real time.

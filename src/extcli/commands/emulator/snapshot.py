@@ -87,7 +87,7 @@ def diff(
     session: Session,
     before: Path = argument("BEFORE", "The snapshot to compare with."),
     after: Path = argument("AFTER", "The newer snapshot."),
-    limit: int = option("--limit", "N", "Print at most this many records.", 100, min=0),
+    limit: int = option("--limit N", "Print at most this many records.", 100, min=0),
 ) -> None:
     """Print which records differ between two snapshots. Exits 7 if any do.
 

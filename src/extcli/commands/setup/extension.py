@@ -71,7 +71,7 @@ _LIST = listing(
 def init(
     session: Session,
     file: File = _DEFAULT,
-    owner: str | None = option("--owner", "USER_ID", "The user id of the extension's owner."),
+    owner: str | None = option("--owner USER_ID", "The user id of the extension's owner."),
     inline: bool = flag("--inline", "Write the secret into the extensions file instead of a separate file."),
     show: Show = False,
 ) -> None:
@@ -118,7 +118,7 @@ def list_extensions(session: Session, file: File = _DEFAULT) -> None:
 def rotate(
     session: Session,
     file: File = _DEFAULT,
-    keep: int = option("--keep", "N", "The number of older secrets that stay valid.", 1, min=0, max=100),
+    keep: int = option("--keep N", "The number of older secrets that stay valid.", 1, min=0, max=100),
     show: Show = False,
 ) -> None:
     """Add a new secret to an extension, and keep the previous valid.

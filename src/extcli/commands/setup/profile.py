@@ -69,8 +69,8 @@ def add(
         "--production",
         "Mark the deployment as production: ask for confirmation before data is deleted, replaced or reset.",
     ),
-    secret_file: str | None = option("--secret-file", "FILE", "The file with the extension's secret."),
-    ws_url: str | None = option("--ws-url", "URL", "The WebSocket's address. Default: derived from --url."),
+    secret_file: str | None = option("--secret-file FILE", "The file with the extension's secret."),
+    ws_url: str | None = option("--ws-url URL", "The WebSocket's address. Default: derived from --url."),
 ) -> None:
     """Add a profile for the deployment at --url.
 
