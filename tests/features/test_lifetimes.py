@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from emulator.clock import DAY, HOUR, MINUTE, SECOND, WEEK, Clock
+from emulator.clock import DAY, HOUR, MINUTE, SECOND, Clock
 from emulator.config.environment import PRODUCTION
 from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
@@ -110,45 +110,6 @@ def test_a_patch_renews_the_lifetime(frozen):
     assert {} == service.at(31 * DAY).backend.get("channel_state").json()
 
 
-@pytest.mark.ruling("R2")
-def test_accumulation_entries_expire_one_by_one(frozen):
-    service = frozen("sandbox")
-    for hour in (0, 1, 2):
-        service.at(hour * HOUR).viewer.post("accumulate", json=hour)
-
-    seen = [
-        [entry["data"] for entry in service.at(DAY + ms).backend.get("accumulate").json()["data"]]
-        for ms in (-1, 0, HOUR, 2 * HOUR)
-    ]
-
-    assert [[2, 1, 0], [2, 1], [2], []] == seen
-    assert 0 == service.backend.get("accumulate").json()["latest"]
-
-
-@pytest.mark.ruling("P5")
-def test_a_definition_with_votes_expires_a_week_after_the_last_vote(frozen):
-    service = frozen("sandbox")
-    service.define(prompt="first")
-    service.at(DAY).vote()
-    service.at(3 * DAY).define(prompt="second")
-
-    seen = [(service.at(DAY + WEEK + ms).has_definition(), service.has_votes()) for ms in (-1, 0)]
-
-    assert [(True, True), (False, False)] == seen
-
-
-@pytest.mark.parametrize("refused", [{"disabled": True}, {"endsAt": -1}], ids=["disabled", "ended"])
-def test_a_refused_vote_does_not_renew_the_lifetime_of_a_poll(frozen, refused):
-    service = frozen("sandbox")
-    service.vote()
-    service.define(**refused)
-
-    statuses = [service.at(DAY).vote(), service.vote(100)]
-
-    assert [400, 400] == statuses
-    assert not service.at(WEEK).has_votes()
-
-
 def test_reading_renews_no_lifetime(frozen):
     service = frozen("sandbox")
     for item in ITEMS:
@@ -157,23 +118,6 @@ def test_reading_renews_no_lifetime(frozen):
         item.exists(service.at(HOUR))
 
     assert [] == [item.name for item in ITEMS if item.exists(service.at(item.sandbox))]
-
-
-def test_an_expired_poll_starts_again_without_votes_and_definition(frozen):
-    service = frozen("sandbox")
-    service.vote(5)
-    service.define(totalVotesPerUser=10, votesPerOption=10)
-
-    poll = service.at(WEEK).viewer.post("vote", json={"value": 1, "count": 2}).json()
-
-    assert (1, 1, False) == (poll["count"], poll["sum"], service.has_definition())
-
-
-def test_an_expired_ranking_returns_no_original(frozen):
-    service = frozen("sandbox")
-    service.viewer.post("rank", json={"key": "blue"})
-
-    assert {"accepted": True} == service.at(DAY).viewer.post("rank", json={"key": "red"}).json()
 
 
 @pytest.mark.ruling("A1")

@@ -43,12 +43,6 @@ def noon(live) -> int:
     return second
 
 
-def test_a_poll_with_votes_has_no_definition_unless_it_is_defined(viewer):
-    vote(viewer())
-
-    assert 404 == viewer().get("vote_config").status_code
-
-
 def test_a_definition_without_an_id_uses_the_id_of_the_query(viewer, broadcaster):
     broadcaster.post("vote_config", json={"config": {"prompt": "default"}})
     broadcaster.post("vote_config?id=x", json={"config": {"prompt": "x"}, "id": ""})
@@ -56,14 +50,6 @@ def test_a_definition_without_an_id_uses_the_id_of_the_query(viewer, broadcaster
 
     assert ["default", "x", "z"] == [definition(viewer(), poll)["prompt"] for poll in ("default", "x", "z")]
     assert 404 == viewer().get("vote_config?id=y").status_code
-
-
-def test_a_definition_belongs_to_its_channel_or_if_global_to_the_extension(live, viewer, broadcaster, admin):
-    define(broadcaster, "x", prompt="777")
-    define(admin, "global-x", prompt="all", **{"global": True})
-
-    assert 404 == viewer(channel="888").get("vote_config?id=x").status_code
-    assert ("all", True) == (lambda it: (it["prompt"], it["global"]))(definition(viewer(channel="888"), "global-x"))
 
 
 @pytest.mark.parametrize(
@@ -112,18 +98,6 @@ def test_a_definition_with_an_invalid_poll_id_is_refused(broadcaster, poll):
     assert "Invalid poll id" == define(broadcaster, poll).json()["reason"]
 
 
-def test_a_poll_is_open_from_starts_at_until_before_ends_at(live, viewer, broadcaster, noon):
-    define(broadcaster, startsAt=noon + 10, endsAt=noon + 20)
-    seen = []
-
-    for instant in (10 * SECOND - 1, 10 * SECOND, 20 * SECOND - 1, 20 * SECOND):
-        live.set(noon * SECOND + instant)
-        seen.append((definition(viewer())["status"], refused(vote(viewer()))))
-
-    closed = "poll is closed"
-    assert [("pending", closed), ("active", None), ("active", None), ("expired", closed)] == seen
-
-
 def test_starts_in_and_ends_in_are_seconds_from_now(viewer, broadcaster, noon):
     define(broadcaster, startsIn=10, endsIn=20)
 
@@ -145,23 +119,6 @@ def test_ends_at_minus_one_ends_the_poll_now(live, viewer, broadcaster, noon):
     assert ("expired", noon) == (definition(viewer())["status"], definition(viewer())["endsAt"])
     assert "poll is closed" == refused(vote(viewer(), 2))
     assert (1, 1) == (lambda poll: (poll["count"], poll["vote"]))(viewer().get("vote").json())
-
-
-def test_clearing_a_poll_removes_its_definition(viewer, broadcaster):
-    define(broadcaster, disabled=True)
-    broadcaster.delete("vote")
-
-    assert 404 == viewer().get("vote_config").status_code
-    assert refused(vote(viewer())) is None
-
-
-def test_with_one_vote_per_user_a_second_vote_replaces_the_first(viewer, broadcaster):
-    define(broadcaster, totalVotesPerUser=1, votesPerOption=10, distinctOptionsPerUser=10)
-
-    for value in (1, 2):
-        poll = vote(viewer(), value, count=30).json()
-
-    assert (1, 2) == (poll["count"], poll["sum"])
 
 
 def test_a_poll_with_ends_in_1_is_open_for_at_least_a_second(live, broadcaster, viewer):

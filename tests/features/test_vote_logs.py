@@ -21,10 +21,6 @@ def log(client: Client, where: str = "") -> list[dict]:
     return client.get(f"vote_logs{where}").raise_for_status().json()["result"]
 
 
-def values(client: Client, where: str = "") -> list[int]:
-    return [vote["value"] for vote in log(client, where)]
-
-
 @pytest.fixture
 def crowd(live: LiveServer) -> Callable[[int], None]:
     """`crowd(20_000)` makes that many users vote once in channel 777, a hundred per millisecond."""
@@ -42,20 +38,6 @@ def crowd(live: LiveServer) -> Callable[[int], None]:
 
 def _voter(number: int) -> Caller:
     return Caller(CLIENT_ID, Role.VIEWER, "777", str(number), f"U{number}")
-
-
-@pytest.mark.ruling("A3")
-def test_an_entry_has_identifier_opaque_id_value_and_timestamp(live, viewer, admin):
-    now = live.freeze()
-    cast(viewer("5551"), 3)
-    cast(viewer("5552", opaque="Ux"), 4)
-    cast(viewer(None, opaque="Aabc"), 5)
-
-    expected = [("5551", "U5551", 3), ("5552", "Ux", 4), ("Aabc", "Aabc", 5)]
-    assert [
-        {"identifier": identifier, "opaque": opaque, "value": value, "timestamp": now}
-        for identifier, opaque, value in expected
-    ] == log(admin)
 
 
 def test_votes_stored_by_earlier_versions_look_like_new_ones(live, viewer, admin):
@@ -83,61 +65,6 @@ def test_a_log_of_shared_ids_is_the_same_bytes_as_one_with_an_unshared_id(live, 
     cast(viewer(None, opaque="Aabc"), 5)
 
     assert admin.get("vote_logs").content.startswith(joined[: -len(b"]}")] + b',{"identifier":"Aabc"')
-
-
-@pytest.mark.ruling("P3")
-def test_votes_of_one_millisecond_are_in_order_of_arrival(live, viewer, admin):
-    live.freeze()
-    for value in (9, 1, 5, 3, 7):
-        cast(viewer(f"U{value}"), value)
-
-    assert [9, 1, 5, 3, 7] == values(admin)
-
-
-@pytest.mark.ruling("P3")
-def test_the_log_is_ordered_by_time_even_if_the_clock_is_set_back(live, viewer, admin):
-    now = live.freeze()
-    cast(viewer("U1"), 1)
-    live.set(now - 5)
-    cast(viewer("U2"), 2)
-
-    assert [2, 1] == values(admin)
-
-
-@pytest.mark.ruling("P3")
-def test_since_is_inclusive_and_limit_returns_the_oldest(live, viewer, admin):
-    now = live.freeze()
-    for value in range(5):
-        cast(viewer(f"U{value}"), value)
-        live.advance(1)
-
-    assert [2, 3, 4] == values(admin, f"?since={now + 2}")
-    assert [0, 1] == values(admin, "?limit=2")
-    assert [2] == values(admin, f"?since={now + 2}&limit=1")
-    assert [] == values(admin, "?limit=0")
-    assert [] == values(admin, f"?since={now + 5}")
-    assert [0, 1, 2, 3, 4] == values(admin, "?since=&limit=")
-
-
-@pytest.mark.ruling("P3")
-@pytest.mark.parametrize(
-    ("since", "expected"), [("-1", [3]), ("0", [3]), ("9" * 19, []), ("9" * 20, []), ("-" + "9" * 19, [3])]
-)
-def test_since_may_be_any_integer(viewer, admin, since, expected):
-    cast(viewer(), 3)
-
-    assert expected == values(admin, f"?since={since}")
-
-
-@pytest.mark.ruling("P3")
-@pytest.mark.parametrize(
-    "query", ["since=x", "since=1.5", "since=1e3", "limit=x", "limit=-1", "limit=1.0", "limit=NaN"]
-)
-def test_a_malformed_since_or_limit_is_refused(admin, query):
-    answer = admin.get(f"vote_logs?{query}")
-
-    name = query.partition("=")[0]
-    assert (400, f"Malformed {name} parameter") == (answer.status_code, answer.json()["reason"])
 
 
 @pytest.mark.slow

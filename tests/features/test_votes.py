@@ -8,10 +8,6 @@ import pytest
 from support.service import Client
 
 
-def cast(client: Client, value: object, where: str = "") -> dict:
-    return client.post(f"vote{where}", json={"value": value}).raise_for_status().json()
-
-
 def stats(client: Client, where: str = "") -> dict:
     return client.get(f"vote{where}").raise_for_status().json()["stats"]
 
@@ -39,9 +35,9 @@ def test_an_invalid_poll_id_is_refused(broadcaster, method, poll):
     assert (400, "Invalid poll id") == reason(answer)
 
 
-@pytest.mark.ruling("A3")
-def test_tokens_without_a_user_are_one_user_per_role(live):
-    for role in ("viewer", "viewer", "admin", "backend", "backend"):
-        poll = cast(live.client(role, channel="777"), 3)
+@pytest.mark.ruling("A4")
+@pytest.mark.parametrize("poll", ["globalx", "global_x", "Global-x", "GLOBAL-x", "x-global-"])
+def test_only_the_exact_prefix_makes_a_poll_global(viewer, poll):
+    viewer().post(f"vote?id={poll}", json={"value": 3}).raise_for_status()
 
-    assert 3 == poll["stats"]["count"]
+    assert 0 == count(viewer(channel="888"), f"?id={poll}")

@@ -142,17 +142,16 @@ def test_the_limits_are_configurable():
     assert ([200, 413], [200, 413]) == (votes, maps)
 
 
-@pytest.mark.parametrize("path", ["rank", "accumulate", "json_store"])
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", "rank"), ("DELETE", "rank"), ("POST", "accumulate"), ("POST", "json_store")]
+)
 @pytest.mark.ruling("W8")
-def test_ids_other_than_poll_ids_are_any_printable_text(admin: Client, path: str):
-    body = {"key": "x"}
+def test_ids_other_than_poll_ids_are_any_printable_text(admin: Client, method: str, path: str):
+    def statuses(*ids: str) -> set[int]:
+        return {admin.request(method, path, params={"id": each}, json={"key": "x"}).status_code for each in ids}
 
-    printable = [
-        admin.post(path, params={"id": each}, json=body).status_code for each in ("ä ?/", "é" * 64, "🎲", "'--")
-    ]
-    unprintable = [admin.post(path, params={"id": each}, json=body).status_code for each in ("a\nb", "\x00", "\u200b")]
-
-    assert ({200}, {400}) == (set(printable), set(unprintable))
+    assert {200} == statuses("ä ?/", "é" * 64, "🎲" * 64, "a/b?c#d&e+%", "'--")
+    assert {400} == statuses("a\nb", "\x00", "a\tb", "\u200b", "\u2028", "x" * 65, "🎲" * 65)
 
 
 @pytest.mark.parametrize("path", ["rank", "accumulate", "json_store"])

@@ -39,7 +39,7 @@ def buffer_by_role(at: Deployment) -> None:
 @rule("R2", "broadcaster")
 def malformed_start(at: Deployment) -> None:
     """A `start` that is not an integer is refused with 400."""
-    for start in ("x", "1.5", "1e3", "null"):
+    for start in ("x", "1.5", "1e3", "null", "1_000", " 1", "\u0661"):
         reply = at.broadcaster.get("accumulate", id=at.fresh("buffer"), start=start)
         expect(f"the status with start={start}", 400, reply.status)
 
@@ -67,7 +67,7 @@ def compact_size_of_a_value(at: Deployment) -> None:
 def stored_values(at: Deployment) -> None:
     """Any JSON is stored unchanged, newest first."""
     buffer = at.fresh("buffer")
-    stored: list[Any] = [{"rating": 5}, [], None, True, -0.5, "text", {"a": {"b": [None]}}]
+    stored: list[Any] = [{"rating": 5}, [], None, True, -0.5, "5", "\0", 10**30, {"": {"b": [None]}}]
     add(at, buffer, *stored)
     expect("the values", stored[::-1], values(at, buffer))
 
@@ -112,12 +112,14 @@ def latest_entry(at: Deployment) -> None:
 
 @rule("spec: Accumulation", "viewer", "broadcaster", writes=True)
 def start_of_a_read(at: Deployment) -> None:
-    """`start` is inclusive."""
+    """`start` is inclusive, and any integer."""
     buffer = at.fresh("buffer")
     add(at, buffer, 1)
     observed = at.broadcaster.get("accumulate", id=buffer).data["data"][0]["observed"]
     expect("the values from the time of the entry", [1], values(at, buffer, start=observed))
     expect("the values from one ms later", [], values(at, buffer, start=observed + 1))
+    for start, wanted in ((-(10**40), [1]), (10**40, [])):
+        expect(f"the values with start={start}", wanted, values(at, buffer, start=start))
 
 
 @rule("spec: Accumulation", "viewer", "broadcaster", "backend", writes=True)

@@ -66,6 +66,7 @@ def order_of_ties(at: Deployment) -> None:
 def unaltered_answers(at: Deployment) -> None:
     """Answers are not altered: spaces, case and Unicode forms make different answers."""
     texts = ["red", "Red", " red", "red ", "caf\u00e9", "cafe\u0301", "", "01", "1", "i", "I", "\u0131", "\U0001f600"]
+    texts += ["a\0b", '"quoted"\\', "\u2028\u200b\ufeff", "x" * 4_000]
     expect("the ranking", [[text, 1] for text in texts], scores(at, answers(at, *texts)))
 
 
