@@ -1,26 +1,21 @@
-"""Sets of reward codes: define, list, redeem and delete (Game codes, rulings C2, C5, C6)."""
+"""Reward codes beyond the rules of `extcli conform` and the model in `tests/surface` (rulings C2, C5)."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import pytest
 
-from support.codes import define, eligible, grant, redeem, redeemed
-from support.service import OTHER_ID, Client, LiveServer
+from emulator.clock import DAY
+from support.codes import define, eligible, grant, redeem
+from support.service import Client, LiveServer
 
 
-@pytest.fixture
-def other_backend(live: LiveServer) -> Client:
-    return live.client("backend", client_id=OTHER_ID)
-
-
-@pytest.mark.ruling("C7")
-def test_an_empty_code_is_refused_with_its_place(backend: Client):
-    refused = backend.put("codes", json={"codes": [["A"], ["B", ""]], "names": ["Hat", "Sword"]})
-
-    assert (400, True) == (refused.status_code, "codes[1][1]: has 0 characters" in refused.json()["info"])
-    assert [] == backend.get("codes").json()["names"]
+def codes_of(backend: Client, viewer, *users: str, prize: int = 0) -> list[str | None]:
+    """Grant each user one code of a set, and redeem it."""
+    grant(backend, *users, prizes=[prize])
+    return [redeem(viewer(user), prize).get("code") for user in users]
 
 
 @pytest.mark.parametrize("member", ["prize", "all_prizes", "index"])
@@ -34,80 +29,64 @@ def test_the_prize_has_three_names(backend: Client, viewer, member: str):
     assert {"code": "B1", "all_prizes": ["B1"]} == answer.json()
 
 
-@pytest.mark.ruling("C5")
-def test_eligibility_and_redeemed_have_an_entry_for_each_index(backend: Client, viewer):
-    define(backend, ["A1", "A2"], ["D1"], indices=[0, 3])
-    grant(backend, "5551", prizes=[0, 0, 3])
-
-    redeem(viewer(), 3)
-
-    assert [2, 0, 0, 0] == eligible(viewer())
-    assert [[], [], [], ["D1"]] == redeemed(viewer())
-
-
-@pytest.mark.ruling("C2")
-def test_a_put_keeps_the_sets_at_other_indices(backend: Client, viewer):
-    define(backend, ["A1"], names=["Hat"], indices=[0])
-    define(backend, ["B1"], names=["Sword"], indices=[1])
-    grant(backend, "5551", prizes=[0, 1])
-
-    assert ["A1", "B1"] == [redeem(viewer(), index)["code"] for index in (0, 1)]
-
-
-@pytest.mark.ruling("C2")
-def test_a_second_put_replaces_name_and_list_and_keeps_eligibility(backend: Client, viewer):
-    define(backend, ["A1", "A2"], names=["Hat"])
-    grant(backend, "5551", prizes=[0, 0])
-    redeem(viewer())
-
-    define(backend, ["Z1"], names=["Cap"])
-
-    assert ["Cap"] == backend.get("codes").json()["names"]
-    assert ([1], [["A1"]]) == (eligible(viewer()), redeemed(viewer()))
-    assert {"code": "Z1", "all_prizes": ["A1", "Z1"]} == redeem(viewer())
-
-
-@pytest.mark.ruling("C2")
-def test_a_code_is_never_handed_out_twice(backend: Client, viewer):
-    define(backend, ["A1", "A2"])
-    grant(backend, "1", prizes=[0])
-    assert "A1" == redeem(viewer("1"))["code"]
-
-    define(backend, ["A1", "A2", "A3"])
-    grant(backend, "2", "3", "4", prizes=[0])
-
-    assert ["A2", "A3", None] == [redeem(viewer(user)).get("code") for user in ("2", "3", "4")]
-
-
-def test_codes_of_different_extensions_are_separate(backend: Client, other_backend: Client, viewer):
-    define(backend, ["A1"])
-    grant(backend, "5551", prizes=[0])
-    define(other_backend, ["X1"])
-
-    assert [0] == eligible(viewer(client_id=OTHER_ID))
-    assert {"distributed": [0]} == other_backend.delete("codes").json()
-    assert "A1" == redeem(viewer())["code"]
-
-
-def test_codes_belong_to_the_extension_in_every_channel(backend: Client, viewer):
-    define(backend, ["A1", "A2"])
-    grant(backend, "5551", prizes=[0, 0])
-
-    codes = [redeem(viewer(channel=channel))["code"] for channel in ("777", "888")]
-
-    assert ["A1", "A2"] == codes
-
-
-def test_a_user_without_a_shared_id_is_granted_prizes_by_opaque_id(backend: Client, viewer):
-    define(backend, ["A1"])
-    grant(backend, "Aabc", prizes=[0])
-
-    assert "A1" == redeem(viewer(None, opaque="Aabc"))["code"]
-
-
 def test_a_body_inside_a_json_string_is_accepted(backend: Client):
     body = json.dumps(json.dumps({"codes": [["A1"]], "names": ["Hat"]}))
 
     answer = backend.put("codes", content=body)
 
     assert (200, ["Hat"]) == (answer.status_code, backend.get("codes").json()["names"])
+
+
+def test_eligibility_lasts_as_long_as_a_set_that_was_replaced_during_the_mark(
+    live: LiveServer, backend: Client, viewer
+):
+    live.freeze()
+    define(backend, ["A1"])
+
+    def body() -> Iterator[bytes]:
+        yield b'{"prizes":[0],"prize_limits":[1],"users":["5551"'
+        live.advance(60 * DAY)
+        define(backend, ["A1"])
+        yield b"]}"
+
+    backend.post("codes/mark_from_list", content=body()).raise_for_status()
+
+    live.advance(89 * DAY)
+    assert [1] == eligible(viewer())
+
+
+@pytest.mark.ruling("C2")
+def test_a_reset_forgets_the_codes_handed_out(live: LiveServer, backend: Client, viewer):
+    define(backend, ["A1"])
+    codes_of(backend, viewer, "1")
+    live.reset()
+
+    define(backend, ["A1"])
+
+    assert ["A1"] == codes_of(backend, viewer, "2")
+
+
+@pytest.mark.ruling("C2")
+def test_dropping_a_namespace_forgets_which_codes_it_handed_out(live: LiveServer):
+    backend, user = live.client("backend"), live.client("viewer", user="1", channel="777")
+    backend.base_url, user.base_url = (f"{live.url}/_ns/codes/v1/e" for _ in range(2))
+
+    for _ in range(2):
+        define(backend, ["A1"])
+        grant(backend, "1", prizes=[0])
+        assert "A1" == redeem(user)["code"]
+        Client().delete(f"{live.url}/_ns/codes").raise_for_status()
+
+
+@pytest.mark.slow
+@pytest.mark.ruling("C2")
+def test_a_set_of_spent_codes_is_skipped_to_its_first_new_code(backend: Client, viewer):
+    codes = [f"C{number}" for number in range(510)]
+    for index, these in enumerate((codes, [*codes, "NEW"])):
+        define(backend, these, names=[f"S{index}"], indices=[index])
+    body = {"prizes": [0] * 510, "prize_limits": [510], "users": ["1"]}
+    backend.post("codes/mark_from_list", json=body).raise_for_status()
+    user = viewer("1")
+
+    assert codes == [redeem(user)["code"] for _ in codes]
+    assert ["NEW", None] == codes_of(backend, viewer, "4", "5", prize=1)

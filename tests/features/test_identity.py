@@ -48,33 +48,6 @@ def test_user_info_of_a_caller_without_ids_has_empty_strings(live: LiveServer):
     assert ("", "", "A-backend") == (record["user_id"], record["channel_id"], record["opaque_user_id"])
 
 
-def test_the_directory_starts_empty(live: LiveServer):
-    assert ("0", []) == list_ids(live.client("backend"))
-
-
-def test_a_write_adds_a_shared_id_to_the_directory_once(viewer, backend: Client):
-    for user in ("5551", "5552", "5551"):
-        write(viewer(user))
-
-    assert ("0", ["5551", "5552"]) == list_ids(backend)
-
-
-@pytest.mark.ruling("A3")
-@pytest.mark.parametrize("opaque", [None, "UOPAQUE"])
-def test_a_read_adds_nothing_to_the_directory(viewer, backend: Client, opaque: str | None):
-    reader = viewer("5551", opaque=opaque)
-    for path in ("vote", "user_info", "all_state", "codes/eligibility", "curated_poll"):
-        reader.get(path).raise_for_status()
-
-    assert ("0", []) == list_ids(backend)
-
-
-def test_a_request_that_the_role_forbids_adds_nothing_to_the_directory(viewer, backend: Client):
-    assert 403 == viewer("5551").delete("vote").status_code
-
-    assert ("0", []) == list_ids(backend)
-
-
 @pytest.mark.parametrize(("action", "ids"), [("get", []), ("set", [CHANNEL])])
 def test_a_write_over_the_socket_adds_the_id(live: LiveServer, backend: Client, action: str, ids: list[str]):
     with authenticated_game(live, "broadcaster", user=CHANNEL) as game:
@@ -82,21 +55,6 @@ def test_a_write_over_the_socket_adds_the_id(live: LiveServer, backend: Client, 
         game.data(action, "state", {"state_id": "channel", "state": {}})
 
     assert ("0", ids) == list_ids(backend)
-
-
-def test_the_directory_omits_users_without_a_shared_id(viewer, backend: Client):
-    write(viewer(None, opaque="Aabc"))
-
-    assert ("0", []) == list_ids(backend)
-
-
-def test_the_directory_covers_all_channels_of_one_extension(live: LiveServer, backend: Client):
-    write(live.client("viewer", user="1", channel="777"))
-    write(live.client("viewer", user="2", channel="888"))
-    write(live.client("viewer", user="3", channel="777", client_id="other"))
-
-    assert ("0", ["1", "2"]) == list_ids(backend)
-    assert ("0", ["3"]) == list_ids(live.client("backend", client_id="other"))
 
 
 def test_a_refused_credential_adds_no_id(live: LiveServer, backend: Client):

@@ -10,9 +10,18 @@ import jwt
 import pytest
 
 from emulator.clock import DAY, MINUTE, SECOND
-from support.pins import validate
-from support.service import CHANNEL, CLIENT_ID, OTHER_ID, Client, LiveServer
-from support.socket_client import SocketClient, request_pin
+from support.pins import create_pin, linked_channel, token_exists, validate
+from support.service import (
+    CHANNEL,
+    CLIENT_ID,
+    OTHER_ID,
+    Client,
+    LiveServer,
+    in_production,
+    live_server,
+    real_seconds,
+)
+from support.socket_client import SocketClient, linked_game, request_pin
 
 CALLS = [
     ("GET", "user_info", None),
@@ -88,63 +97,6 @@ def test_on_the_socket_a_pin_token_is_invalid_until_its_pin_is_validated(unlinke
 
 
 @pytest.mark.ruling("T2")
-def test_a_pin_token_is_valid_as_soon_as_its_pin_is_validated(pin_token, broadcaster):
-    before = pin_token.status()
-
-    validate(broadcaster, pin_token.pin)
-
-    assert 401 == before
-    assert [*[200] * (len(CALLS) - 2), 400, 200] == pin_token.statuses()
-
-
-@pytest.mark.ruling("T2")
-@pytest.mark.parametrize("wrong", ["ZZZZZZ", "", "x" * 1_000, "another's"])
-def test_a_wrong_pin_validates_no_token(live, pin_token, broadcaster, wrong):
-    assert 400 == validate(broadcaster, PinToken(live, OTHER_ID).pin if wrong == "another's" else wrong)
-    assert 401 == pin_token.status()
-
-
-@pytest.mark.ruling("T2")
-def test_a_token_whose_pin_has_expired_stays_invalid(live, pin_token, broadcaster):
-    live.advance(5 * MINUTE)
-
-    assert 400 == validate(broadcaster, pin_token.pin)
-    assert 401 == pin_token.status()
-
-
-@pytest.mark.ruling("T2")
-def test_a_validated_token_outlives_its_pin(live, pin_token, broadcaster):
-    validate(broadcaster, pin_token.pin)
-
-    live.advance(5 * MINUTE)
-
-    assert 200 == pin_token.status()
-
-
-@pytest.mark.ruling("T2", "T3")
-def test_a_game_may_authenticate_with_the_pin_of_a_token(unlinked, pin_token, broadcaster):
-    validate(broadcaster, pin_token.pin)
-
-    answer = unlinked.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin_token.pin})
-
-    assert CHANNEL == answer["twitch_id"]
-
-
-@pytest.mark.ruling("T2")
-def test_a_pin_token_expires_seven_days_after_its_issue(live, broadcaster):
-    live.set(2_000_000_000_000)
-    pin_token = PinToken(live)
-    live.advance(4 * MINUTE)
-    validate(broadcaster, pin_token.pin)
-
-    live.advance(7 * DAY - 4 * MINUTE - 1)
-    before = pin_token.status()
-    live.advance(1)
-
-    assert [200, 401] == [before, pin_token.status()]
-
-
-@pytest.mark.ruling("T2")
 def test_delete_pin_revokes_the_pin_tokens_of_the_channel(pin_token, broadcaster):
     validate(broadcaster, pin_token.pin)
 
@@ -152,24 +104,6 @@ def test_delete_pin_revokes_the_pin_tokens_of_the_channel(pin_token, broadcaster
 
     assert 401 == pin_token.status()
     assert "revoked" in pin_token.client.get("user_info").json()["info"]
-
-
-@pytest.mark.ruling("T2")
-def test_delete_pin_does_not_affect_other_channels_and_client_ids(live, pin_token, broadcaster):
-    other = PinToken(live, OTHER_ID)
-    validate(live.client("broadcaster", user="888", channel="888"), pin_token.pin)
-    validate(live.client("broadcaster", user=CHANNEL, channel=CHANNEL, client_id=OTHER_ID), other.pin)
-
-    broadcaster.delete("pin")
-
-    assert [200, 200] == [pin_token.status(), other.status()]
-
-
-@pytest.mark.ruling("T2")
-def test_a_valid_pin_token_may_revoke_itself(pin_token, broadcaster):
-    validate(broadcaster, pin_token.pin)
-
-    assert [200, 401] == [pin_token.client.delete("pin").status_code, pin_token.status()]
 
 
 @pytest.mark.ruling("A5", "X4")
@@ -200,13 +134,6 @@ def test_a_pin_token_names_its_role_and_extension_and_lives_seven_days(live, pin
 
 
 @pytest.mark.ruling("A5")
-def test_every_issued_token_has_its_own_jti(live, pair, pin_token):
-    tokens = [pair["jwt"], pair["refresh"], pin_token.token, PinToken(live).token]
-
-    assert 4 == len({claims_of(token)["jti"] for token in tokens})
-
-
-@pytest.mark.ruling("A5")
 @pytest.mark.parametrize("name", ["my-extension", "a>b?c~d", "ab>c?d~", "abc>>??~~", "_-_-", "/+/+>>"])
 @pytest.mark.parametrize("channel", ["777", ">?~", "x>?~", "xx>?~", "\xff\xfe>", "\u65e5?", "\U0001f600~", "\x7f"])
 def test_the_payload_of_an_issued_token_contains_no_dash_and_no_underscore(live, name, channel):
@@ -227,11 +154,45 @@ def test_delete_pin_does_not_revoke_access_tokens(live, pair, broadcaster):
     assert 200 == live.bearer(pair["jwt"]).get("user_info").status_code
 
 
+def test_expired_pins_are_not_listed_by_the_clock(live, broadcaster, stranger):
+    live.freeze()
+    pins = [create_pin(broadcaster), create_pin(stranger, "/v1/e/pin", json={"identifier": CLIENT_ID})]
+    validate(broadcaster, pins[1])
+
+    expired = live.advance(5 * MINUTE)
+
+    assert [] == [each for each in pins if each in str(expired)]
+
+
+@pytest.mark.slow
+@pytest.mark.ruling("T3")
+def test_a_pin_and_its_tokens_survive_a_restart(tmp_path):
+    settings = in_production(data=f"sqlite:///{tmp_path}/kept.db")
+    exp = real_seconds() + 10 * MINUTE // SECOND
+    with live_server(settings) as live:
+        client = live.client("broadcaster", user=CHANNEL, channel=CHANNEL, exp=exp)
+        pin = create_pin(client)
+        with SocketClient(live) as game:
+            pair = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin})
+
+    with live_server(settings) as live, SocketClient(live) as game:
+        by_pin = game.data("authenticate", data={"client_id": CLIENT_ID, "pin": pin})
+        by_refresh_token = game.data("authenticate", data={"client_id": CLIENT_ID, "refresh": pair["refresh"]})
+        status = live.bearer(pair["jwt"]).get("user_info").status_code
+
+    assert (CHANNEL, CHANNEL, 200) == (by_pin["twitch_id"], by_refresh_token["twitch_id"], status)
+
+
 @pytest.mark.ruling("T2")
-def test_a_revoked_pin_token_stays_invalid(pin_token, broadcaster):
-    validate(broadcaster, pin_token.pin)
+def test_delete_pin_does_not_affect_other_channels_and_client_ids(live, broadcaster):
+    neighbor = live.client("broadcaster", user="888", channel="888")
+    other = live.client("broadcaster", user=CHANNEL, channel=CHANNEL, client_id=OTHER_ID)
+    pins = [create_pin(client) for client in (neighbor, other)]
+    games = [linked_game(live, "888"), linked_game(live, CHANNEL, OTHER_ID)]
+
     broadcaster.delete("pin")
 
-    validate(broadcaster, pin_token.pin)
-
-    assert 401 == pin_token.status()
+    assert ["888", CHANNEL] == [linked_channel(live, pins[0]), linked_channel(live, pins[1], OTHER_ID)]
+    assert [True, True] == [token_exists(client) for client in (neighbor, other)]
+    for each in games:
+        each.socket.close()

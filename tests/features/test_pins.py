@@ -8,17 +8,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.pins import create_pin, linked_channel, validate
-from support.service import CHANNEL, CLIENT_ID, OTHER_ID, Client, LiveServer
+from support.pins import create_pin, validate
+from support.service import CLIENT_ID, Client, LiveServer
 from support.socket_client import SocketClient, request_pin
 
 ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ2346789"
-
-
-@pytest.fixture
-def neighbor(live: LiveServer) -> Client:
-    """The owner of another channel."""
-    return live.client("broadcaster", user="888", channel="888")
 
 
 @pytest.fixture
@@ -37,14 +31,6 @@ def test_a_pin_has_six_unambiguous_characters(broadcaster):
     assert set(ALPHABET) == set("".join(pins))
 
 
-@pytest.mark.ruling("T1")
-def test_live_pins_are_unique(broadcaster, stranger):
-    bound = [create_pin(broadcaster) for _ in range(100)]
-    unbound = [create_pin(stranger, "/v1/e/pin", json={"identifier": CLIENT_ID}) for _ in range(100)]
-
-    assert 200 == len({*bound, *unbound})
-
-
 @pytest.mark.ruling("T2")
 @pytest.mark.parametrize("body", [b"", b" ", b"{}", b'"{}"', b'{"identifier":"my-extension"}', b'{"x":1}', b"not json"])
 def test_with_the_client_id_in_the_header_the_body_is_ignored(named, body):
@@ -59,24 +45,6 @@ def test_the_client_id_may_be_in_the_body_without_a_header(stranger, path, body)
 
 
 @pytest.mark.ruling("T2")
-@pytest.mark.parametrize("role", ["admin", "backend"])
-@pytest.mark.parametrize(("channel", "query"), [("888", ""), (None, "?channel_id=888"), (CHANNEL, "?channel_id=888")])
-def test_an_admins_or_backends_pin_is_bound_to_the_channel_it_names(live, broadcaster, role, channel, query):
-    pin = create_pin(live.client(role, channel=channel), f"link/pin{query}")
-
-    assert (400, "888") == (validate(broadcaster, pin), linked_channel(live, pin))
-
-
-@pytest.mark.ruling("T2")
-@pytest.mark.parametrize(("role", "channel"), [("viewer", CHANNEL), ("admin", None), ("backend", None)])
-def test_a_viewers_pin_and_one_without_a_channel_are_unbound(live, neighbor, role, channel):
-    pin = create_pin(live.client(role, user="5", channel=channel))
-
-    assert 200 == validate(neighbor, pin)
-    assert "888" == linked_channel(live, pin)
-
-
-@pytest.mark.ruling("T2")
 @pytest.mark.parametrize("path", ["link/pin", "pin"])
 def test_in_production_only_registered_client_ids_get_pins(production, path):
     with Client(base_url=f"{production.url}/v1/e/") as client:
@@ -86,30 +54,6 @@ def test_in_production_only_registered_client_ids_get_pins(production, path):
         ]
 
     assert [200, 401, 200, 401] == [*statuses, *by_header]
-
-
-@pytest.mark.ruling("T2")
-def test_a_wrong_pin_gets_400(broadcaster):
-    answer = broadcaster.post("validate_pin", json={"pin": "ZZZZZZ"})
-
-    assert (400, "Bad Request", "Invalid PIN") == (
-        answer.status_code,
-        answer.json()["errors"][0]["title"],
-        answer.json()["reason"],
-    )
-
-
-@pytest.mark.ruling("T2", "X1")
-def test_the_pin_other_client_id_is_wrong(live, broadcaster):
-    other = live.client("broadcaster", user=CHANNEL, channel=CHANNEL, client_id=OTHER_ID)
-
-    assert [400, 200] == [validate(client, create_pin(other)) for client in (broadcaster, other)]
-
-
-def test_a_broadcaster_without_a_channel_links_the_channel_of_their_user_id(live):
-    client = live.client("broadcaster", user="4242")
-
-    assert "4242" == linked_channel(live, create_pin(client))
 
 
 def test_the_log_contains_no_pins_and_no_tokens(live, broadcaster, caplog):

@@ -9,14 +9,6 @@ import pytest
 from support.service import Client
 
 
-@pytest.mark.ruling("S2")
-def test_a_patch_of_an_unwritten_store_applies_to_an_empty_object(admin: Client):
-    admin.patch("channel_state", json={"a": 1}).raise_for_status()
-    admin.patch("extension_state", json=[{"op": "add", "path": "/a", "value": 1}]).raise_for_status()
-
-    assert [{"a": 1}, {"a": 1}] == [admin.get(store).json() for store in ("channel_state", "extension_state")]
-
-
 def test_copies_that_multiply_are_refused_before_they_cost_memory_or_time(admin: Client):
     admin.post("channel_state", json={"a": list(range(5_000))})
     doubling = [{"op": "copy", "path": "/a/-", "from": "/a"}] * 40

@@ -21,16 +21,6 @@ def states(client: Client, store: str, *users: str) -> dict[str, Any]:
 
 
 @USER_STORES
-@pytest.mark.ruling("S1")
-def test_an_admin_reads_many_users_and_those_without_a_record_are_omitted(viewer, admin: Client, store: str):
-    viewer("1").post(store, json={"of": 1})
-    viewer("2").post(store, json={"of": 2})
-    viewer(None, opaque="Aabc").post(store, json={"of": "Aabc"})
-
-    assert {"1": {"of": 1}, "2": {"of": 2}, "Aabc": {"of": "Aabc"}} == states(admin, store, "1", "3", "2", "Aabc", "1")
-
-
-@USER_STORES
 def test_the_commas_between_ids_need_no_encoding(viewer, admin: Client, store: str):
     viewer("1").post(store, json={"of": 1})
 
@@ -97,19 +87,6 @@ def test_many_large_records_are_read_in_one_call(viewer, admin: Client, store: s
 
 
 @USER_STORES
-def test_userid_selects_a_record_for_a_backend_only(live: LiveServer, viewer, store: str):
-    for user in ("1", "777"):
-        viewer(user).post(store, json={"owner": user})
-    clients = {
-        role: live.client(role, user="777", channel=CHANNEL) for role in ("viewer", "broadcaster", "admin", "backend")
-    }
-
-    read = {role: client.get(store, params={"userID": "1"}).json()["owner"] for role, client in clients.items()}
-
-    assert {"viewer": "777", "broadcaster": "777", "admin": "777", "backend": "1"} == read
-
-
-@USER_STORES
 @pytest.mark.ruling("S1")
 def test_a_map_may_contain_the_ids_of_anonymous_users(live: LiveServer, stranger: Client, admin: Client, store: str):
     token = stranger.post("/v1/e/authtoken", json={"channel_id": CHANNEL}).json()["token"]
@@ -122,19 +99,6 @@ def test_a_map_may_contain_the_ids_of_anonymous_users(live: LiveServer, stranger
 
 
 @USER_STORES
-@pytest.mark.ruling("S1", "S2")
-def test_a_map_with_one_failing_patch_changes_no_store(viewer, admin: Client, store: str):
-    viewer("2").post(store, json={"a": 1})
-
-    failing = admin.patch(store, json={"1": {"a": 2}, "2": [{"op": "test", "path": "/a", "value": 9}], "3": {"a": 2}})
-    malformed = admin.patch(store, json={"1": {"a": 2}, "2": [{"op": "fly"}]})
-    too_large = admin.patch(store, json={"1": {"a": 2}, "2": {"a": "x" * 65_536}})
-
-    assert [400, 400, 400] == [failing.status_code, malformed.status_code, too_large.status_code]
-    assert {"2": {"a": 1}} == states(admin, store, "1", "2", "3")
-
-
-@USER_STORES
 @pytest.mark.ruling("S1")
 def test_an_admin_patches_at_most_1000_users(admin: Client, store: str):
     answers = [admin.patch(store, json={str(user): {"n": user} for user in range(users)}) for users in (1_000, 1_001)]
@@ -142,18 +106,6 @@ def test_an_admin_patches_at_most_1000_users(admin: Client, store: str):
     assert [200, 400] == [answer.status_code for answer in answers]
     assert "Too many ids specified" == answers[1].json()["reason"]
     assert 1_000 == len(states(admin, store, *map(str, range(1_000))))
-
-
-@pytest.mark.parametrize("role", ["viewer", "broadcaster", "backend"])
-@USER_STORES
-@pytest.mark.ruling("S1")
-def test_from_other_roles_a_map_is_a_merge_patch_of_their_own_record(live: LiveServer, store: str, role: str):
-    client = live.client(role, user="777", channel=CHANNEL)
-
-    client.patch(store, json={"12": {"a": 1}}).raise_for_status()
-
-    assert {"12": {"a": 1}} == client.get(store).json()
-    assert {} == live.client("viewer", user="12", channel=CHANNEL).get(store).json()
 
 
 @pytest.mark.parametrize(
@@ -166,13 +118,6 @@ def test_an_object_that_is_not_a_map_of_users_patches_the_admins_own_record(
     admin.patch(store, json=body).raise_for_status()
 
     assert {name: value for name, value in body.items() if value is not None} == admin.get(store).json()
-
-
-@pytest.mark.parametrize("store", ["extension_state", "channel_state", "extension_hidden_state", "extension_config"])
-def test_in_a_store_without_users_ids_are_ordinary_keys(admin: Client, store: str):
-    admin.patch(store, json={"12": {"a": 1}}).raise_for_status()
-
-    assert {"12": {"a": 1}} == admin.get(store).json()
 
 
 def test_an_admin_patches_the_config_of_many_channels(live: LiveServer, admin: Client):
