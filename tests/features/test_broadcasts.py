@@ -47,24 +47,6 @@ def test_every_request_form_sends_an_event_and_returns_an_empty_object(admin, pa
 
 
 @pytest.mark.ruling("W6")
-@pytest.mark.parametrize("send", REQUEST_FORMS, ids=name_of)
-@pytest.mark.parametrize("call", CALLS)
-def test_the_event_defaults_to_default(admin, admin_game, call, send):
-    assert_ok(send(admin, call, {"data": 1}))
-
-    assert ["default"] == [each[0] for each in events_of(admin_game)]
-
-
-@pytest.mark.ruling("W6")
-@pytest.mark.parametrize("send", REQUEST_FORMS, ids=name_of)
-@pytest.mark.parametrize("call", CALLS)
-def test_a_message_without_data_is_refused(admin, admin_game, page, call, send):
-    assert (400, "Invalid body") == error_of(send(admin, call, {"event": "news"}))
-
-    assert ([], []) == (events_of(admin_game, 0), page.broadcasts())
-
-
-@pytest.mark.ruling("W6")
 def test_a_get_with_neither_body_nor_query_lacks_its_data(admin):
     assert [(400, "Invalid body")] * 4 == [error_of(admin.get(call)) for call in CALLS]
 

@@ -53,46 +53,6 @@ def test_an_extension_does_not_see_the_data_of_another(live: LiveServer, other: 
     assert empty == read_all(other_client)
 
 
-def test_writes_and_deletes_do_not_affect_other_extensions(live: LiveServer):
-    ours, theirs = admin_of(live, CLIENT_ID), admin_of(live, "other")
-    fill(ours, 3)
-    before = read_all(ours)
-
-    fill(theirs, 5)
-    for path in ("vote", "rank", "vote?id=global-x", "rank?id=global-x"):
-        theirs.delete(path).raise_for_status()
-
-    assert before == read_all(ours)
-
-
-def test_a_channel_sees_only_extension_wide_data_of_another_channel(live: LiveServer):
-    fill(admin_of(live, CLIENT_ID, "777"), 3)
-
-    other = read_all(admin_of(live, CLIENT_ID, "888"))
-
-    assert [0, 0] == [other["vote"]["count"], len(other["vote_logs"]["result"])]
-    assert [[], [], 404] == [
-        other["rank"]["data"],
-        other["accumulate"]["data"],
-        other["json_store"]["errors"][0]["status"],
-    ]
-    assert {"extension": {"mark": 3}, "channel": {}, "viewer": {}, "extension_viewer": {"mark": 3}} == other[
-        "all_state"
-    ]
-    assert [1, {"mark": 3}] == [other["vote?id=global-x"]["count"], other["json_store?id=global-x"]]
-    assert [{"key": "answer 3", "score": 1}] == other["rank?id=global-x"]["data"]
-
-
-@pytest.mark.parametrize("store", SHARED)
-@pytest.mark.ruling("S6")
-def test_all_extensions_in_a_channel_share_its_channel_stores(live: LiveServer, store: str):
-    admin_of(live, CLIENT_ID).post(store, json={"a": 1}).raise_for_status()
-    admin_of(live, "other").patch(store, json={"b": 2}).raise_for_status()
-
-    assert {"a": 1, "b": 2} == admin_of(live, CLIENT_ID).get(store).json()
-    assert {} == admin_of(live, CLIENT_ID, "888").get(store).json()
-
-
 @pytest.mark.parametrize("store", SHARED)
 @pytest.mark.ruling("S6")
 def test_channel_stores_can_be_separate_per_extension(store: str):

@@ -70,16 +70,6 @@ def test_following_purchases_without_a_product_is_an_error(game: SocketClient, t
     assert "data.sku" in game.error("subscribe", target, {})["detail"]
 
 
-def test_a_purchase_posted_twice_is_sent_once(game: SocketClient, viewer):
-    game.data("subscribe", "twitchPurchaseBits", {"sku": "*"})
-
-    answers = [post(viewer(), receipt()).status_code for _ in range(2)]
-
-    assert [201, 201] == answers
-    assert "t1" == game.update()["data"]["id"]
-    assert game.no_update()
-
-
 def test_followers_of_other_products_channels_and_extensions_receive_nothing(
     live: LiveServer, game: SocketClient, viewer
 ):

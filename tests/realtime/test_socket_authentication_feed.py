@@ -32,21 +32,6 @@ def subscribed(live: LiveServer) -> Iterator[SocketClient]:
 
 
 @pytest.mark.ruling("X7")
-def test_subscribing_causes_no_update(game):
-    subscribe(game)
-
-    assert game.no_update()
-
-
-@pytest.mark.ruling("X7")
-def test_a_refresh_is_reported_as_refreshed(live, subscribed):
-    pair = authenticate(subscribed, pin=request_pin(live))
-    authenticate(subscribed, refresh=pair["refresh"])
-
-    assert [event("authenticated"), event("refreshed")] == [subscribed.update()["data"] for _ in range(2)]
-
-
-@pytest.mark.ruling("X7")
 @pytest.mark.parametrize("path", ["link/pin", "pin"])
 def test_an_unlinked_game_receives_the_validation_of_a_pin(unlinked, broadcaster, stranger, path):
     subscribe(unlinked)

@@ -236,16 +236,3 @@ def test_deleting_a_poll_drops_its_pending_update(frozen, game):
     frozen.advance(MINUTE)
 
     assert [] == statuses(game, 0)
-
-
-@pytest.mark.ruling("X5")
-def test_unsubscribing_ends_the_updates(frozen, game):
-    create(game)
-    subscribe(game)
-    game.data("unsubscribe", "poll", {"topic_id": "color"})
-
-    vote(frozen, "1", 1)
-    configure(game, endsAt=-1)
-    frozen.advance(SECOND)
-
-    assert [] == statuses(game, 0)

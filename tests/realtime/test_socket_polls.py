@@ -55,38 +55,6 @@ def test_a_poll_without_a_definition_has_64_results(live, game):
     assert [0] * 63 + [1] == standing["results"]
 
 
-@pytest.mark.ruling("X5")
-@pytest.mark.parametrize(("action", "data"), [("get", {}), ("reconfigure", {"config": {"disabled": True}})])
-def test_an_absent_poll_gets_404(game, action, data):
-    error = game.error(action, "poll", {"poll_id": "nothing", **data})
-
-    assert (404, "Not Found") == (error["status"], error["title"])
-
-
-@pytest.mark.ruling("P4", "X5")
-def test_creating_an_existing_poll_replaces_its_definition_and_keeps_its_votes(live, game):
-    create(game)
-    vote(live, "1", 1)
-
-    create(game, prompt="Anew?", options=["a", "b"])
-
-    standing = poll(game)
-    assert ("Anew?", [0, 1], 1) == (standing["poll"]["prompt"], standing["results"], standing["count"])
-
-
-@pytest.mark.ruling("P4", "X5")
-def test_a_disabled_poll_refuses_votes_and_stays_active(live, game):
-    create(game)
-    seen = [vote(live, "1", 1)]
-
-    configure(game, disabled=True)
-    seen.append(vote(live, "2", 1))
-    status = poll(game)["poll"]["status"]
-    configure(game, disabled=False)
-
-    assert ([200, 400, 200], "active") == ([*seen, vote(live, "3", 1)], status)
-
-
 @pytest.mark.ruling("P4", "X5")
 def test_a_stopped_poll_is_expired_and_refuses_votes_until_deleted(live, game):
     create(game)
@@ -140,14 +108,6 @@ def test_an_empty_list_of_options_removes_those_of_the_poll(game):
     configure(game, options=[])
 
     assert [] == poll(game)["poll"]["options"]
-
-
-@pytest.mark.ruling("P4", "X5")
-@pytest.mark.parametrize("poll_id", ["default", "cpp-drive-poll", "a_b", "$", "x" * 64, "0"])
-def test_the_ids_that_published_clients_use_are_accepted(game, poll_id):
-    create(game, poll_id)
-
-    assert poll_id == poll(game, poll_id)["poll"]["poll_id"]
 
 
 @pytest.mark.ruling("P4", "X5")

@@ -171,13 +171,6 @@ def test_a_request_may_come_byte_by_byte(raw):
     assert TEXT == (raw.read() or (0, b""))[0]
 
 
-@pytest.mark.ruling("X2")
-def test_requests_received_in_one_segment_each_get_a_response(raw):
-    raw.send(b"".join(frame(TEXT, READ) for _ in range(300)))
-
-    assert [TEXT] * 300 == [(raw.read() or (0, b""))[0] for _ in range(300)]
-
-
 def test_a_close_gets_a_response_with_its_code(raw):
     raw.send(frame(CLOSE, (1000).to_bytes(2, "big")))
 

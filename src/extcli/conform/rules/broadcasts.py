@@ -59,9 +59,17 @@ def forms_of_a_broadcast(at: Deployment) -> None:
 def missing_members(at: Deployment) -> None:
     """A missing `event` is `default`; missing `data` is refused with 400."""
     game = audience(at)
-    expect("the status without data", 400, at.admin.post("broadcast", {"event": "news"}).status)
+    for path in ("broadcast", "whisper_self"):
+        for reply in (
+            at.admin.post(path, {"event": "news"}),
+            at.admin.get(path, {"event": "news"}),
+            at.admin.get(path, event="news"),
+        ):
+            expect(f"the status of {reply.request} without data", 400, reply.status)
     at.admin.post("broadcast", {"data": 1}).check()
-    expect("the event", ["default"], [each.get("event") for each in heard(game, 1)])
+    at.admin.get("broadcast", {"data": 1}).check()
+    at.admin.get("broadcast", data="1").check()
+    expect("the events", ["default"] * 3, [each.get("event") for each in heard(game, 3)])
 
 
 @rule("spec: Authentication", "viewer", writes=True)

@@ -137,9 +137,10 @@ def shared_config(at: Deployment) -> None:
 
 @rule("X5", "broadcaster", "viewer", writes=True)
 def update_of_the_state(at: Deployment) -> None:
-    """Every write notifies every subscriber once, the writer included."""
+    """Every write notifies every subscriber once, the writer included; a subscription causes none."""
     game, viewer = at.game(), at.game("viewer")
-    for each in (game, viewer):
+    set_state(game, {"early": 1})
+    for each in (game, viewer, viewer):
         follow(each)
     set_state(game, {"a": 1})
     at.broadcaster.post("channel_state", {"b": 2}).check()
@@ -183,8 +184,10 @@ def update_of_a_refused_write(at: Deployment) -> None:
 
 @rule("X5", "broadcaster", writes=True)
 def unsubscribed(at: Deployment) -> None:
-    """After `unsubscribe` there are no more updates."""
+    """After `unsubscribe` there are no more updates; without a subscription it is not an error."""
     game = at.game()
+    for target in ("state", "config", "poll"):
+        game.data("unsubscribe", target, {"topic_id": "channel", "config_id": "channel"})
     for target, data in (("state", {"topic_id": "channel"}), ("state", CHANNEL), ("channel", None)):
         game.data("subscribe", target, data)
         set_state(game, {"target": target})
@@ -216,7 +219,9 @@ def shared_poll(at: Deployment) -> None:
 def absent_poll(at: Deployment) -> None:
     """An absent poll gets 404, and deleting it is not an error."""
     game, poll = at.game(), at.fresh("poll")
-    expect("the status of get poll", 404, game.error("get", "poll", {"poll_id": poll}).get("status"))
+    for action in ("get", "reconfigure"):
+        error = game.error(action, "poll", {"poll_id": poll, "config": {"disabled": True}})
+        expect(f"the status of {action} poll", 404, error.get("status"))
     expect("the reply to delete poll", {"ok": True}, game.data("delete", "poll", {"poll_id": poll}))
 
 
