@@ -56,6 +56,8 @@ class SurfaceMachine(ComparisonMachine):
         for poll, vote in votes:
             self.cast_votes(poll, [vote])
         self.submit_answers("", answers)
+        self.call(OURS[5], "POST", "vote_config", {"id": "empty"}, {"config": {"endsAt": START // SECOND + 60}})
+        self.list_by_channel(OURS[5], {})
 
     @initialize(documents=st.lists(st.tuples(ANYONE, STORE, WRITTEN), min_size=8, max_size=12), patches=OWN_PATCHES)
     def start_with_stores(self, documents: list[Any], patches: list[Any]) -> None:
