@@ -12,8 +12,6 @@ import pytest
 from support.service import CLIENT_ID, LiveServer
 from support.socket_client import linked_game, request_pin
 
-UNSUPPORTED = ["drops", "matchmaking", "match", "match_poll", "gameMetadata", "gatewayActions", "gatewayActionState"]
-
 
 @pytest.mark.ruling("X2")
 def test_the_timestamp_is_the_time_of_the_service_in_ms(live, game):
@@ -67,18 +65,6 @@ def test_one_connection_does_not_delay_another(live, game):
 
         assert {} == other.data("get", "state", {"state_id": "channel"})["state"]
         assert list(range(1, 1 + 100)) == [game.reply()["meta"]["request_id"] - 1 for _ in range(100)]
-
-
-@pytest.mark.ruling("X9")
-@pytest.mark.parametrize("target", UNSUPPORTED)
-@pytest.mark.parametrize(
-    "action", ["subscribe", "unsubscribe", "get", "set", "create", "validate", "broadcast", "clear"]
-)
-def test_an_unsupported_target_gets_404_and_says_so(game, action, target):
-    error = game.error(action, target, {"topic_id": "x", "id": "x"})
-
-    assert (404, "Not Found") == (error["status"], error["title"])
-    assert f"{target} is not part of this service; nothing was done" == error["detail"]
 
 
 def test_a_closed_connection_drops_its_subscriptions(live: LiveServer):

@@ -158,7 +158,10 @@ def missing_target(at: Deployment) -> None:
 def unknown_action(at: Deployment) -> None:
     """An unknown action or target gets 404."""
     game = at.game("viewer")
-    for action, target in (("frobnicate", "state"), ("get", "no-such-target"), ("vote", "poll"), ("GET", "state")):
+    for action, target in (
+        *(("frobnicate", "state"), ("get", "no-such-target"), ("vote", "poll"), ("GET", "state")),
+        *(("set", "matchmaking"), ("create", "match_poll"), ("validate", "drops"), ("broadcast", "gatewayActionState")),
+    ):
         expect(f"the status of {action} {target}", 404, game.error(action, target, {}).get("status"))
 
 
@@ -208,8 +211,8 @@ def long_data(at: Deployment) -> None:
 def unsupported_targets(at: Deployment) -> None:
     """An unknown target gets 404, with a text that says so."""
     game = at.game("viewer")
-    for target in ("drops", "matchmaking", "match", "gameMetadata"):
-        for action in ("get", "subscribe"):
+    for target in ("drops", "matchmaking", "match", "match_poll", "gameMetadata", "gatewayActions"):
+        for action in ("get", "subscribe", "unsubscribe"):
             found = game.error(action, target, {"topic_id": "x"})
             expect(f"the status of {action} {target}", 404, found.get("status"))
             detail = str(found.get("detail"))
