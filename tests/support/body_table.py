@@ -150,7 +150,7 @@ class Member(NamedTuple):
 
     @property
     def field(self) -> str:
-        """Its name without those of the objects around it."""
+        """Its name without the names of the objects around it."""
         return self.path.rpartition(".")[2]
 
     def faults(self, valid: str) -> Iterator[Fault]:
