@@ -87,6 +87,21 @@ def cannot_be_written(path: Path, error: OSError) -> UsageError:
 
 
 @contextmanager
+def write_errors(path: Path) -> Iterator[None]:
+    """Turn an `OSError` in the block into the `UsageError` for this file."""
+    try:
+        yield
+    except OSError as error:
+        raise cannot_be_written(path, error) from None
+
+
+def save(path: Path, text: str, *, keep_mode: bool = True) -> None:
+    """Replace a file's content as `replace` does. Raises `UsageError`."""
+    with write_errors(path):
+        replace(path, text, keep_mode=keep_mode)
+
+
+@contextmanager
 def _deleted_on_error(path: str | Path) -> Iterator[None]:
     try:
         yield

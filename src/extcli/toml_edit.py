@@ -36,7 +36,4 @@ def save(path: Path, text: str, *, table: str, as_intended: bool, unchanged: boo
         raise UsageError(f"{path}: cannot edit the layout of {table}", fix=f"write one table [{table}.NAME] per entry")
     if not unchanged:
         raise UsageError(f"{path} was changed by another program", fix="run the command again")
-    try:
-        atomic_file.replace(path, text)
-    except OSError as error:
-        raise atomic_file.cannot_be_written(path, error) from None
+    atomic_file.save(path, text)

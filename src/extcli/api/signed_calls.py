@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from emulator.contract.names import CODE, HINT, MARK
@@ -34,17 +35,15 @@ _READERS = ("/_emulator/explain", "/_emulator/journal")
 """Paths that the journal does not record."""
 
 
-class SignedCalls:
-    """Sends calls with credentials and raises error answers. Implements `call.Caller`."""
+class CallsWithCredentials:
+    """Sends calls, and again with a new token if a sandbox refuses one as expired. Implements `call.Caller`."""
 
-    def __init__(self, http: Http, resolver: Resolver, credentials: Credentials | None, dry_run: DryRun | None) -> None:
+    def __init__(self, http: Http, credentials: Credentials | None) -> None:
         self._http = http
-        self._resolver = resolver
         self._credentials = credentials
-        self._dry_run = dry_run
 
     def perform(self, call: Call) -> Response:
-        """Send a call and return its whole response. Raises `ErrorResponse`."""
+        """Send a call and return its whole response. Raises `ErrorResponse` or `Unreachable`."""
         with self._response(call, bodies.RESPONSE) as response:
             response.read()
             self._http.trace_body(response)
@@ -54,56 +53,77 @@ class SignedCalls:
     def stream(self, call: Call) -> Iterator[Response]:
         """Send a call and yield its response before the body is read.
 
-        The body's size is not limited. Raises `ErrorResponse`.
+        The body's size is not limited. Raises `ErrorResponse` or `Unreachable`.
         """
         with self._response(call, None) as response:
             yield response
 
     @contextmanager
     def _response(self, call: Call, limit: int | None) -> Iterator[Response]:
-        query = self._query(call)
-        if self._dry_run:
-            self._dry_run.withhold(self._http.url, call, query, self._credentials)
-        with self._send(call, query, limit) as response:
-            if response.status_code < 300:
-                yield response
-                return
-            response.read()
-            credentials = self._credentials if call.signed else None
-            if not (credentials and is_expired(response) and credentials.renew()):
-                raise self._error_of(call, response, credentials)
-        with self._send(call, query, limit) as response:
-            if response.status_code >= 300:
+        credentials = self._credentials if call.signed else None
+        for may_renew in (True, False):
+            with self._send(call, self._authorization(credentials) if credentials else None, limit) as response:
+                if response.status_code < 300:
+                    yield response
+                    return
                 response.read()
-                raise self._error_of(call, response, credentials)
+                if not (may_renew and credentials and is_expired(response) and credentials.renew()):
+                    raise self._error_of(call, response, credentials)
+
+    @contextmanager
+    def _send(self, call: Call, authorization: str | None, limit: int | None) -> Iterator[Response]:
+        with self._http.stream(
+            call.method,
+            call.path,
+            query=call.query,
+            body=call.body,
+            authorization=authorization,
+            is_probe=call.is_probe,
+            limit=limit,
+        ) as response:
             yield response
 
+    def _authorization(self, credentials: Credentials) -> str:
+        raise NotImplementedError
+
     def _error_of(self, call: Call, response: Response, credentials: Credentials | None) -> ErrorResponse:
-        error = error_of(call, response, credentials)
+        return error_of(call, response, credentials)
+
+
+class SignedCalls(CallsWithCredentials):
+    """Sends the calls of a command, or prints them with --dry-run."""
+
+    def __init__(self, http: Http, resolver: Resolver, credentials: Credentials | None, dry_run: DryRun | None) -> None:
+        super().__init__(http, credentials)
+        self._resolver = resolver
+        self._dry_run = dry_run
+
+    @contextmanager
+    def _response(self, call: Call, limit: int | None) -> Iterator[Response]:
+        call = self._with_channel(call)
+        if self._dry_run:
+            self._dry_run.withhold(self._http.url, call, call.query, self._credentials)
+        with super()._response(call, limit) as response:
+            yield response
+
+    def _with_channel(self, call: Call) -> Call:
+        if call.signed and self._credentials and self._credentials.given and (channel := self._resolver.channel()):
+            # A given token has its own channel or none. An extension-level one may name another (ruling A4).
+            return replace(call, query={"channel_id": channel, **call.query})
+        return call
+
+    def _authorization(self, credentials: Credentials) -> str:
+        return f"{self._resolver.client_id()} {credentials.token()}".rstrip()
+
+    def _error_of(self, call: Call, response: Response, credentials: Credentials | None) -> ErrorResponse:
+        error = super()._error_of(call, response, credentials)
         error.place = self._resolver.flags.words("profile", "url")
         return error
 
-    def _query(self, call: Call) -> Mapping[str, Any]:
-        if call.signed and self._credentials and self._credentials.given and (channel := self._resolver.channel()):
-            # A given token has its own channel or none. An extension-level one may name another (ruling A4).
-            return {"channel_id": channel, **call.query}
-        return call.query
-
     @contextmanager
-    def _send(self, call: Call, query: Mapping[str, Any], limit: int | None) -> Iterator[Response]:
-        authorization = None
-        if call.signed and self._credentials:
-            authorization = f"{self._resolver.client_id()} {self._credentials.token()}".rstrip()
+    def _send(self, call: Call, authorization: str | None, limit: int | None) -> Iterator[Response]:
         try:
-            with self._http.stream(
-                call.method,
-                call.path,
-                query=query,
-                body=call.body,
-                authorization=authorization,
-                is_probe=call.is_probe,
-                limit=limit,
-            ) as response:
+            with super()._send(call, authorization, limit) as response:
                 yield response
         except NotConnected:
             raise

@@ -151,8 +151,6 @@ def _save(file: Path, before: str | None, text: str, intended: dict[str, Any]) -
         as_intended = {"profiles": {}} | document_of(file, text) == {"profiles": {}} | intended
     except UsageError:
         as_intended = False
-    try:
+    with atomic_file.write_errors(file):
         file.parent.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
-    except OSError as error:
-        raise atomic_file.cannot_be_written(file, error) from None
     toml_edit.save(file, text, table="profiles", as_intended=as_intended, unchanged=text_of(file) == before)

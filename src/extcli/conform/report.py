@@ -17,7 +17,7 @@ from xml.etree import ElementTree as Xml
 from emulator.contract import user_files
 from emulator.contract.json_values import are_equal
 from extcli import bounded_json
-from extcli.atomic_file import cannot_be_written, replace
+from extcli.atomic_file import save
 from extcli.conform.calls import Exchange
 from extcli.conform.rule import shown
 from extcli.conform.run import Result, Status
@@ -71,10 +71,7 @@ def write(path: Path, environment: str, found: Sequence[Result]) -> None:
     """Write the recording of all rules that were probed. Raises `UsageError`."""
     rules = [_lines(each.rule.name, as_recorded(each)) for each in found if each.status is not Status.SKIPPED]
     head = f'{{"{_HEAD}": {VERSION}, "environment": {json.dumps(environment)}, "rules": {{'
-    try:
-        replace(path, "\n".join([head, ",\n".join(rules), "}}", ""]))
-    except OSError as error:
-        raise cannot_be_written(path, error) from None
+    save(path, "\n".join([head, ",\n".join(rules), "}}", ""]))
 
 
 def _lines(name: str, found: Mapping[str, Any]) -> str:
@@ -284,14 +281,6 @@ def _details(each: dict[str, Any]) -> list[str]:
 def _row(each: dict[str, Any]) -> list[str]:
     names = ("status", "rule", "sentence", "reason", "what", "expected", "seen", "request_id", "recorded")
     return [field(each.get(name, "")) for name in names]
-
-
-def write_junit(path: Path, document: dict[str, Any]) -> None:
-    """Write the results as JUnit XML. Raises `UsageError`."""
-    try:
-        replace(path, junit(document).decode())
-    except OSError as error:
-        raise cannot_be_written(path, error) from None
 
 
 def junit(document: dict[str, Any]) -> bytes:

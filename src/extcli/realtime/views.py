@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from extcli.config.link_store import Link
 
 _INSTANT_WIDTH, _SCOPE_WIDTH = len("2026-11-20 20:15:00.250Z"), len("extension")
-_SERVICE, _CLIENT_ID, _CHANNEL, _SINCE, _UNTIL = "service", "client_id", "channel_id", "since", "until"
 
 
 # Events
@@ -82,7 +81,7 @@ def _local_time(milliseconds: int | None) -> str:
 LOGIN = View(
     table=lambda login: RECORD.table(
         {
-            "channel": login[_CHANNEL] + (f" ({login['name']})" if login["name"] != login[_CHANNEL] else ""),
+            "channel": login["channel_id"] + (f" ({login['name']})" if login["name"] != login["channel_id"] else ""),
             "access until": _local_time(login["access_until"]),
             "refresh until": _local_time(login["refresh_until"]),
         }
@@ -94,13 +93,7 @@ LOGIN = View(
 
 def facts_of(link: Link) -> dict[str, Any]:
     """Return a link as a record without its token."""
-    return {
-        _SERVICE: link.service,
-        _CLIENT_ID: link.client_id,
-        _CHANNEL: link.channel_id,
-        _SINCE: link.since,
-        _UNTIL: link.until,
-    }
+    return {name: getattr(link, name) for name in ("service", "client_id", "channel_id", "since", "until")}
 
 
 def _day(milliseconds: int | None) -> str:
@@ -110,8 +103,8 @@ def _day(milliseconds: int | None) -> str:
 LINKS = listing(
     "",
     Column("service", text=shown, folds=True),
-    Column("client id", _CLIENT_ID, text=shown, folds=True),
-    Column("channel", _CHANNEL, text=shown, folds=True),
+    Column("client id", "client_id", text=shown, folds=True),
+    Column("channel", "channel_id", text=shown, folds=True),
     Column("since", text=_day, folds=True),
     Column("until", text=_day, folds=True),
     else_shown="no links are stored",

@@ -153,10 +153,7 @@ class Seed:
         for at, path in self.token_files.items():
             if problem := why_not_replaceable(path):  # it may have changed since the seed was read
                 raise UsageError(f"cannot write {path}", why=problem)
-            try:
-                atomic_file.replace(path, f"{refresh_tokens[at]}\n", keep_mode=False)
-            except OSError as error:
-                raise atomic_file.cannot_be_written(path, error) from None
+            atomic_file.save(path, f"{refresh_tokens[at]}\n", keep_mode=False)
 
 
 def read(path: str | Path, environ: Mapping[str, str], *, trusted: bool = False) -> Seed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -186,9 +186,6 @@ def _deliveries(listeners: Listeners, sent: _Sent) -> tuple[list[float], list[fl
 
 
 def _tally(audience: Audience, sent: _Sent, delays: Sequence[float]) -> Tally:
-    reasons: dict[str, int] = {}
-    for each in sent.refusals:
-        reasons[each] = reasons.get(each, 0) + 1
     span = sent.last - sent.first
     return Tally(
         planned=audience.broadcasts,
@@ -203,5 +200,5 @@ def _tally(audience: Audience, sent: _Sent, delays: Sequence[float]) -> Tally:
         rate=(audience.broadcasts - 1) / span if span else 0.0,
         lag=sent.lag,
         latencies=latencies(delays),
-        reasons=reasons,
+        reasons=dict(Counter(sent.refusals)),
     )

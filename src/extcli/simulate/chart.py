@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from extcli import atomic_file
-
 _AREA = {"left": 64, "right": 708, "top": 12, "bottom": 192}
 """Where lines are drawn, in units of a chart."""
 _CHARTS = {
@@ -16,14 +14,6 @@ _CHARTS = {
     ("Refusals and failures", "per second"): ("refused",),
 }
 """The title and the unit of each chart, and the columns of the series that it draws."""
-
-
-def write(path: Path, found: Mapping[str, Any]) -> None:
-    """Write the report of a run. The file has the old content or the new, never a mix. Raises `UsageError`."""
-    try:
-        atomic_file.replace(path, page(found))
-    except OSError as error:
-        raise atomic_file.cannot_be_written(path, error) from None
 
 
 def page(found: Mapping[str, Any]) -> str:

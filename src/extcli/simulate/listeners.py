@@ -10,6 +10,7 @@ import base64
 import json
 import zlib
 from array import array
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -261,8 +262,4 @@ def _check_subscribed(text: str | bytes) -> None:
 
 def closings(all: Sequence[Received]) -> dict[str, int]:
     """Return how many connections the service closed, by the reason."""
-    found: dict[str, int] = {}
-    for each in all:
-        if each.closed:
-            found[each.closed] = found.get(each.closed, 0) + 1
-    return found
+    return Counter(each.closed for each in all if each.closed)

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from extcli import atomic_file
 from extcli.errors import CliError, ExitCode
 from extcli.output.columns import table_of
 from extcli.output.printer import View
@@ -51,7 +52,7 @@ def conclude(session: Session, found: dict[str, Any], comparison: Comparison, re
     """
     session.output.show_value(found, RUN)
     if report is not None:
-        chart.write(report, found)
+        atomic_file.save(report, chart.page(found))
         session.output.note(f"report: {report}")
     if error := error_of(found, comparison):
         raise error

@@ -20,7 +20,6 @@ from extcli import atomic_file, bounded_json
 from extcli.errors import UnexpectedResponse, UsageError
 from extcli.output.sanitize import visible
 from extcli.reading.streams import LARGEST_ITEM
-from extcli.snapshots import content
 
 if TYPE_CHECKING:
     from extcli.api.http import Response
@@ -119,13 +118,11 @@ def header_of(line: bytes, path: Path) -> Header:
         facts = bounded_json.decoded(line.rstrip().removesuffix(_RECORDS) + b"}")
         number = facts["extcli_snapshot"]
         if number != 1:
-            raise UsageError(
-                f"{visible(str(path))}: line 1: extcli_snapshot: format {number} is unknown",
-                fix="use the version of extcli that saved it",
-            )
+            problem = f"line 1: extcli_snapshot: format {number} is unknown"
+            raise _invalid(path, problem, fix="use the version of extcli that saved it")
         return Header(facts["version"], facts["environment"], facts["clock"], facts["keys"], facts["counts"])
     except (ValueError, KeyError, TypeError):
-        raise UsageError(f"{visible(str(path))}: line 1: not the first line of a snapshot") from None
+        raise _invalid(path, "line 1: not the first line of a snapshot") from None
 
 
 @contextmanager
@@ -134,21 +131,16 @@ def lines_of(path: Path) -> Iterator[tuple[Header, Iterator[bytes]]]:
 
     Raises `UsageError` for a file that cannot be read, is incomplete, or does not have the records it counts.
     """
-    try:
-        with opened(path) as file:
-            header = header_of(next(_lines(file, path), b""), path)
-            yield header, _records(file, header, path)
-    except OSError as error:
-        raise unreadable(path, error) from None
-    except (EOFError, zlib.error):
-        raise UsageError(f"{visible(str(path))}: the compressed file is damaged or incomplete") from None
+    with _read_errors(path), opened(path) as file:
+        header = header_of(next(_lines(file, path), b""), path)
+        yield header, _records(file, header, path)
 
 
 def _lines(file: BinaryIO, path: Path) -> Iterator[bytes]:
     """Yield the next lines of a snapshot. Raises `UsageError` for a line that no snapshot can contain."""
     while line := file.readline(LARGEST_ITEM + 1):
         if len(line) > LARGEST_ITEM:
-            raise UsageError(f"{visible(str(path))}: a line is longer than {LARGEST_ITEM:,} bytes")
+            raise _invalid(path, f"a line is longer than {LARGEST_ITEM:,} bytes")
         yield line
 
 
@@ -156,19 +148,27 @@ def _records(file: BinaryIO, header: Header, path: Path) -> Iterator[bytes]:
     for count, line in enumerate(_lines(file, path)):
         text = line.strip()
         if text == _END:
-            if count != sum(header.counts.values()):
-                raise UsageError(
-                    f"{visible(str(path))}: has {count:,} records, but its first line counts "
-                    f"{sum(header.counts.values()):,}"
-                )
+            if count != (expected := sum(header.counts.values())):
+                raise _invalid(path, f"has {count:,} records, but its first line counts {expected:,}")
             return
         yield text.removesuffix(b",")
-    raise UsageError(f"{visible(str(path))}: incomplete: its last line `]}}` is missing", fix="save it again")
+    raise _invalid(path, "incomplete: its last line `]}` is missing", fix="save it again")
 
 
-def unreadable(path: Path, error: OSError) -> UsageError:
-    """Return the error for a file that cannot be read."""
-    return UsageError(f"cannot read {visible(str(path))}: {error.strerror or 'it is not compressed by gzip'}")
+@contextmanager
+def _read_errors(path: Path) -> Iterator[None]:
+    """Turn the errors of reading a file into `UsageError`."""
+    try:
+        yield
+    except (EOFError, zlib.error):
+        raise _invalid(path, "the compressed file is damaged or incomplete") from None
+    except OSError as error:
+        reason = error.strerror or "it is not compressed by gzip"
+        raise UsageError(f"cannot read {visible(str(path))}: {reason}") from None
+
+
+def _invalid(path: Path, problem: str, fix: str = "") -> UsageError:
+    return UsageError(f"{visible(str(path))}: {problem}", fix=fix)
 
 
 class Records:
@@ -188,7 +188,7 @@ class Records:
             of = tuple(str(fields[name]) for name in _IDENTITY.get(kind, ()))
             identity = Identity(kind, tuple(fields["key"]), of)
         except (ValueError, KeyError, TypeError):
-            raise UsageError(f"{visible(str(self._path))}: line {self._line}: not a record of a snapshot") from None
+            raise _invalid(self._path, f"line {self._line}: not a record of a snapshot") from None
         if kind in _REPEATABLE:
             self._repeated[identity] += 1
             identity = identity._replace(of=(*of, f"#{self._repeated[identity]}"))
@@ -208,17 +208,12 @@ class SnapshotBody:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.length = None if content.is_compressed(path) else content.size(path)
+        self.length = None if is_compressed(path) else size(path)
 
     def __iter__(self) -> Iterator[bytes]:
-        try:
-            with content.opened(self._path) as file:
-                yield from content.pieces(file)
-        except (EOFError, zlib.error):
-            # Without its end the body is invalid, so the service changes nothing.
-            raise UsageError(f"{visible(str(self._path))}: the compressed file is damaged or incomplete") from None
-        except OSError as error:
-            raise unreadable(self._path, error) from None
+        # Without its end the body is invalid, so the service changes nothing.
+        with _read_errors(self._path), opened(self._path) as file:
+            yield from pieces(file)
 
 
 class _InputBody:
@@ -230,21 +225,18 @@ class _InputBody:
 
     def __iter__(self) -> Iterator[bytes]:
         self._file.seek(0)
-        return content.pieces(self._file)
+        return pieces(self._file)
 
 
 @contextmanager
 def body_of(name: str) -> Iterator[SnapshotBody | _InputBody]:
     """Yield the body of a request from this file, or from standard input. Raises `UsageError`."""
     if name != STANDARD:
-        path = Path(name)
-        try:
+        with _read_errors(path := Path(name)):
             yield SnapshotBody(path)
-        except OSError as error:
-            raise unreadable(path, error) from None
         return
     with TemporaryFile() as file:
-        for piece in content.pieces(sys.stdin.buffer):
+        for piece in pieces(sys.stdin.buffer):
             file.write(piece)
         yield _InputBody(file, file.tell())
 
@@ -252,13 +244,10 @@ def body_of(name: str) -> Iterator[SnapshotBody | _InputBody]:
 def receive(response: Response, path: Path) -> Header:
     """Write a snapshot to a file, which is replaced once the snapshot is complete. Returns its header."""
     first = b""
-    try:
-        with content.written(path) as file:
-            for piece in checked_body(response):
-                first = first if b"\n" in first else first + piece
-                file.write(piece)
-    except OSError as error:
-        raise atomic_file.cannot_be_written(path, error) from None
+    with atomic_file.write_errors(path), written(path) as file:
+        for piece in checked_body(response):
+            first = first if b"\n" in first else first + piece
+            file.write(piece)
     return header_of(first.partition(b"\n")[0], path)
 
 

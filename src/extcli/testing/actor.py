@@ -6,21 +6,19 @@ Each operation is written once, for blocking and for asynchronous tests.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial, update_wrapper
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from extcli import bounded_json
-from extcli.api import bodies
 from extcli.api.call import SERVICE, Call, encoded
 from extcli.api.client import Service
 from extcli.api.control import Control
 from extcli.api.http import Http, Response
-from extcli.api.signed_calls import error_of, is_expired
+from extcli.api.signed_calls import CallsWithCredentials
 from extcli.api.token_sources import Credentials, SandboxTokens, SignedByServiceClock
 from extcli.config.settings import Identity
-from extcli.errors import CliError
+from extcli.errors import CliError, ErrorResponse
 from extcli.reading.shapes import document_of
 from extcli.reading.streams import limit_size
 
@@ -38,6 +36,7 @@ class Awaited:
 ModeT = TypeVar("ModeT", Blocking, Awaited)
 PartT = TypeVar("PartT")
 ResultT = TypeVar("ResultT")
+ErrorT = TypeVar("ErrorT", bound=CliError)
 P = ParamSpec("P")
 
 
@@ -80,67 +79,26 @@ TIMEOUT = 90.0
 """Seconds for any response. The service holds a request for up to 60."""
 
 
-class Calls:
-    """Implements `call.Caller`. Errors carry the reason of the service as a note, which pytest prints."""
+class Calls(CallsWithCredentials):
+    """The calls of one caller. Errors carry the reason of the service as a note, which pytest prints."""
 
     def __init__(self, http: Http, client_id: str = "", credentials: Credentials | None = None) -> None:
-        self._http = http
+        super().__init__(http, credentials)
         self._client_id = client_id
-        self._credentials = credentials
 
     @property
     def authorization(self) -> str:
         """The value of the header `Authorization`; empty without credentials."""
-        return f"{self._client_id} {self._credentials.token()}" if self._credentials else ""
+        return self._authorization(self._credentials) if self._credentials else ""
 
-    def perform(self, call: Call) -> Response:
-        """Send a call and return its whole response. Raises `Refused`, `ServerError` or `Unreachable`."""
-        with self._response(call, bodies.RESPONSE) as response:
-            response.read()
-            return response
+    def _authorization(self, credentials: Credentials) -> str:
+        return f"{self._client_id} {credentials.token()}"
 
-    @contextmanager
-    def stream(self, call: Call) -> Iterator[Response]:
-        """Send a call and yield its response before the body is read. The body's size is not limited."""
-        with self._response(call, None) as response:
-            yield response
-
-    @contextmanager
-    def _response(self, call: Call, limit: int | None) -> Iterator[Response]:
-        """Send a call and yield its response. Send it again if the clock was moved past the token's expiry."""
-        with self._sent_call(call, limit) as response:
-            if not self._may_renew(call, response):
-                yield self._raise_for_status(call, response)
-                return
-        with self._sent_call(call, limit) as response:
-            yield self._raise_for_status(call, response)
-
-    def _sent_call(self, call: Call, limit: int | None) -> Any:
-        authorization = self.authorization if call.signed else ""
-        return self._http.stream(
-            call.method,
-            call.path,
-            query=call.query,
-            body=call.body,
-            authorization=authorization or None,
-            is_probe=call.is_probe,
-            limit=limit,
-        )
-
-    def _may_renew(self, call: Call, response: Response) -> bool:
-        if not self._credentials or not call.signed or not is_expired(response):
-            return False
-        response.read()
-        return self._credentials.renew()
-
-    def _raise_for_status(self, call: Call, response: Response) -> Response:
-        if response.status_code < 300:
-            return response
-        response.read()
-        raise with_note(error_of(call, response, self._credentials))
+    def _error_of(self, call: Call, response: Response, credentials: Credentials | None) -> ErrorResponse:
+        return with_note(super()._error_of(call, response, credentials))
 
 
-def with_note(error: CliError) -> CliError:
+def with_note(error: ErrorT) -> ErrorT:
     """Add the service's reason to an error in the block, for pytest to print."""
     if error.why:
         error.add_note(error.why)

@@ -49,7 +49,7 @@ def conform(
       extcli conform
       extcli conform --writes --only 'W*'
     """
-    from extcli.atomic_file import check_place
+    from extcli.atomic_file import check_place, save
     from extcli.conform import report
     from extcli.conform.deployment import target_of
     from extcli.conform.run import chosen, results
@@ -84,7 +84,7 @@ def conform(
     if record:
         report.write(record, target.environment, found)
     if junit:
-        report.write_junit(junit, document)
+        save(junit, report.junit(document).decode())
     _raise_if_failed(document, strict=strict)
 
 

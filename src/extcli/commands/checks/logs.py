@@ -209,13 +209,10 @@ def _write(session: Session, path: Path, lines: Iterable[str]) -> None:
         for line in lines:
             session.output.line(line)
         return
-    from extcli.atomic_file import cannot_be_written, replacing
+    from extcli.atomic_file import replacing, write_errors
 
-    try:
-        with replacing(path) as file:
-            file.writelines(f"{line}\n".encode() for line in lines)
-    except OSError as error:
-        raise cannot_be_written(path, error) from None
+    with write_errors(path), replacing(path) as file:
+        file.writelines(f"{line}\n".encode() for line in lines)
 
 
 @command(app, prints=views.REPLAYS)

@@ -33,6 +33,8 @@ Url = Annotated[
 ]
 Backup = Annotated[Path, argument("FILE", "The path of the backup.")]
 _VARIABLE = "EXTCLI_SERVE_DATA"
+_NAMES = ("format", "version", "bytes", "free_bytes", "namespaces", "oldest", "newest")
+"""The facts of a data file, besides its counts."""
 
 _COUNTS = (
     Column("environment", itemgetter(0)),
@@ -45,13 +47,7 @@ def facts_document(facts: Any, file: str) -> dict[str, Any]:
     """Return the JSON that describes a data file; `facts` come from the engine."""
     return {
         "file": file,
-        "format": facts.format,
-        "version": facts.version,
-        "bytes": facts.bytes,
-        "free_bytes": facts.free_bytes,
-        "namespaces": facts.namespaces,
-        "oldest": facts.oldest,
-        "newest": facts.newest,
+        **{name: getattr(facts, name) for name in _NAMES},
         "environments": [{"name": name, "counts": dict(counts)} for name, counts in facts.environments.items()],
     }
 
@@ -85,7 +81,7 @@ def _counts(facts: Mapping[str, Any]) -> Iterator[tuple[str, str, int]]:
 
 
 def _rows(facts: Mapping[str, Any]) -> Iterator[Iterable[str]]:
-    for name in ("format", "version", "bytes", "free_bytes", "namespaces", "oldest", "newest"):
+    for name in _NAMES:
         yield name, "" if facts[name] is None else field(facts[name])
     if "backup" in facts:
         made = facts["backup"]
