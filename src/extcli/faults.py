@@ -79,6 +79,14 @@ def _kind_of(match: str) -> str:
     return "broadcast" if words[:1] == ["BROADCAST"] else "request"
 
 
+def checked_members(given: Mapping[str, Any], named: Named) -> dict[str, Any]:
+    """Return the options that are given as members of the API. Raises `UsageError` for the first problem."""
+    options = {name: value for name, value in given.items() if value is not None and value is not False}
+    for name, problem in problems(options, named):
+        raise UsageError(f"{named(name)}: {problem}" if name in options else problem)
+    return members(options)
+
+
 def members(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return options without problems as members of the API."""
     (effect,) = (name for name in EFFECTS if name in options)

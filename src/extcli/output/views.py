@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -105,6 +105,12 @@ STORE = View(
 )
 """A JSON object, by member."""
 
+
+def member_view(member: str, table: Callable[[Any], RenderableType]) -> View:
+    """Return the view of an object of which plain output is only this member."""
+    return View(table=table, rows=lambda document: [(field(document[member]),)])
+
+
 DATA = View(table=_pretty, rows=lambda document: [(json_text(document),)])
 """A JSON value, as a whole."""
 
@@ -147,10 +153,7 @@ def _clock_facts(clock: dict[str, Any]) -> dict[str, Any]:
     return {"now": times.shown(clock["now"]), "offset": ahead, "frozen": "yes" if clock["frozen"] else "no"}
 
 
-CLOCK = View(
-    table=lambda clock: _record_table(_clock_facts(clock)),
-    rows=lambda clock: [(field(clock["now"]),)],
-)
+CLOCK = member_view("now", lambda clock: _record_table(_clock_facts(clock)))
 
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")

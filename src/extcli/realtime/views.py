@@ -9,7 +9,7 @@ from extcli.output import times
 from extcli.output.columns import Column, listing, shown
 from extcli.output.printer import View
 from extcli.output.sanitize import compact, field, json_text, visible
-from extcli.output.views import RECORD
+from extcli.output.views import RECORD, member_view
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -51,9 +51,8 @@ def _pin_table(pin: str, next_step: str) -> RenderableType:
     return Group(panel, *[Text(line, overflow="fold") for line in (f"valid for {times.span(PIN_LIFETIME)}", next_step)])
 
 
-PIN = View(
-    table=lambda document: _pin_table(document["pin"], "next: type it into the game, or into `extcli pin login`"),
-    rows=lambda document: [(field(document["pin"]),)],
+PIN = member_view(
+    "pin", lambda document: _pin_table(document["pin"], "next: type it into the game, or into `extcli pin login`")
 )
 """A PIN for a game to send."""
 
@@ -65,10 +64,7 @@ PIN_AND_TOKEN = View(
 )
 """A PIN for a broadcaster to type, and the game's token, which the command prints below the table on one line."""
 
-LINKED = View(
-    table=lambda document: "linked" if document["exists"] is True else "not linked",
-    rows=lambda document: [(field(document["exists"]),)],
-)
+LINKED = member_view("exists", lambda document: "linked" if document["exists"] is True else "not linked")
 
 
 # Links

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from extcli import clock
 from extcli.api.control import Control
 from extcli.api.websocket import WebSocketClient
-from extcli.errors import Refused, UsageError
-from extcli.faults import members, problems
+from extcli.errors import Refused
+from extcli.faults import checked_members
 from extcli.output import times
 from extcli.testing.actor import ModeT, Part, document, operation
 
@@ -106,10 +106,7 @@ class Faults(Part[ModeT]):
             "reset": reset, "truncate": truncate, "stall": stall, "close": close, "lose": lose, "double": double,
             "reorder": reorder, "times": times, "share": share, "seed": seed, "for": _text(lasts),
         }  # fmt: skip
-        options = {name: value for name, value in given.items() if value is not None and value is not False}
-        for name, problem in problems(options, _option_name):
-            raise UsageError(f"{_option_name(name)}: {problem}" if name in options else problem)
-        return dict(document(self._control.add_fault(members(options))))
+        return dict(document(self._control.add_fault(checked_members(given, _option_name))))
 
     @operation
     def list(self) -> list[dict[str, Any]]:

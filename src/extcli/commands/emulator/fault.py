@@ -7,11 +7,10 @@ from typing import Annotated, Any
 
 from extcli.cli.options import argument, flag, option
 from extcli.cli.shared_options import Watch, command, noun, repeat
-from extcli.errors import UsageError
 from extcli.output import times
 from extcli.output.columns import Column, listing, shown
-from extcli.output.printer import View
-from extcli.output.sanitize import field, visible
+from extcli.output.sanitize import visible
+from extcli.output.views import member_view
 from extcli.session import Session
 
 app = noun("Faults: failures of the emulator on purpose, to test how a client copes.")
@@ -65,17 +64,15 @@ FAULTS = listing(
     Column("left", remaining_limits, folds=True),
     else_shown="no faults",
 )
-FAULT = View(
-    table=lambda fault: (
+FAULT = member_view(
+    "id",
+    lambda fault: (
         visible(f"fault {fault['id']}: {fault['match']} {conditions_of(fault)}".rstrip()) + f", {effect_of(fault)}"
     ),
-    rows=lambda fault: [(field(fault["id"]),)],
 )
 """A fault that was added."""
 
-REMOVED = View(
-    table=lambda document: f"{document['removed']} removed", rows=lambda document: [(field(document["removed"]),)]
-)
+REMOVED = member_view("removed", lambda document: f"{document['removed']} removed")
 """How many faults were removed."""
 
 
@@ -125,22 +122,19 @@ def add(
       extcli fault add --match 'SOCKET set state' --close 1012 --times 1
       extcli fault add --event round-over --lose --for 10s
     """
-    from extcli.faults import members, problems
+    from extcli.faults import checked_members
     from extcli.simulate.plan import parse_share
 
     flags = session.resolver.flags
     values: dict[str, Any] = {
         "id": id, "match": match, "event": event, "role": role, "user": user, "channel": flags.channel,
         "client_id": flags.client_id, "status": status, "retry_after": retry_after, "delay": delay,
-        "drop": drop or None, "reset": reset or None, "truncate": truncate, "stall": stall or None, "close": close,
-        "lose": lose or None, "double": double or None, "reorder": reorder or None, "times": times,
+        "drop": drop, "reset": reset, "truncate": truncate, "stall": stall, "close": close,
+        "lose": lose, "double": double, "reorder": reorder, "times": times,
         "share": None if share is None else float(parse_share(share, "--share")),
         "seed": seed, "for": lasts,
     }  # fmt: skip
-    options = {name: value for name, value in values.items() if value is not None}
-    for name, problem in problems(options, _named):
-        raise UsageError(f"{_named(name)}: {problem}" if name in options else problem)
-    session.output.show(session.control().add_fault(members(options)), FAULT)
+    session.output.show(session.control().add_fault(checked_members(values, _named)), FAULT)
 
 
 @command(app, "list", prints=FAULTS)
