@@ -25,44 +25,27 @@ POST vote: value! integer -99..99, count integer
 POST vote_config: id text, config! object, config.prompt text ..256b, config.options texts 1..64, {POLL},
   config.global flag, expected object?
 POST rank: key! text
-POST accumulate: any
-POST extension_config: object
-PATCH extension_config: patch
-POST channel_config: object
-PATCH channel_config: patch
-POST extension_state: object
-PATCH extension_state: patch
-POST channel_state: object
-PATCH channel_state: patch
-POST viewer_state: object
-PATCH viewer_state: patch
-POST extension_viewer_state: object
-PATCH extension_viewer_state: patch
-POST extension_hidden_state: object
-PATCH extension_hidden_state: patch
-POST json_store: object
+POST extension_config, POST channel_config, POST extension_state, POST channel_state, POST viewer_state: object
+POST extension_viewer_state, POST extension_hidden_state, POST json_store: object
+PATCH extension_config, PATCH channel_config, PATCH extension_state, PATCH channel_state, PATCH viewer_state: patch
+PATCH extension_viewer_state, PATCH extension_hidden_state: patch
 POST validate_pin: pin! text
 PUT codes*: codes! arrays, names! texts, indices integers?
 POST codes/mark_from_poll: {GRANT}, correct! integer, cutoff_timestamp! integer
 POST codes/mark_from_list*: {GRANT}, users! texts
 POST codes/redeem: prize integer 0..9, all_prizes integer, index integer
-GET broadcast?: {MESSAGE} 1..
-POST broadcast?: {MESSAGE} 1..
-GET extension_broadcast?: {MESSAGE} 1..
-POST extension_broadcast?: {MESSAGE} 1..
-GET whisper_self?: {MESSAGE}
-POST whisper_self?: {MESSAGE}
+GET broadcast?, POST broadcast?, GET extension_broadcast?, POST extension_broadcast?: {MESSAGE} 1..
+GET whisper_self?, POST whisper_self?: {MESSAGE}
 POST pusher_broadcast?: {MESSAGE.replace("data!", "data")} 1..
 POST bits/transactions: transactionReceipt! text, displayName text, transactionId text, userId text, sku text
-POST datastream: any
+POST accumulate, POST datastream: any
 POST curated_poll: question_id! text, vote! text
 POST curated_poll_edit: id! text 1..64, {TEXTS.format("")}
 DELETE curated_poll_edit: id! text
 POST curated_poll_edit_option: id! text, option! object, option.id! text 1..64, option.{TEXTS.format("option.")}
 DELETE curated_poll_edit_option: question! text, option! text
 POST curated_poll_state: transition! text, winner text
-POST /v1/e/link/pin?: identifier! text 1..100
-POST /v1/e/pin?: identifier! text 1..100
+POST /v1/e/link/pin?, POST /v1/e/pin?: identifier! text 1..100
 POST /v1/e/unauthed/validate_pin?: identifier! text 1..100, jwt! text
 POST /v1/e/authtoken: {IDENTITY}
 POST /_emulator/clock: set time? 0..253402300799999, advance integer? 0..253402300799999, freeze flag?
@@ -73,26 +56,21 @@ PUT /_emulator/faults!: faults! objects
 POST /_emulator/faults/remove!: id text
 POST /_emulator/pins/expire: client_id! text, pin text, digest text
 POST /_emulator/call: path! text, client_id! text 1..100, method text, user_id text ..256, channel_id text, role text
-POST /_ns?!: name text, from text, drop text
-POST /_ns/NAME?!: name text, from text, drop text
+POST /_ns?!, POST /_ns/NAME?!: name text, from text, drop text
 
 get state: state_id text 1..
 set state: state_id text, state! document
 patch state: state_id text, state! patch
-get config: config_id text
 set config: config_id text, config! document
 patch config: config_id text, config! patch
 create poll: poll_id! text 1..64, prompt text ..256b, options texts 1..64, config object?, {POLL}
-get poll: poll_id! text 1..64
 reconfigure poll: poll_id! text 1..64, config! object, {POLL}
-delete poll: poll_id! text 1..64
+get poll, delete poll: poll_id! text 1..64
 broadcast: topic! text 1..256, data any, ids texts? ..1000
-get transaction: sku text
 subscribe state: topic_id text
-subscribe config: config_id text
-subscribe poll: topic_id! text
-subscribe broadcast: topic_id! text
-subscribe twitchPurchaseBits: sku text
+get config, subscribe config: config_id text
+subscribe poll, subscribe broadcast: topic_id! text
+get transaction, subscribe twitchPurchaseBits: sku text
 """
 """Members by operation: a call, or an action and its target. `!` after a member: it must be there. `?` after a kind:
 null is accepted. Limits are of a number, of the items of a list, or of the characters of a text (`b`: of its bytes).
@@ -259,11 +237,13 @@ def _member(text: str) -> Member:
     )
 
 
-def _body(line: str) -> Body:
-    place, _, members = line.partition(": ")
-    operation = place.rstrip("?!*")
+def _bodies(line: str) -> Iterator[Body]:
+    places, _, members = line.partition(": ")
     kind, texts = (members, []) if members in KINDS else ("object", members.split(", "))
-    return Body(operation, kind, tuple(map(_member, texts)), place.removeprefix(operation))
+    for place in places.split(", "):
+        operation = place.rstrip("?!*")
+        yield Body(operation, kind, tuple(map(_member, texts)), place.removeprefix(operation))
 
 
-BODIES = {body.operation: body for line in TABLE.replace(",\n  ", ", ").splitlines() if line for body in [_body(line)]}
+_LINES = TABLE.strip().replace(",\n  ", ", ").splitlines()
+BODIES = {body.operation: body for line in _LINES if line for body in _bodies(line)}
