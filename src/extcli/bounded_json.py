@@ -30,6 +30,14 @@ def decoded(text: bytes | str, *, strict: bool = False) -> Any:
     return value
 
 
+def decoded_or_text(body: bytes) -> Any:
+    """Return the value of a JSON text, or any other text itself."""
+    try:
+        return decoded(body)
+    except ValueError:
+        return body.decode(errors="replace")
+
+
 def members(text: bytes | str) -> dict[str, Any]:
     """Return the members of a JSON object; empty if the text is not a JSON object or is too large to decode."""
     try:

@@ -246,10 +246,7 @@ def shortened(text: str, limit: int = 300) -> str:
 def _readable(body: bytes) -> Any:
     from extcli import bounded_json
 
-    try:
-        return bounded_json.decoded(body)
-    except ValueError:
-        return body.decode(errors="replace")
+    return bounded_json.decoded_or_text(body)
 
 
 def _text(value: object) -> str:

@@ -126,15 +126,15 @@ class Control:
     # Namespaces
 
     def list_namespaces(self) -> Response:
-        return self._perform(Call("GET", NAMESPACES, signed=False))
+        return self._caller.perform(Call("GET", NAMESPACES, signed=False))
 
     def create_namespace(self, name: str, source: str | None = None) -> Response:
         """Create a namespace, empty or as a copy of `source`. An empty name lets the service choose one."""
         path = f"{NAMESPACES}/{name}" if name else NAMESPACES
-        return self._perform(Call("POST", path, without_none(**{"from": source}), signed=False))
+        return self._caller.perform(Call("POST", path, without_none(**{"from": source}), signed=False))
 
     def drop_namespace(self, name: str) -> Response:
-        return self._perform(Call("DELETE", f"{NAMESPACES}/{name}", signed=False))
+        return self._caller.perform(Call("DELETE", f"{NAMESPACES}/{name}", signed=False))
 
     def _get(self, name: str, **query: Any) -> Response:
         return self._send("GET", name, without_none(**query))
@@ -145,10 +145,7 @@ class Control:
     def _send(
         self, method: str, name: str, query: Mapping[str, Any] | None = None, body: Body | None = None
     ) -> Response:
-        return self._perform(Call(method, f"{CONTROL}{name}", query or {}, body, signed=False))
+        return self._caller.perform(Call(method, f"{CONTROL}{name}", query or {}, body, signed=False))
 
     def _stream(self, name: str, query: Mapping[str, Any]) -> AbstractContextManager[Response]:
         return self._caller.stream(Call("GET", f"{CONTROL}{name}", query, signed=False))
-
-    def _perform(self, call: Call) -> Response:
-        return self._caller.perform(call)

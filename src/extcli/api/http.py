@@ -75,10 +75,6 @@ class Http:
         self._trace = trace
         self._client = httpx.Client(**client_options(url, timeout))
 
-    def below(self, path: str) -> Http:
-        """Return an `Http` for a path below this service's address, which shares its connections."""
-        return self.at(self.url + path)
-
     def at(self, url: str) -> Http:
         """Return an `Http` for another address of the same server, which shares its connections."""
         other = copy(self)

@@ -152,9 +152,9 @@ class Caller:
             Exchange(
                 caller=self.role,
                 request=reply.request,
-                body=None if body is None else _decode_body(body),
+                body=None if body is None else bounded_json.decoded_or_text(body),
                 status=reply.status,
-                answer=_decode_body(reply.content),
+                answer=bounded_json.decoded_or_text(reply.content),
                 headers={name: reply.headers[name] for name in noted if name in reply.headers},
                 request_id=reply.headers.get("x-request-id", ""),
             )
@@ -192,7 +192,7 @@ class Caller:
         self, method: str, path: str, query: Mapping[str, Any], body: bytes | None, *, is_certain: bool
     ) -> None:
         if method not in READS and (is_certain or not path.startswith(EXTENSION_WIDE)):
-            self._at.wrote(self, path, query, None if body is None else _decode_body(body))
+            self._at.wrote(self, path, query, None if body is None else bounded_json.decoded_or_text(body))
 
     def _check_may_write(self, method: str, path: str) -> None:
         """Raise an error if a rule writes but is not declared as `writes`. Such rules run only with --writes."""
@@ -207,11 +207,3 @@ def _query(path: str, query: Mapping[str, Any]) -> str:
     return ("&" if "?" in path else "?") + urlencode(
         {name: value if isinstance(value, str) else shown(value) for name, value in query.items()}
     )
-
-
-def _decode_body(body: bytes) -> Any:
-    """Return the body as JSON, otherwise as text."""
-    try:
-        return bounded_json.decoded(body)
-    except ValueError:
-        return body.decode(errors="replace")

@@ -17,7 +17,7 @@ from extcli.errors import status_line
 from extcli.output import times
 from extcli.output.columns import Column, listing
 from extcli.output.printer import View
-from extcli.output.sanitize import field, pretty_json, visible
+from extcli.output.sanitize import field, pretty_json, visible, visible_lines
 
 Json = Mapping[str, Any]
 
@@ -208,7 +208,7 @@ def _readable(body: Json) -> str:
     try:
         return pretty_json(bounded_json.decoded(body["text"]))
     except ValueError:
-        return "\n".join(map(visible, body["text"].split("\n")))
+        return visible_lines(body["text"])
 
 
 def _rows(entry: Json) -> Iterator[tuple[str, str]]:

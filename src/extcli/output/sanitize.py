@@ -18,6 +18,11 @@ def visible(text: str) -> str:
     return _UNSAFE.sub(_escape, text)
 
 
+def visible_lines(text: str) -> str:
+    """Return a text of several lines, each as `visible` returns it."""
+    return "\n".join(map(visible, text.split("\n")))
+
+
 def printable(text: str) -> str:
     """Return lines of text with control and bidirectional characters escaped as in JSON, so that JSON stays equal."""
     return _UNSAFE_IN_LINES.sub(_json_escape, text)

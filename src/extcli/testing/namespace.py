@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from emulator.contract.names import MARK
 from extcli.api.control import Control
@@ -159,18 +160,8 @@ class Wait(Part[ModeT]):
 
         `since` is the `number` of an entry.
         """
-        return self._wait_until_met(
-            "journal",
-            endpoint,
-            timeout,
-            {},
-            count=count,
-            since=since,
-            status=status,
-            role=role,
-            user=user,
-            search=search,
-        )
+        chosen = {"status": status, "role": role, "user": user, "search": search}
+        return self._wait_until_met("journal", endpoint, timeout, {}, count=count, since=since, **chosen)
 
     @operation
     def sockets(self, topic: str = "connected", *, count: Count = 1, timeout: float = SECONDS) -> dict[str, Any]:
@@ -181,13 +172,8 @@ class Wait(Part[ModeT]):
         self, subject: str, name: str, timeout: float, scope: Mapping[str, str] | None = None, **wanted: Any
     ) -> dict[str, Any]:
         given = {key: value for key, value in wanted.items() if value not in (None, "")}
-        query = {
-            "for": subject,
-            "id": name,
-            **(self._scope if scope is None else scope),
-            **given,
-            "timeout": round(timeout * 1000),
-        }
+        place = self._scope if scope is None else scope
+        query = {"for": subject, "id": name, **place, **given, "timeout": round(timeout * 1000)}
         outcome: dict[str, Any] = document(self._control.wait(query))
         if not outcome["met"]:
             within = f" within {timeout:g} s" if timeout else ""
@@ -221,7 +207,7 @@ class Namespace(Part[ModeT]):
         self.client_id = client_id
         self.channel = channel
         self._root = root
-        self._http = root.below(f"/_ns/{name}")
+        self._http = root.at(f"{root.url}/_ns/{name}")
         self._sockets: list[WebSocketClient] = []
 
     @property
@@ -246,17 +232,9 @@ class Namespace(Part[ModeT]):
     @property
     def as_async(self) -> Namespace[Awaited]:
         """The namespace for an asynchronous test: operations return awaitables."""
-        twin: Namespace[Awaited] = Namespace(
-            self._root,
-            self.name,
-            client_id=self.client_id,
-            channel=self.channel,
-            secret=self._secret,
-            secret_file=self._secret_file,
-            awaited=True,
-        )
-        twin._sockets = self._sockets
-        return twin
+        twin: Any = copy(self)
+        twin.awaited = True
+        return cast("Namespace[Awaited]", twin)
 
     # Callers
 

@@ -11,7 +11,7 @@ from extcli.cli.shared_options import shared
 from extcli.errors import status_line
 from extcli.output import times, views
 from extcli.output.printer import View
-from extcli.output.sanitize import field, visible
+from extcli.output.sanitize import field, visible_lines
 from extcli.rulings import rule_text
 from extcli.session import Session
 
@@ -45,11 +45,6 @@ def explain(
 
 def _table(document: dict[str, Any]) -> Any:
     return views.stacked(*(visible_lines(paragraph) for paragraph in _paragraphs(document)))
-
-
-def visible_lines(text: str) -> str:
-    """Return a text of several lines with unsafe characters escaped."""
-    return "\n".join(map(visible, text.split("\n")))
 
 
 def _paragraphs(document: dict[str, Any]) -> Iterator[str]:

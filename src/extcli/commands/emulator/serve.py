@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 
 _NOT_EXPORTED = 1
 """The exit code if the data could not be exported at the stop."""
+_ANONYMOUS = (
+    "address_pins", "address_pin_attempts", "client_pin_attempts", "address_sockets", "max_unauthenticated",
+    "login_timeout", "address_pages", "address_kib",
+)  # fmt: skip
+"""The options that limit callers without a token, under the names of the service's settings."""
 
 
 class ServeCommand(Command):
@@ -128,16 +133,7 @@ def _settings(options: Options) -> Settings:
             client_rate=options.client_rate,
             request_timeout=options.request_timeout,
         ),
-        anonymous={
-            "address_pins": options.address_pins,
-            "address_pin_attempts": options.address_pin_attempts,
-            "client_pin_attempts": options.client_pin_attempts,
-            "address_sockets": options.address_sockets,
-            "max_unauthenticated": options.max_unauthenticated,
-            "login_timeout": options.login_timeout,
-            "address_pages": options.address_pages,
-            "address_kib": options.address_kib,
-        },
+        anonymous={name: getattr(options, name) for name in _ANONYMOUS},
         proxies=tuple(options.proxy or ()),
         logs=logs,
         traces=options.otel,
