@@ -7,11 +7,9 @@ from dataclasses import replace
 
 from extcli import bounded_json
 from extcli.api.call import CONTROL, NAMESPACES, SERVICE, Call, encoded
-from extcli.cli import confirm
+from extcli.cli import argument, confirm, flag, option, shared
 from extcli.cli.confirm import Yes
 from extcli.cli.json_input import read_bytes, read_pairs
-from extcli.cli.options import argument, flag, option
-from extcli.cli.shared_options import shared
 from extcli.commands.data.stores import CONFIG, STATE
 from extcli.errors import ErrorResponse, UsageError
 from extcli.output.format import Format

@@ -12,8 +12,7 @@ from shlex import join, quote
 from urllib.parse import quote as percent_encoded
 from urllib.parse import urlsplit
 
-from extcli.cli.options import argument, flag
-from extcli.cli.shared_options import shared
+from extcli.cli import argument, flag, shared
 from extcli.config import secret_lookup
 from extcli.config.resolver import Resolver
 from extcli.config.settings import DEFAULT_CHANNEL

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from extcli import clock
-from extcli.cli.options import argument, option
-from extcli.cli.shared_options import shared
+from extcli.cli import argument, option, shared
 from extcli.errors import ExpectationFailed
 from extcli.session import Session
 

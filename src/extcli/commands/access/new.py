@@ -11,8 +11,7 @@ from html import escape
 from pathlib import Path
 from shlex import quote
 
-from extcli.cli.options import argument, option
-from extcli.cli.shared_options import shared
+from extcli.cli import argument, option, shared
 from extcli.commands.access.connect import SIGNERS, WRITERS, Kind, fill_template
 from extcli.config.resolver import Resolver
 from extcli.config.settings import DEFAULT_CHANNEL, DEFAULT_CLIENT_ID

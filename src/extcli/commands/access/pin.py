@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 from emulator.contract.limits import PIN_LIFETIME
+from extcli.cli import argument, command, flag, noun, option
 from extcli.cli.json_input import read_bytes
-from extcli.cli.options import argument, flag, option
-from extcli.cli.shared_options import command, noun
 from extcli.config.settings import header_word
 from extcli.errors import ExpectationFailed, Refused, UsageError, member_of
 from extcli.output import times, views

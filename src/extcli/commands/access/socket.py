@@ -6,11 +6,9 @@ import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 from extcli import clock
-from extcli.cli import confirm
+from extcli.cli import Watch, argument, command, confirm, flag, noun, option, repeat
 from extcli.cli.confirm import Yes
 from extcli.cli.json_input import read_json
-from extcli.cli.options import argument, flag, option
-from extcli.cli.shared_options import Watch, command, noun, repeat
 from extcli.errors import ExpectationFailed, UsageError
 from extcli.output import times, views
 from extcli.output.columns import Column, listing, shown

@@ -9,9 +9,8 @@ from typing import Annotated
 
 from extcli import clock
 from extcli.api import tokens
+from extcli.cli import argument, command, flag, noun, option
 from extcli.cli.json_input import read_bytes
-from extcli.cli.options import argument, flag, option
-from extcli.cli.shared_options import command, noun
 from extcli.config import secret_lookup
 from extcli.config.settings import Identity
 from extcli.errors import CliError, Refused, UsageError

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from extcli.cli.options import option
-from extcli.cli.shared_options import command, noun
+from extcli.cli import command, noun, option
 from extcli.commands.data.listing import show_all
 from extcli.output import views
 from extcli.session import BACKEND, VIEWER, Session

@@ -10,11 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
+from extcli.cli import argument, command, option
 from extcli.cli.journal_filters import filtered
 from extcli.cli.json_input import json_or_text
 from extcli.cli.option_groups import declare, parameters_of
-from extcli.cli.options import argument, option
-from extcli.cli.shared_options import command
 from extcli.commands.data.stores import CONFIG, STATE, scope_argument
 from extcli.config.settings import DEFAULT_USER
 from extcli.output.sanitize import compact

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from extcli.cli import flag, option, shared
 from extcli.cli.confirm import Yes
-from extcli.cli.options import flag, option
-from extcli.cli.shared_options import shared
 from extcli.config.urls import same_address, service_of
 from extcli.errors import ExpectationFailed, Unreachable
 from extcli.session import Session

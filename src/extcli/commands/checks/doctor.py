@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from extcli.cli.options import argument
-from extcli.cli.shared_options import shared
+from extcli.cli import argument, shared
 from extcli.doctor.service import FINDINGS, Status
 from extcli.errors import ExpectationFailed
 from extcli.session import Session

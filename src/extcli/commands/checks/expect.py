@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from extcli.cli.options import argument, flag
-from extcli.cli.shared_options import command, noun
+from extcli.cli import argument, command, flag, noun
 from extcli.commands.checks.conditions import Condition, add_conditions
 from extcli.errors import ExpectationFailed, Refused, UsageError
 from extcli.output.columns import Column, listing

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from emulator.contract.parity import verdict_of
-from extcli.cli.options import argument
-from extcli.cli.shared_options import shared
+from extcli.cli import argument, shared
 from extcli.errors import status_line
 from extcli.output import times, views
 from extcli.output.printer import View

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from extcli import clock
+from extcli.cli import argument, command, flag, noun_and_command, option
 from extcli.cli.confirm import in_production
 from extcli.cli.journal_filters import Since, filtered
-from extcli.cli.options import argument, flag, option
-from extcli.cli.shared_options import command, noun_and_command
 from extcli.errors import UsageError
 from extcli.journal import views
 from extcli.output.format import Format

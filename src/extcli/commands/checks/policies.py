@@ -7,8 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from extcli.cli.options import argument
-from extcli.cli.shared_options import shared
+from extcli.cli import argument, shared
 from extcli.errors import CliError, UsageError
 from extcli.output import views
 from extcli.output.columns import Column, listing, table_of

@@ -6,10 +6,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from extcli.cli import command, flag, noun, option
 from extcli.cli.confirm import Yes, guard, in_production
 from extcli.cli.option_groups import with_options
-from extcli.cli.options import flag, option
-from extcli.cli.shared_options import command, noun
 from extcli.errors import UsageError
 from extcli.session import Session
 

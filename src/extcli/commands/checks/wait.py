@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from extcli import bounded_json, clock
-from extcli.cli.options import flag
-from extcli.cli.shared_options import command, noun_and_command
+from extcli.cli import command, flag, noun_and_command
 from extcli.commands.checks.conditions import Condition, add_conditions
 from extcli.errors import CliError, ErrorResponse, ExpectationFailed, TooLarge, Unreachable, is_from_service
 from extcli.output import views

@@ -7,10 +7,9 @@ from itertools import takewhile
 from pathlib import Path
 
 from extcli.api.call import encoded
+from extcli.cli import argument, command, noun, option
 from extcli.cli.bulk_options import Skip, refuse_without_file
 from extcli.cli.json_input import read_bytes, read_pairs
-from extcli.cli.options import argument, option
-from extcli.cli.shared_options import command, noun
 from extcli.commands.data.listing import BUFFERS, add_list
 from extcli.errors import UsageError
 from extcli.output import times, views

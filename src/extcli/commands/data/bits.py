@@ -5,9 +5,8 @@ from __future__ import annotations
 import secrets
 from typing import Annotated, Any
 
+from extcli.cli import argument, command, noun, option
 from extcli.cli.json_input import read_bytes
-from extcli.cli.options import argument, option
-from extcli.cli.shared_options import command, noun
 from extcli.errors import UsageError
 from extcli.output import times, views
 from extcli.output.columns import Column, listing

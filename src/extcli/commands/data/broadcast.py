@@ -8,10 +8,8 @@ from typing import Annotated, Any
 
 from emulator.contract.limits import DEFAULT_MAX_BODY, MAX_JSON_BYTES, MAX_MESSAGE_BYTES
 from emulator.contract.names import MARK
-from extcli.cli import confirm
+from extcli.cli import argument, command, confirm, flag, noun, option
 from extcli.cli.json_input import read_json
-from extcli.cli.options import argument, flag, option
-from extcli.cli.shared_options import command, noun
 from extcli.config import secret_lookup
 from extcli.errors import CliError, ExpectationFailed, UsageError
 from extcli.output import views

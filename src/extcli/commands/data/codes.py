@@ -5,10 +5,8 @@ from __future__ import annotations
 from contextlib import closing, suppress
 from typing import Annotated, Any
 
-from extcli.cli import confirm
+from extcli.cli import argument, command, confirm, flag, noun, option
 from extcli.cli.confirm import Yes
-from extcli.cli.options import argument, flag, option
-from extcli.cli.shared_options import command, noun
 from extcli.codes import views as code_views
 from extcli.codes.entries import Entries, FileFormat
 from extcli.codes.streamed_body import counted

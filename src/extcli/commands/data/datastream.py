@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from extcli.cli import argument, command, noun
 from extcli.cli.json_input import read_json
-from extcli.cli.options import argument
-from extcli.cli.shared_options import command, noun
 from extcli.output import views
 from extcli.session import VIEWER, Session
 

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from extcli.cli import confirm
-from extcli.cli.options import flag
-from extcli.cli.shared_options import command
+from extcli.cli import command, confirm, flag
 from extcli.errors import CliError, ErrorResponse, TooLarge, UnexpectedResponse, UsageError, shortened
 from extcli.output import views
 from extcli.output.columns import Column, grouped, instant, listing, shown

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from extcli.cli import Watch, argument, command, noun, option, repeat
 from extcli.cli.bulk_options import Columns, Concurrency, Skip, one_or_file
 from extcli.cli.confirm import Yes
-from extcli.cli.options import argument, option
-from extcli.cli.shared_options import Watch, command, noun, repeat
 from extcli.commands.data.listing import RANKINGS, AllChannels, add_list, delete
 from extcli.output import views
 from extcli.reading.shapes import document_of

@@ -9,9 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from extcli.cli import argument, command, noun, option
 from extcli.cli.json_input import read_document
-from extcli.cli.options import argument, option
-from extcli.cli.shared_options import command, noun
 from extcli.errors import UsageError
 from extcli.output import views
 from extcli.output.sanitize import visible

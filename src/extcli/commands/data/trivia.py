@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from extcli.cli import argument, command, noun, option
 from extcli.cli.option_groups import with_options
-from extcli.cli.options import argument, option
-from extcli.cli.shared_options import command, noun
 from extcli.errors import Refused, UsageError
 from extcli.output import views
 from extcli.output.columns import Column, grouped, listing, whole

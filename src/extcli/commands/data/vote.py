@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from emulator.contract.limits import HIGHEST, LOWEST
+from extcli.cli import Watch, argument, command, noun, option, repeat
 from extcli.cli.bulk_options import Columns, Concurrency, Skip, one_or_file
 from extcli.cli.confirm import Yes
-from extcli.cli.options import argument, option
-from extcli.cli.shared_options import Watch, command, noun, repeat
 from extcli.commands.data import vote_definition
 from extcli.commands.data.listing import POLLS, AllChannels, add_list, delete
 from extcli.errors import CliError, Refused, UsageError, shortened

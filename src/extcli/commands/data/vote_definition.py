@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from extcli.cli import confirm
+from extcli.cli import argument, command, confirm, flag, option
 from extcli.cli.confirm import Yes
 from extcli.cli.json_input import read_json
 from extcli.cli.option_groups import with_options
-from extcli.cli.options import argument, flag, option
-from extcli.cli.shared_options import command
 from extcli.errors import CliError, Refused, UnexpectedResponse, UsageError, Withheld
 from extcli.output import times, views
 from extcli.output.printer import write_stderr

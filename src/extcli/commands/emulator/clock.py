@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from extcli.cli import confirm
+from extcli.cli import argument, command, confirm, flag, noun, option
 from extcli.cli.confirm import Yes
-from extcli.cli.options import argument, flag, option
-from extcli.cli.shared_options import command, noun
 from extcli.errors import ExpectationFailed
 from extcli.output import times, views
 from extcli.output.columns import Column, listing

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from extcli.cli.options import argument, option
-from extcli.cli.shared_options import shared
+from extcli.cli import argument, option, shared
 from extcli.commands.data.listing import show_all
 from extcli.output.columns import Column, grouped, instant, listing, name_and_count_columns, name_with_spaces, whole
 from extcli.output.printer import View

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from extcli import clock
-from extcli.cli.options import argument, flag, option
-from extcli.cli.shared_options import command, noun
+from extcli.cli import argument, command, flag, noun, option
 from extcli.errors import ExpectationFailed, UsageError
 from extcli.output import times
 from extcli.output.columns import Column, grouped, listing, table

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from extcli.cli import argument, flag, option
 from extcli.cli.option_groups import declare, parameters_of
-from extcli.cli.options import argument, flag, option
 from extcli.cli.shared_options import SERVE_PANEL
 from extcli.commands.emulator.serve import ServeCommand, serve
 from extcli.errors import CliError, ExitCode

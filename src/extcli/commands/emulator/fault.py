@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from typing import Annotated, Any
 
-from extcli.cli.options import argument, flag, option
-from extcli.cli.shared_options import Watch, command, noun, repeat
+from extcli.cli import Watch, argument, command, flag, noun, option, repeat
 from extcli.output import times
 from extcli.output.columns import Column, listing, shown
 from extcli.output.sanitize import visible

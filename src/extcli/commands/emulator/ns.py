@@ -6,8 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from emulator.contract.names import NAME, NAME_RULE
-from extcli.cli.options import argument
-from extcli.cli.shared_options import command, noun
+from extcli.cli import argument, command, noun
 from extcli.errors import Refused, UsageError
 from extcli.output import views
 from extcli.output.printer import View

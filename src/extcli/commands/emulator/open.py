@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from urllib.parse import urlencode
 
-from extcli.cli.options import argument, flag, option
-from extcli.cli.shared_options import shared
+from extcli.cli import argument, flag, option, shared
 from extcli.config.settings import DEFAULT_CHANNEL
 from extcli.config.urls import reachable
 from extcli.errors import UsageError

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from emulator.contract.limits import MAX_UNDO_SECONDS
+from extcli.cli import flag, option, shared
 from extcli.cli.confirm import Yes, guard
-from extcli.cli.options import flag, option
-from extcli.cli.shared_options import shared
 from extcli.errors import UsageError
 from extcli.output import times, views
 from extcli.session import Session

@@ -6,8 +6,7 @@ import os
 from importlib.resources import files
 from typing import Annotated
 
-from extcli.cli.options import argument, flag
-from extcli.cli.shared_options import command, noun
+from extcli.cli import argument, command, flag, noun
 from extcli.output import views
 from extcli.seeds import read
 from extcli.seeds.reader import apply as apply_seed

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from extcli.cli.options import argument, flag, option
-from extcli.cli.shared_options import command, noun
+from extcli.cli import argument, command, flag, noun, option
 from extcli.reading.shapes import document_of
 from extcli.session import Session
 from extcli.snapshots import comparison

@@ -7,8 +7,7 @@ from dataclasses import asdict
 from functools import partial
 
 from extcli import clock
-from extcli.cli.options import argument
-from extcli.cli.shared_options import Watch, repeat, shared
+from extcli.cli import Watch, argument, repeat, shared
 from extcli.commands.access.connect import env_lines
 from extcli.config.flags import Flags
 from extcli.config.resolver import Resolver

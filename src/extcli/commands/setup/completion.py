@@ -6,8 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 
 import extcli.completion
-from extcli.cli.options import argument
-from extcli.cli.shared_options import shared
+from extcli.cli import argument, shared
 from extcli.session import Session
 
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from extcli.cli.options import argument, flag
-from extcli.cli.shared_options import command, noun
+from extcli.cli import argument, command, flag, noun
 from extcli.config import secret_lookup, settings
 from extcli.config.resolver import Found
 from extcli.config.settings import KEYS, OUTPUT, SETTINGS, Setting

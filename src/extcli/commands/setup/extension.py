@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from emulator.contract.limits import MIN_SECRET_BYTES
-from extcli.cli.options import argument, flag, option
-from extcli.cli.shared_options import command, noun
+from extcli.cli import argument, command, flag, noun, option
 from extcli.config.settings import SECRET_FILE
 from extcli.output import views
 from extcli.output.columns import Column, listing

@@ -5,8 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
-from extcli.cli.options import argument
-from extcli.cli.shared_options import shared
+from extcli.cli import argument, shared
 from extcli.config.settings import VARIABLES
 from extcli.errors import MEANINGS
 from extcli.output.columns import Column, listing, shown, table

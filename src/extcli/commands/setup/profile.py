@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from extcli.cli.options import argument, flag, option
-from extcli.cli.shared_options import command, noun
+from extcli.cli import argument, command, flag, noun, option
 from extcli.commands.setup import config as profile_views
 from extcli.errors import UsageError
 from extcli.output import views
