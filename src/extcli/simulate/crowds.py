@@ -292,51 +292,44 @@ def run(
         gc.enable()
 
 
+@dataclass
 class _Sending:
     """One run of a plan: first the requests before the poll closes, then those after it."""
 
-    def __init__(
-        self,
-        session: Session,
-        subject: Subject,
-        plan: Plan,
-        requests: Sequence[bytes],
-        manner: Manner,
-        close: Callable[[], float] | None,
-    ) -> None:
-        self._session = session
-        self._subject = subject
-        self._plan = plan
-        self._requests = requests
-        self._manner = manner
-        self._close = close
-        self._done = 0
-        self._pool: Pool | None = None
+    session: Session
+    subject: Subject
+    plan: Plan
+    requests: Sequence[bytes]
+    manner: Manner
+    close: Callable[[], float] | None
+    _done: int = 0
+    _pool: Pool | None = None
+    _first_instant: float = 0.0
 
     async def run(self) -> Outcome:
-        plan = self._plan
-        async with progress_bar_of(self._session.output, len(plan), self.done):
+        plan = self.plan
+        async with progress_bar_of(self.session.output, len(plan), self.done):
             in_time = await self._send(slice(0, plan.late_from))
             first = self._first_instant
             late, offset = Measured.of(0), 0.0
             if plan.late:
-                assert self._close is not None
+                assert self.close is not None
                 self._done, self._pool = plan.late_from, None
-                await asyncio.sleep(await asyncio.to_thread(self._close))
+                await asyncio.sleep(await asyncio.to_thread(self.close))
                 late = await self._send(slice(plan.late_from, len(plan)))
                 offset = self._first_instant - first
         return outcome_of(plan, in_time, late, offset)
 
     async def _send(self, part: slice) -> Measured:
-        plan, manner, resolver = self._plan, self._manner, self._session.resolver
+        plan, manner, resolver = self.plan, self.manner, self.session.resolver
         at = plan.at[part]
-        work = Work(self._requests[part], plan.viewer[part], at, plan.viewers, reopenings(plan.seed, manner, at))
+        work = Work(self.requests[part], plan.viewer[part], at, plan.viewers, reopenings(plan.seed, manner, at))
         pool = Pool(
             target_of(resolver.url()),
             work,
             connections=manner.connections,
             timeout=resolver.timeout(),
-            repeats=self._subject.repeats,
+            repeats=self.subject.repeats,
             pauses_all=manner.is_production,
         )
         try:
@@ -352,7 +345,7 @@ class _Sending:
     def done(self) -> tuple[int, str]:
         """Return the number of requests that have ended, and that number in words for the progress bar."""
         count = self._done + (self._pool.finished if self._pool else 0)
-        return count, f"{count:,} of {len(self._plan):,}"
+        return count, f"{count:,} of {len(self.plan):,}"
 
 
 def reopenings(seed: int, manner: Manner, at: Sequence[float]) -> list[tuple[float, float]]:
