@@ -27,7 +27,7 @@ UNUSED = {
         "redis", "hiredis", "opentelemetry", "prometheus_client", "ijson", "tomlkit", "platformdirs",
         "litestar.plugins.pydantic", "litestar.plugins.attrs", "emulator.engines.redis", "emulator.process.tracing",
         "emulator.dashboard.pages", "markupsafe", "emulator.control.explanations.rules",
-        "emulator.control.operation.exposition", "emulator.process.signals", "extcli.running",
+        "emulator.control.operation.exposition", "extcli.running",
         "emulator.control.snapshots.codec", "emulator.process.snapshot_files", "extcli.snapshots",
     },
     "exec": {

@@ -10,7 +10,6 @@ from msgspec.structs import replace as with_fields
 from emulator.contract.parity import outcome_of, rule_of
 from emulator.control.explanations import texts
 from emulator.control.explanations.refusals import no_entry, no_rule
-from emulator.control.explanations.rules import rules_about
 from emulator.control.explanations.texts import Explanation, Rule
 from emulator.errors import OF_INPUT, OF_ROLES, REFUSALS
 from emulator.journal import CLOSE, DELIVERY, Entry, Journal
@@ -74,7 +73,7 @@ class Explanations:
             return _with_text(Explanation(*map(texts.shortened, entry.refused[1:])))
         if not entry.refused:
             return None
-        from emulator.control.explanations.rules import what_was_sent
+        from emulator.control.explanations.rules import rules_about, what_was_sent
 
         of_input, of_roles = rules_about(entry.name or entry.path)
         refused = entry.refused._replace(rule=of_roles)
