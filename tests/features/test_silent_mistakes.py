@@ -38,29 +38,21 @@ def test_a_misspelt_poll_is_pointed_out_wherever_it_is_named(admin: Client, view
     assert "there is no poll lunhc; did you mean lunch?" == hint_of(answer)
 
 
-def test_deleting_a_misspelt_poll_is_pointed_out(viewer, broadcaster: Client):
-    viewer().post("vote?id=lunch", json={"value": 1})
+@pytest.mark.parametrize(
+    ("method", "path", "body", "name", "wrong", "kind"),
+    [
+        ("DELETE", "vote", {"value": 1}, "lunch", "lunhc", "poll"),
+        ("GET", "rank", {"key": "blue"}, "color", "colro", "ranking"),
+        ("GET", "accumulate", {"x": 1}, "clicks", "clikcs", "buffer"),
+        ("GET", "json_store", {"a": 1}, "level", "levle", "JSON store"),
+    ],
+)
+def test_any_other_misspelt_id_is_pointed_out(broadcaster: Client, method, path, body, name, wrong, kind):
+    broadcaster.post(f"{path}?id={name}", json=body).raise_for_status()
 
-    assert "there is no poll lunhc; did you mean lunch?" == hint_of(broadcaster.delete("vote?id=lunhc"))
+    answer = broadcaster.request(method, f"{path}?id={wrong}")
 
-
-def test_a_misspelt_ranking_is_pointed_out(viewer, broadcaster: Client):
-    viewer().post("rank?id=color", json={"key": "blue"})
-
-    assert "there is no ranking colro; did you mean color?" == hint_of(broadcaster.get("rank?id=colro"))
-
-
-def test_a_misspelt_buffer_is_pointed_out(viewer, broadcaster: Client):
-    viewer().post("accumulate?id=clicks", json={"x": 1})
-
-    assert "there is no buffer clikcs; did you mean clicks?" == hint_of(broadcaster.get("accumulate?id=clikcs"))
-
-
-def test_a_misspelt_json_store_is_pointed_out(viewer, broadcaster: Client):
-    broadcaster.post("json_store?id=level", json={"a": 1})
-    answer = viewer().get("json_store?id=levle")
-
-    assert (404, "there is no JSON store levle; did you mean level?") == (answer.status_code, hint_of(answer))
+    assert f"there is no {kind} {wrong}; did you mean {name}?" == hint_of(answer)
 
 
 def test_a_misspelt_client_id_is_pointed_out(live: LiveServer):

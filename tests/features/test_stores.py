@@ -29,15 +29,6 @@ def test_the_limit_counts_bytes_of_compact_utf_8_json(admin: Client):
     assert [200, 400, 400] == statuses
 
 
-@pytest.mark.parametrize("store", ["channel_state", "viewer_state", "channel_config", "json_store"])
-@pytest.mark.ruling("A4")
-def test_a_channel_store_needs_a_channel(backend: Client, store: str):
-    answers = [backend.get(store), backend.post(store, json={})]
-
-    assert [(400, "Invalid channel")] * 2 == [(each.status_code, each.json()["reason"]) for each in answers]
-    assert all("channel_id" in each.json()["info"] for each in answers)
-
-
 @pytest.mark.parametrize("path", ["channel_state", "json_store?id=a"])
 def test_a_store_is_replaced_only_if_it_has_the_digest_that_is_expected(broadcaster: Client, path: str):
     address, joined = path, "&" if "?" in path else "?"

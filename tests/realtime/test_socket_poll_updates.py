@@ -140,35 +140,20 @@ def test_passing_start_and_end_in_one_move_is_one_expired_update(frozen, game):
 
 
 @pytest.mark.ruling("X5")
-def test_a_later_subscriber_receives_start_and_end(frozen, game, other):
-    create(game, config={"startsIn": 10, "endsIn": 20})
-    subscribe(other)
+@pytest.mark.parametrize("topic", ["color", "*"])
+@pytest.mark.parametrize("way", ["socket", "REST"])
+def test_earlier_and_later_subscribers_receive_start_and_end(frozen, game, other, broadcaster, topic, way):
+    config = {"startsIn": 10, "endsIn": 20}
+    subscribe(game, topic)
+    if way == "socket":
+        create(game, config=config)
+    else:
+        broadcaster.post("vote_config", json={"id": "color", "config": config}).raise_for_status()
+    subscribe(other, topic)
 
-    frozen.advance(10 * SECOND)
-    begun = statuses(other, 1)
-    frozen.advance(10 * SECOND)
-
-    assert (["active"], ["expired"]) == (begun, statuses(other, 1))
-
-
-@pytest.mark.ruling("X5")
-def test_the_star_receives_the_end(frozen, game):
-    subscribe(game, "*")
-    create(game, config={"endsIn": 10})
-
-    frozen.advance(10 * SECOND)
-
-    assert ["expired"] == statuses(game, 1)
-
-
-@pytest.mark.ruling("X5")
-def test_a_poll_defined_over_rest_ends_with_an_update(frozen, game, broadcaster):
-    subscribe(game)
-    broadcaster.post("vote_config", json={"id": "color", "config": {"endsIn": 10}}).raise_for_status()
-
-    frozen.advance(10 * SECOND)
-
-    assert ["expired"] == statuses(game, 1)
+    for status in ("active", "expired"):
+        frozen.advance(10 * SECOND)
+        assert [[status]] * 2 == [statuses(each, 1) for each in (game, other)]
 
 
 @pytest.mark.ruling("X5")
