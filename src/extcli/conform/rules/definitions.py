@@ -72,6 +72,8 @@ def definition_by_role(at: Deployment) -> None:
     ):
         reply = caller.post("vote_config", {"id": poll, "config": {"prompt": "?"}})
         expect(f"the status for role {caller.role}, poll {poll}", status, reply.status)
+    at.admin.post("vote_config", {"id": shared, "config": {"global": True}}).check()
+    expect("`global` of the shared poll", True, at.viewer.get("vote_config", id=shared).data.get("global"))
 
 
 @rule("P4", "broadcaster", writes=True)
@@ -122,7 +124,7 @@ def votes_with_shared_ids(at: Deployment) -> None:
     expect("the status with a shared id", 200, status_of_vote(at, poll))
 
 
-@rule("P4", "viewer", "broadcaster", writes=True)
+@rule("P4", "viewer", "broadcaster", "admin", writes=True)
 def additive_votes(at: Deployment) -> None:
     """With `totalVotesPerUser`, votes add up, `count` at a time."""
     poll = define(at, totalVotesPerUser=40, votesPerOption=40, distinctOptionsPerUser=2)
@@ -132,6 +134,8 @@ def additive_votes(at: Deployment) -> None:
     stats = answer["stats"]
     seen = [stats["count"], stats["sum"], stats["specific"][2], answer["vote"]]
     expect("count, sum, votes for 2 and the latest vote", [34, 47, 31, -5], seen)
+    log = [[entry["value"], entry.get("count")] for entry in at.admin.get("vote_logs", id=poll).data["result"]]
+    expect("values and counts of the log", [[2, 31], [-5, 3]], log)
     for times in (-1, 0, 31, 10**30):
         expect(f"the status of a vote with count {times}", 400, status_of_vote(at, poll, 2, count=times))
 
