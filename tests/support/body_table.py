@@ -9,6 +9,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from support.examples import ALL
+
 POLL = """config.startsAt integer 0..253402300799, config.endsAt integer ..253402300799, config.startsIn integer 0..,
   config.endsIn integer 0.., config.userIDVoting flag, config.distinctOptionsPerUser integer 1..258,
   config.totalVotesPerUser integer 1..1024, config.votesPerOption integer 1..1024, config.disabled flag"""
@@ -96,9 +98,11 @@ VALUES = {"null": "null", "flag": "true", "integer": "5", "number": "1.0", "text
 NO_JSON = [
     *(b"", b" ", b"{", b"nul", b"\xff\xfe", b"\xef\xbb\xbf{}", b"\x00", b"value=1", b"// {}", b"{'a':1}"),
     *(b'{"x":%s}' % value for value in (b"NaN", b"-Infinity", b"01", b"1.", b"tru e", b"[1,]", b"1,", b"'a'")),
-    *(b'{"x":"%s"}' % text for text in (b"\\ud800", b"\\udc00\\ud800", b"\x01", b"\xff", b"\xed\xa0\x80", b"\xc0\x80")),
+    *(b'{"x":"%s"}' % text for text in (b"\x01", b"\\udc00\\ud800", b"\\ud800", b"\xff", b"\xed\xa0\x80", b"\xc0\x80")),
     b'{"\\ud800":1}',
 ]
+OF_EACH_DECODER = ("POST vote", "POST accumulate", "PATCH viewer_state", "PUT codes", "POST /_emulator/faults")
+"""A call for each way to read a body. In `make test`, the others get a fifth of the texts that are not JSON."""
 HUGE = ("1e999", "-1e400", "9" * 5_000)
 """Numbers that no double can hold, and one with more digits than Python reads."""
 
@@ -177,7 +181,7 @@ class Body(NamedTuple):
 
     def texts(self) -> Iterator[Fault]:
         """Yield texts that are not JSON, and others that are not of its kind."""
-        for body in NO_JSON:
+        for body in NO_JSON if ALL or self.operation in OF_EACH_DECODER else NO_JSON[::5]:
             if body.strip() or "?" not in self.flags:
                 yield Fault(body, "Malformed json body" if self.flags in ("", "?") else "")
         deep = (b"[" * 60_000, b'{"x":' * 10_000 + b"1" + b"}" * 10_000)
