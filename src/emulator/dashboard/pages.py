@@ -57,7 +57,13 @@ def environment() -> Environment:
     templates.globals["ui"] = templates.get_template("macros.html").module
     templates.globals["version_of"] = version_of
     templates.globals["typed"] = commands
+    templates.globals["hidden"] = hidden_fields
     return templates
+
+
+def hidden_fields(**values: object) -> tuple[dict[str, object], ...]:
+    """Return fields of a form that its reader does not see, as the macros of `macros.html` take fields."""
+    return tuple({"name": name, "type": "hidden", "value": value} for name, value in values.items())
 
 
 @cache
