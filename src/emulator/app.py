@@ -310,7 +310,7 @@ class Service:
     def _subscribe_to_control(self) -> None:
         """The callbacks for a reset, a load, a wipe, expired data and a move of the clock, in this order."""
         control, updates = self.control, self.poll_updates
-        for clear in (
+        control.on_reset += [
             self._rate_limits.clear,
             self.pins.attempt_limit.clear,
             self._id_quota.clear,
@@ -325,19 +325,17 @@ class Service:
             self.parity.tally.clear,
             self._lapses.clear,
             self.hints.forget,
-        ):
-            control.on_reset(clear)
-        control.on_load(updates.reloaded)
-        control.on_wipe(self.faults.clear)
-        control.on_expiry(self._lapses.expired)
-        for clock_moved in (
+        ]
+        control.on_load.append(updates.reloaded)
+        control.on_wipe.append(self.faults.clear)
+        control.on_expiry.append(self._lapses.expired)
+        control.on_move += [
             self.scheduler.clock_moved,
             updates.clock_moved,
             self.faults.clock_moved,
             self.gateway.clock_moved,
             self.changes.clock_moved,
-        ):
-            control.on_move(clock_moved)
+        ]
         self.publisher.on_notice(RESET, lambda _: self._drop_cached_state())
         self.publisher.on_notice(LINKS_ENDED, self.gateway.links_ended)
 

@@ -58,14 +58,7 @@ class Command(NamedTuple):
 
 
 def field(
-    name: str,
-    option: str = "",
-    *,
-    before: str = "",
-    after: str = "",
-    shown: str = "",
-    kind: Kind = "",
-    only: str = "",
+    name: str, option: str = "", *, before: str = "", after: str = "", shown: str = "", kind: Kind = "", only: str = ""
 ) -> Part:
     """Return the part for the value of one field. By default it is shown as the last part of the name in capitals."""
     shown = shown or name.partition(":")[0].rpartition(".")[2].upper()

@@ -139,18 +139,9 @@ def select_options(values: Iterable[str], empty: str = "") -> list[tuple[str, st
 
 
 FILTERS: Final = {
-    "offset": offset,
-    "verdict": verdict,
-    "select_options": select_options,
-    "prose": prose,
-    "pretty": pretty,
-    "duration": duration,
-    "ago": ago,
-    "when": when,
-    "coloured": coloured,
-    "until": until,
-    "instant": instant,
-    "size": size,
-    "number": number,
-    "text": text,
-}
+    each.__name__: each
+    for each in (
+        offset, verdict, select_options, prose, pretty, duration, ago, when, coloured, until, instant, size, number,
+        text,
+    )
+}  # fmt: skip

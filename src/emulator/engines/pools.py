@@ -83,13 +83,7 @@ class Pools(Protocol):
         """
 
     async def assign(
-        self,
-        keys: Sequence[Key],
-        change: Assignment,
-        *,
-        now: int,
-        expires_at: int,
-        sizes: Mapping[Key, int] = NO_SIZES,
+        self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int, sizes: Mapping[Key, int] = NO_SIZES
     ) -> bool:
         """Read the live pools among `keys`, apply `change`, and assign the lists it returns, in one atomic step.
 

@@ -22,8 +22,7 @@ from emulator.contract.limits import MAX_ID_LENGTH
 from emulator.limits import listing_pages
 from emulator.wire import json_codec
 from emulator.wire.cursors import FIRST
-from emulator.wire.refusals import invalid_parameter
-from emulator.wire.text import checked_text
+from emulator.wire.refusals import checked_text, invalid_parameter
 
 T = TypeVar("T")
 

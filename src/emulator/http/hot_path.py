@@ -42,13 +42,7 @@ class Exchange:
     response_started: Final = False
     """Whether a part of the response was sent; it is always sent whole."""
 
-    def __init__(
-        self,
-        connection: HttpToolsProtocol,
-        answer: Responder,
-        request: Request,
-        scope: object,
-    ) -> None:
+    def __init__(self, connection: HttpToolsProtocol, answer: Responder, request: Request, scope: object) -> None:
         self._connection = connection
         self._answer = answer
         self.request = request

@@ -101,3 +101,10 @@ def too_long(field: str, *, size: int = 0, unit: str, limit: int) -> Facts:
 def too_many_parameters(*, count: int, limit: int) -> Facts:
     detail = f"the query has {count} parameters; the limit is {limit}"
     return Facts(detail, f"{count} parameters", f"at most {limit}")
+
+
+def checked_text(text: str, longest: int, *, reason: str, name: str) -> str:
+    """Return a text of 1 to `longest` printable characters; raise `BadRequest` naming the field otherwise."""
+    if not 1 <= len(text) <= longest or not text.isprintable():
+        raise invalid_text(reason=reason, field=name, size=len(text), longest=longest)
+    return text

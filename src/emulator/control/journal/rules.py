@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from emulator.callers import Role
@@ -17,11 +16,6 @@ DEFAULT_LIMIT: Final = 100
 MAX_LIMIT: Final = 1_000
 KINDS: Final = (REQUEST, FRAME, DELIVERY)
 ORDERS: Final = ("newest", "oldest")
-FILTERS: Final = (
-    "status", "path", "method", "role", "client_id", "channel_id", "user", "kind", "id", "production", "search",
-    "probes",
-)  # fmt: skip
-"""The parameters that select entries."""
 ALTERNATIVES: Final = frozenset({"status", "method", "role", "kind", "production"})
 """Those that take several values, joined with commas: an entry has one of them."""
 PAGING: Final = ("since", "before", "limit", "order")
@@ -180,7 +174,10 @@ def _production(text: str) -> Matches:
 
 def _search(text: str) -> Matches:
     text = text.lower()
-    is_in = partial(_is_in_ascii, text.encode()) if text.isascii() else partial(_is_in_text, text)
+    in_bytes = text.encode() if text.isascii() else None
+
+    def has_text(body: bytes) -> bool:
+        return text in body.decode(errors="replace").lower() if in_bytes is None else in_bytes in body.lower()
 
     def matches(entry: Entry) -> bool:
         caller = entry.caller
@@ -188,19 +185,11 @@ def _search(text: str) -> Matches:
         return (
             text in "\n".join(texts).lower()
             or (caller is not None and text in f"{caller.client_id}\n{caller.user_id}\n{caller.opaque_id}".lower())
-            or is_in(entry.request)
-            or is_in(entry.response)
+            or has_text(entry.request)
+            or has_text(entry.response)
         )
 
     return matches
-
-
-def _is_in_ascii(text: bytes, body: bytes) -> bool:
-    return text in body.lower()
-
-
-def _is_in_text(text: str, body: bytes) -> bool:
-    return text in body.decode(errors="replace").lower()
 
 
 _CHECKS: Final[Mapping[str, Callable[[str], Matches]]] = {
@@ -216,3 +205,5 @@ _CHECKS: Final[Mapping[str, Callable[[str], Matches]]] = {
     "production": _production,
     "search": _search,
 }
+FILTERS: Final = (*_CHECKS, "probes")
+"""The parameters that select entries."""

@@ -52,35 +52,20 @@ class Control:
         self._clock = clock
         self._settings = settings
         self._version = version
-        self._on_reset: list[Callable[[], None]] = []
-        self._on_wipe: list[Callable[[], None]] = []
-        self._on_load: list[Callable[[], None]] = []
-        self._on_expiry: list[Callable[[Sequence[Expired]], None]] = []
-        self._on_move: list[Callable[[], Awaitable[None]]] = []
+        self.on_reset: list[Callable[[], None]] = []
+        """Called at every reset, to drop state kept outside storage."""
+        self.on_wipe: list[Callable[[], None]] = []
+        """Called when all data is deleted or replaced, but not when data is added."""
+        self.on_load: list[Callable[[], None]] = []
+        """Called after data was loaded and the clock set, after all other callbacks."""
+        self.on_expiry: list[Callable[[Sequence[Expired]], None]] = []
+        """Called with expired records when they are removed."""
+        self.on_move: list[Callable[[], Awaitable[None]]] = []
+        """Awaited after every move of the clock, before the response."""
         self._moving = asyncio.Lock()
         self._unreported: list[Expired] = []
         self.is_starting = False
         """Whether the service is still loading the data that it starts with."""
-
-    def on_reset(self, forget: Callable[[], None]) -> None:
-        """Register `forget`, which is called at every reset, to drop state kept outside storage."""
-        self._on_reset.append(forget)
-
-    def on_wipe(self, clear: Callable[[], None]) -> None:
-        """Register `clear`, which is called when all data is deleted or replaced, but not when data is added."""
-        self._on_wipe.append(clear)
-
-    def on_load(self, loaded: Callable[[], None]) -> None:
-        """Register `loaded`, which is called after data was loaded and the clock set, after all other callbacks."""
-        self._on_load.append(loaded)
-
-    def on_expiry(self, note: Callable[[Sequence[Expired]], None]) -> None:
-        """Register `note`, which is called with expired records when they are removed."""
-        self._on_expiry.append(note)
-
-    def on_move(self, moved: Callable[[], Awaitable[None]]) -> None:
-        """Register `moved`, which is awaited after every move of the clock, before the response."""
-        self._on_move.append(moved)
 
     async def check(self) -> None:
         """Raise `EngineError` if storage does not work."""
@@ -168,7 +153,7 @@ class Control:
             await self._key.restore()
             self._forget(is_wiped=replace, is_loaded=True)
             if is_moved:
-                for moved in self._on_move:
+                for moved in self.on_move:
                     await moved()
         await self._notify_peers()
 
@@ -193,12 +178,12 @@ class Control:
 
     def _forget(self, *, is_wiped: bool, is_loaded: bool = False) -> None:
         """Drop state kept outside storage, because data was deleted or replaced, or other data was loaded."""
-        callbacks = list(self._on_reset)
+        callbacks = list(self.on_reset)
         if is_wiped:
             self._unreported.clear()
-            callbacks += self._on_wipe
+            callbacks += self.on_wipe
         if is_loaded:
-            callbacks += self._on_load
+            callbacks += self.on_load
         for callback in callbacks:
             callback()
 
@@ -237,7 +222,7 @@ class Control:
             record = self.read_clock()
             self._unreported += await self._purge(record.now)
             expired, self._unreported = sorted(self._unreported, key=lambda each: each.at), []
-            for moved in self._on_move:
+            for moved in self.on_move:
                 await moved()
         audit("clock moved", now=str(record.now), expired_items=len(expired))
         return MovedClock(record.now, record.offset, record.frozen, [item_of(each) for each in expired])
@@ -249,6 +234,6 @@ class Control:
     async def _purge(self, now: int) -> list[Expired]:
         """Remove the records that have expired at `now`, and return those to report."""
         expired = await self._engine.purge(now=now)
-        for note in self._on_expiry:
+        for note in self.on_expiry:
             note(expired)
         return [each for each in expired if not is_quota_record(each.key)]

@@ -9,6 +9,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from tempfile import TemporaryFile
 from typing import IO, Final, Protocol
 
@@ -58,27 +59,18 @@ class Loaded(Struct):
     """Whether the snapshot had the keys."""
 
 
+@dataclass(eq=False, repr=False)
 class Snapshots:
     """Snapshots of one running service."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        key: SigningKey,
-        clock: Clock,
-        settings: Settings,
-        version: str,
-        control: Loads,
-        check_content: Callable[[Record], None],
-    ) -> None:
-        """`check_content` raises `ValueError` for a record that its feature could not read."""
-        self._check_content = check_content
-        self._engine = engine
-        self._key = key
-        self._clock = clock
-        self._settings = settings
-        self._version = version
-        self._control = control
+    _engine: Engine
+    _key: SigningKey
+    _clock: Clock
+    _settings: Settings
+    _version: str
+    _control: Loads
+    _check_content: Callable[[Record], None]
+    """Raises `ValueError` for a record that its feature could not read."""
 
     async def save(self, *, keys: bool) -> AsyncIterator[bytes]:
         """Yield a snapshot of this instant. Without `keys`, it has no documents of `SECRET_KINDS`.

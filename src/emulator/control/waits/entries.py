@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Final
 
 from emulator.control.waits.refusals import mark_unusable
@@ -43,29 +44,16 @@ class EntryCount:
 
         Entries that the journal dropped before they were counted are missing.
         """
+        matches = self._matches
         while entries := self._journal.since(self._seen, _CHUNK):
             self._seen = entries[-1].number
-            self._count += sum(1 for entry in entries if self._is_about(entry) and self._meets(entry))
+            self._count += sum(1 for entry in entries if self._is_about(entry) and (matches is None or matches(entry)))
             await asyncio.sleep(0)
         return self._count
 
     def latest(self, limit: int) -> list[Entry]:
         """Return the latest entries of the endpoint, whether they meet the filters or not, oldest first."""
-        found: list[Entry] = []
-        for entry in _entries_until(self._journal.newest(), lambda: len(found) == limit):
-            if self._is_about(entry):
-                found.append(entry)
-        return found[::-1]
+        return list(islice(filter(self._is_about, self._journal.newest()), limit))[::-1]
 
     def _is_about(self, entry: Entry) -> bool:
         return self._id in (ANY, entry.name, entry.name.partition(" ")[2])
-
-    def _meets(self, entry: Entry) -> bool:
-        return self._matches is None or self._matches(entry)
-
-
-def _entries_until(entries: Iterable[Entry], is_done: Callable[[], bool]) -> Iterable[Entry]:
-    for entry in entries:
-        if is_done():
-            return
-        yield entry

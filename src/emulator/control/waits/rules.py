@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -11,22 +11,77 @@ import msgspec
 
 from emulator.changes import KEPT
 from emulator.clock import MINUTE
-from emulator.control.waits.comparisons import MISSING, AtLeast, Comparison, Equal, Exactly, Present, comparison
+from emulator.contract.json_values import are_equal
 from emulator.engines.shapes import Key
 from emulator.kinds import Kind, Subject
-from emulator.wire.refusals import invalid_parameter, missing_parameter
-from emulator.wire.text import checked_text
+from emulator.wire.refusals import checked_text, invalid_parameter, missing_parameter
 
 MAX_TIMEOUT: Final = MINUTE
 DEFAULT_TIMEOUT: Final = 5_000
 """In ms."""
 _MAX_LENGTH: Final = 4 * 1024
 """Characters in an id or a path."""
+MISSING: Final = object()
+"""Stands for a value that is not there."""
+_NUMBER: Final = re.compile(r"(?P<exactly>=?)(?P<number>-?[0-9]{1,15})")
+
+
+class Comparison(NamedTuple):
+    """Compares the actual value with the wanted one."""
+
+    text: str
+    """The condition in words, such as `at least 3`."""
+    accepts: Callable[[Any], bool]
+    number: int = 0
+    """The wanted number; 0 if the comparison is not with a number."""
+
+
+def at_least(number: int) -> Comparison:
+    """Return the comparison that accepts this number or more."""
+    return Comparison(f"at least {number}", lambda found: bool(found >= number), number)
+
+
+def exactly(number: int) -> Comparison:
+    """Return the comparison that accepts exactly this number."""
+    return Comparison(f"exactly {number}", lambda found: bool(found == number), number)
+
+
+def equal(value: Any) -> Comparison:
+    """Return the comparison that accepts an equal JSON value.
+
+    Numbers are equal by value, objects whatever the order of their members.
+    """
+    return Comparison(
+        msgspec.json.encode(value).decode(), lambda found: found is not MISSING and are_equal(found, value)
+    )
+
+
+PRESENT: Final = Comparison("any value", lambda found: found is not MISSING)
+"""Accepts any value that exists."""
+
+
+def comparison(name: str, text: str, *, lowest: int | None = 0) -> Comparison:
+    """Parse `3`, which means at least three, or `=3`, exactly three. Raises `BadRequest` naming the parameter.
+
+    At least 0 is refused, because that is always true.
+    """
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        needed = "a number, for at least that, or = and a number, for exactly"
+        raise invalid_parameter(name, text, needed)
+    number = int(match["number"])
+    if lowest is not None and number < lowest:
+        raise invalid_parameter(name, number, f"{lowest} or more")
+    if match["exactly"]:
+        return exactly(number)
+    if number == lowest:
+        problem = f"at least {number} is always true; ={number} means exactly {number}"
+        raise invalid_parameter(name, number, f"a higher number; ={number} means exactly {number}", problem)
+    return at_least(number)
+
 
 FILTERS: Final = frozenset({"status", "path", "method", "role", "user", "kind", "production", "search", "probes"})
 """Parameters that select entries of the journal, besides the client id and the channel."""
-
-
 _OTHERS: Final = (
     Subject("broadcast", "event", frozenset({"count"}), is_stored=False),
     Subject("sockets", "socket", frozenset({"count"}), "connected", needs_client=False),
@@ -116,7 +171,7 @@ def condition_of(query: Mapping[str, str], subjects: Mapping[str, Subject]) -> C
 def _check_countable(checks: Iterable[Check]) -> None:
     """Refuse a count that the record of changes cannot reach."""
     for check in checks:
-        if isinstance(check.wanted, AtLeast | Exactly) and check.measure != "sum" and check.wanted.number > KEPT:
+        if check.measure != "sum" and check.wanted.number > KEPT:
             parameter = check.name.partition(" ")[0]
             raise invalid_parameter(
                 parameter, check.wanted.number, f"at most {KEPT}, the changes that the service keeps"
@@ -146,11 +201,11 @@ def _since_mark(query: Mapping[str, str], subject: str) -> int | None:
 def _checks(subject: Subject, query: Mapping[str, str], since: int | None) -> Iterator[Check]:
     if "path" in subject.parameters and "equals" in subject.parameters:
         equals = query.get("equals", "")
-        wanted = Equal(_json("equals", equals)) if equals else Present()
+        wanted = equal(_json("equals", equals)) if equals else PRESENT
         path = _pointer(query.get("path", ""))
         yield Check(path or "document", wanted, "path", path)
         if since is not None:
-            yield Check("writes", AtLeast(1), "writes")
+            yield Check("writes", at_least(1), "writes")
         return
     for name in ("count", "sum"):
         if query.get(name):
@@ -163,9 +218,9 @@ def _checks(subject: Subject, query: Mapping[str, str], since: int | None) -> It
         key = query["key"]
         yield Check(f"score of {key}", comparison("score", query.get("score") or "1"), "part", key)
     if query.get("latest"):
-        yield Check("latest", Equal(_json("latest", query["latest"])), "latest")
+        yield Check("latest", equal(_json("latest", query["latest"])), "latest")
     if not any(query.get(name) for name in ("count", "sum", "value", "key", "latest")):
-        yield Check("count", AtLeast(1), "count")
+        yield Check("count", at_least(1), "count")
 
 
 def _values(text: str) -> Iterator[Check]:

@@ -92,13 +92,7 @@ class Dump:
 class _Collecting:
     """Reads all records of a namespace, in the unsorted order in which Redis returns them."""
 
-    def __init__(
-        self,
-        pipeline: Pipeline,
-        nodes: Nodes,
-        now: int,
-        add: Callable[[Sequence[Row]], None],
-    ) -> None:
+    def __init__(self, pipeline: Pipeline, nodes: Nodes, now: int, add: Callable[[Sequence[Row]], None]) -> None:
         self._pipeline = pipeline
         self._nodes = nodes
         self._now = now

@@ -45,13 +45,7 @@ class RedisPools:
             raise ValueError(f"a pool uses this list: {source}")
 
     async def assign(
-        self,
-        keys: Sequence[Key],
-        change: Assignment,
-        *,
-        now: int,
-        expires_at: int,
-        sizes: Mapping[Key, int] = NO_SIZES,
+        self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int, sizes: Mapping[Key, int] = NO_SIZES
     ) -> bool:
         names = {key: user_last(key) for key in keys}
         async with self._key_locks.hold(names.values()):

@@ -59,13 +59,7 @@ class SqlitePools(Tables):
         await self._group_commit.write(self._fill, source, chunks_of(items), now, expires_at)
 
     async def assign(
-        self,
-        keys: Sequence[Key],
-        change: Assignment,
-        *,
-        now: int,
-        expires_at: int,
-        sizes: Mapping[Key, int] = NO_SIZES,
+        self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int, sizes: Mapping[Key, int] = NO_SIZES
     ) -> bool:
         written = await self._group_commit.write(self._assign, keys, change, now, expires_at, sizes)
         for key in written or ():

@@ -33,13 +33,7 @@ class PageEvents:
     """
 
     def __init__(
-        self,
-        publisher: Publisher,
-        hub: Hub,
-        environment: Environment,
-        *,
-        admits: Callable[[str], bool],
-        enabled: bool,
+        self, publisher: Publisher, hub: Hub, environment: Environment, *, admits: Callable[[str], bool], enabled: bool
     ) -> None:
         self._publisher = publisher
         self._hub = hub

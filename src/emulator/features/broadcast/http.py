@@ -14,8 +14,7 @@ from emulator.features.broadcast.rules import BROADCAST
 from emulator.features.broadcast.service import Broadcasts
 from emulator.http.endpoint import Call, Endpoint, Nothing, Parameter, endpoint
 from emulator.wire import json_codec
-from emulator.wire.refusals import invalid_parameter, missing_member
-from emulator.wire.text import checked_text
+from emulator.wire.refusals import checked_text, invalid_parameter, missing_member
 
 _QUERY: Final = (
     Parameter("event", "If the GET has no body: the event."),

@@ -18,7 +18,7 @@ from emulator.features.broadcast.refusals import (
     too_many_recipients,
 )
 from emulator.wire import json_codec
-from emulator.wire.text import checked_text
+from emulator.wire.refusals import checked_text
 
 BEST, FAST = 9, 6
 """Levels of compression. 64 KiB may take 0.2 s at the best level, and a twentieth of that at the fast one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
@@ -60,6 +61,7 @@ class Disturb(Protocol):
         """
 
 
+@dataclass(eq=False, repr=False)
 class Broadcasts:
     """Sends events to the current subscribers. Nothing is stored.
 
@@ -67,21 +69,12 @@ class Broadcasts:
     that send raise `BadRequest` for an invalid event, target or message size.
     """
 
-    def __init__(
-        self,
-        publisher: Publisher,
-        users: Users,
-        environment: Environment,
-        changes: Changes,
-        disturb: Disturb,
-        hints: Hints,
-    ) -> None:
-        self._publisher = publisher
-        self._users = users
-        self._environment = environment
-        self._changes = changes
-        self._disturb = disturb
-        self._hints = hints
+    _publisher: Publisher
+    _users: Users
+    _environment: Environment
+    _changes: Changes
+    _disturb: Disturb
+    _hints: Hints
 
     async def send(
         self, caller: Caller, channel: str | None, event: str, data: Any, *, target: str = BROADCAST

@@ -76,13 +76,7 @@ class Stores:
     """Config and state stores. A store is returned as its JSON text, `{}` if it was never written (ruling S2)."""
 
     def __init__(
-        self,
-        documents: Documents,
-        clock: Clock,
-        settings: Settings,
-        users: Users,
-        commits: Commits,
-        lapses: Lapses,
+        self, documents: Documents, clock: Clock, settings: Settings, users: Users, commits: Commits, lapses: Lapses
     ) -> None:
         self._users = users
         self._lapses = lapses

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final, Protocol
 
@@ -56,26 +57,17 @@ class Users(Protocol):
         """Return all ids of each distinct user."""
 
 
+@dataclass(eq=False, repr=False)
 class Transactions:
     """Purchases, outstanding until a game validates or refunds them. Methods raise `BadRequest` without a channel."""
 
-    def __init__(
-        self,
-        documents: Documents,
-        clock: Clock,
-        tokens: Tokens,
-        publisher: Publisher,
-        environment: Environment,
-        users: Users,
-        commits: Commits,
-    ) -> None:
-        self._documents = documents
-        self._clock = clock
-        self._tokens = tokens
-        self._publisher = publisher
-        self._environment = environment
-        self._users = users
-        self._commits = commits
+    _documents: Documents
+    _clock: Clock
+    _tokens: Tokens
+    _publisher: Publisher
+    _environment: Environment
+    _users: Users
+    _commits: Commits
 
     async def record(self, caller: Caller, channel: str | None, body: TransactionBody) -> None:
         """Store a purchase and notify the channel's games; ignore a second post by the same user in the same channel.

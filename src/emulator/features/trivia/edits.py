@@ -26,8 +26,7 @@ from emulator.features.trivia.rules import (
     question_of,
     sort_order,
 )
-from emulator.wire.refusals import invalid_member, too_long
-from emulator.wire.text import checked_text
+from emulator.wire.refusals import checked_text, invalid_member, too_long
 
 MAX_QUESTIONS: Final = 64
 MAX_OPTIONS: Final = 64

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final
 
@@ -45,20 +46,18 @@ from emulator.wire import json_codec
 _PAGE: Final = 500
 
 
+@dataclass(eq=False, repr=False)
 class Trivia:
     """Questions, votes and teams of all extensions.
 
     Records have the lifetime of state stores: questions from the last edit, voters from the last vote or joining.
     """
 
-    def __init__(
-        self, documents: Documents, clock: Clock, environment: Environment, lapses: Lapses, commits: Commits
-    ) -> None:
-        self._documents = documents
-        self._lapses = lapses
-        self._commits = commits
-        self._clock = clock
-        self._environment = environment
+    _documents: Documents
+    _clock: Clock
+    _environment: Environment
+    _lapses: Lapses
+    _commits: Commits
 
     async def edit_question(self, caller: Caller, body: QuestionBody) -> QuestionView:
         """Add an inactive question, or replace the texts of the question with this id."""
