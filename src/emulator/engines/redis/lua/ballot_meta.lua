@@ -25,9 +25,3 @@ local function alive(key, now)
   local ballot = find(key)
   return ballot and now < tonumber(ballot.ends) and ballot or nil
 end
-
-local function keys_of_all_channels(group)
-  local keys = redis.call('SMEMBERS', prefix .. 'bp:' .. group)
-  for i, channel in ipairs(keys) do keys[i] = group .. '|' .. channel end
-  return keys
-end

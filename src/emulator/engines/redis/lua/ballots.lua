@@ -269,7 +269,7 @@ end
 -- key without channel, now, voter (optional) → (choice, count, since)… unsorted, and the voter's choice
 function ops.tally_all_channels()
   local counts, sinces, latest, latest_choice = {}, {}, '', false
-  for _, key in ipairs(keys_of_all_channels(ARGV[2])) do
+  for _, key in ipairs(keys_of_all_channels('bp', ARGV[2])) do
     local ballot = alive(key, tonumber(ARGV[3]))
     local some = counts_of(ballot, ALL)
     for i = 1, #some, 2 do
@@ -322,7 +322,7 @@ end
 
 -- now, key without channel → the keys
 function ops.drop_all_channels()
-  local keys = keys_of_all_channels(ARGV[3])
+  local keys = keys_of_all_channels('bp', ARGV[3])
   for _, key in ipairs(keys) do drop(key, tonumber(ARGV[2])) end
   return keys
 end

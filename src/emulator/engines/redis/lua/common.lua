@@ -86,6 +86,31 @@ function ops.listing()
   return reply
 end
 
+-- The keys of a group, whatever the channel; `index` names the set of its channels.
+local function keys_of_all_channels(index, group)
+  local keys = redis.call('SMEMBERS', prefix .. index .. ':' .. group)
+  for i, channel in ipairs(keys) do keys[i] = group .. '|' .. channel end
+  return keys
+end
+
+local function store_document(key, value, ends)
+  redis.call('HSET', prefix .. 'd:' .. key, 'e', ends, 'n', next_number(), 'v', value)
+  set_expiry('d' .. key, ends)
+  local group, user = split(key)
+  if user ~= '' then redis.call('ZADD', prefix .. 'dh:' .. group, 0, unescape(user)) end
+end
+
+local function append_entry(key, at, ends, value)
+  local number = next_number()
+  local item = at .. number .. ends
+  redis.call('ZADD', prefix .. 'l:' .. key, 0, item)
+  redis.call('HSET', prefix .. 'lv:' .. key, number, value)
+  redis.call('ZADD', prefix .. 'le:' .. key, ends, item)
+  redis.call('ZADD', prefix .. 'ends', 'LT', ends, 'l' .. key)
+  local group, channel = split(key)
+  if redis.call('SADD', prefix .. 'lp:' .. group, channel) == 1 then enlist('l', key) end
+end
+
 local function remove_document(key)
   local group, user = split(key)
   redis.call('UNLINK', prefix .. 'd:' .. key)
@@ -122,7 +147,16 @@ local function remove_pool(key)
   remove_history(key, id)
 end
 
-local function remove_roster(key, id)
+-- The id of a roster, if there is one, and its expiry.
+local function find_roster(key)
+  local group, name = split(key)
+  local found = redis.call('HGET', prefix .. 'r:' .. group, name)
+  if found then return string.sub(found, 17), string.sub(found, 1, 16) end
+end
+
+local function remove_roster(key)
+  local id = find_roster(key)
+  if not id then return end
   local group, name = split(key)
   redis.call('HDEL', prefix .. 'r:' .. group, name)
   redis.call('UNLINK', prefix .. 'rm:' .. id)

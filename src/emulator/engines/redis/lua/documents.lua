@@ -19,13 +19,6 @@ local function read_all(keys, first, now)
   return documents
 end
 
-local function store(key, value, ends)
-  redis.call('HSET', prefix .. 'd:' .. key, 'e', ends, 'n', next_number(), 'v', value)
-  set_expiry('d' .. key, ends)
-  local group, user = split(key)
-  if user ~= '' then redis.call('ZADD', prefix .. 'dh:' .. group, 0, unescape(user)) end
-end
-
 -- now, keys… → for each: false, or version and value
 function ops.read()
   return read_all(ARGV, 3, tonumber(ARGV[2]))
@@ -46,7 +39,7 @@ function ops.write()
     local key, value = ARGV[i], ARGV[i + 1]
     local _, dead = version(key, now)
     if dead then note_expired('d' .. key, dead) end
-    store(key, value, ARGV[4] == '1' and ends or later(redis.call('HGET', prefix .. 'd:' .. key, 'e'), ends))
+    store_document(key, value, ARGV[4] == '1' and ends or later(redis.call('HGET', prefix .. 'd:' .. key, 'e'), ends))
   end
   return false
 end

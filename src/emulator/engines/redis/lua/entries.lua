@@ -3,7 +3,7 @@ local LEASE = 3600000
 
 -- reading, now, whether all channels, key (without channel) → a bound for the numbers to read, then the ballots' ids
 function ops.begin()
-  local keys = ARGV[4] == '1' and keys_of_all_channels(ARGV[5]) or {ARGV[5]}
+  local keys = ARGV[4] == '1' and keys_of_all_channels('bp', ARGV[5]) or {ARGV[5]}
   local reply = {next_number()}
   for _, key in ipairs(keys) do
     local ballot = alive(key, tonumber(ARGV[3]))

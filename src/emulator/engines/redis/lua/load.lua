@@ -30,9 +30,7 @@ end
 
 local clear = {}
 
-function clear.d(key)
-  remove_document(key)
-end
+clear.d = remove_document
 
 function clear.b(key)
   local id = redis.call('HGET', prefix .. 'b:' .. key, 'id')
@@ -57,11 +55,7 @@ function clear.s(key)
   if pool then remove_pool(pool) else remove_list(key) end
 end
 
-function clear.r(key)
-  local group, name = split(key)
-  local found = redis.call('HGET', prefix .. 'r:' .. group, name)
-  if found then remove_roster(key, string.sub(found, 17)) end
-end
+clear.r = remove_roster
 
 local ballots, rosters, pools = {}, {}, {} -- ids by key, for this call
 
@@ -71,10 +65,7 @@ local function id_of_ballot(key)
 end
 
 local function id_of_roster(key)
-  if not rosters[key] then
-    local group, name = split(key)
-    rosters[key] = string.sub(redis.call('HGET', prefix .. 'r:' .. group, name), 17)
-  end
+  rosters[key] = rosters[key] or find_roster(key)
   return rosters[key]
 end
 
@@ -91,10 +82,7 @@ local counts = {d = 3, b = 10, c = 2, e = 7, f = 1, i = 4, s = 2, t = 2, p = 4, 
 local write = {}
 
 function write.d(key, ends, value)
-  redis.call('HSET', prefix .. 'd:' .. key, 'e', ends, 'n', next_number(), 'v', value)
-  set_expiry('d' .. key, ends)
-  local group, user = split(key)
-  if user ~= '' then redis.call('ZADD', prefix .. 'dh:' .. group, 0, unescape(user)) end
+  store_document(key, value, ends)
 end
 
 -- A definition has a letter in front; without one, there is none.
@@ -133,16 +121,7 @@ function write.f(key)
   redis.call('UNLINK', prefix .. 'm:' .. id_of_ballot(key) .. ':w')
 end
 
-function write.i(key, at, ends, value)
-  local number = next_number()
-  local item = at .. number .. ends
-  redis.call('ZADD', prefix .. 'l:' .. key, 0, item)
-  redis.call('HSET', prefix .. 'lv:' .. key, number, value)
-  redis.call('ZADD', prefix .. 'le:' .. key, ends, item)
-  redis.call('ZADD', prefix .. 'ends', 'LT', ends, 'l' .. key)
-  local group, channel = split(key)
-  if redis.call('SADD', prefix .. 'lp:' .. group, channel) == 1 then enlist('l', key) end
-end
+write.i = append_entry
 
 function write.s(key, ends)
   redis.call('HSET', prefix .. 's:' .. key, 'end', ends)

@@ -5,15 +5,7 @@
 
 -- key, now, expiry, value → nothing
 function ops.append()
-  local key, ends = ARGV[2], ARGV[4]
-  local number = next_number()
-  local item = ARGV[3] .. number .. ends
-  redis.call('ZADD', prefix .. 'l:' .. key, 0, item)
-  redis.call('HSET', prefix .. 'lv:' .. key, number, ARGV[5])
-  redis.call('ZADD', prefix .. 'le:' .. key, ends, item)
-  redis.call('ZADD', prefix .. 'ends', 'LT', ends, 'l' .. key)
-  local group, channel = split(key)
-  if redis.call('SADD', prefix .. 'lp:' .. group, channel) == 1 then enlist('l', key) end
+  append_entry(ARGV[2], ARGV[3], ARGV[4], ARGV[5])
   return 1
 end
 
@@ -41,11 +33,7 @@ end
 -- now, whether all channels, key (without channel) → the last number to read, the time of the newest live entry, then the
 -- keys of the logs that have live entries
 function ops.begin()
-  local keys = {ARGV[4]}
-  if ARGV[3] == '1' then
-    keys = redis.call('SMEMBERS', prefix .. 'lp:' .. ARGV[4])
-    for i, channel in ipairs(keys) do keys[i] = ARGV[4] .. '|' .. channel end
-  end
+  local keys = ARGV[3] == '1' and keys_of_all_channels('lp', ARGV[4]) or {ARGV[4]}
   local reply = {string.format('%016.0f', redis.call('GET', KEYS[1] .. ':numbers') or 0), false}
   for _, key in ipairs(keys) do
     local at = latest(key, ARGV[2])

@@ -55,8 +55,7 @@ function ops.purge()
     elseif kind == 's' then
       remove_list(key)
     elseif kind == 'r' then
-      local group, name = split(key)
-      remove_roster(key, string.sub(redis.call('HGET', prefix .. 'r:' .. group, name), 17))
+      remove_roster(key)
     end
   end
   reply[1] = handled

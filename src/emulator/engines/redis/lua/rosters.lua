@@ -5,13 +5,12 @@
 function ops.add_members()
   local key, ends = ARGV[2], ARGV[4]
   local group, name = split(key)
-  local found = redis.call('HGET', prefix .. 'r:' .. group, name)
-  local id = found and string.sub(found, 17)
-  if found and tonumber(ARGV[3]) >= tonumber(string.sub(found, 1, 16)) then
-    remove_roster(key, id)
-    id = nil
+  local id, before = find_roster(key)
+  if id and tonumber(ARGV[3]) >= tonumber(before) then
+    remove_roster(key)
+    id, before = nil, nil
   end
-  if id then ends = later(string.sub(found, 1, 16), ends) end
+  ends = later(before, ends)
   id = id or next_number()
   redis.call('HSET', prefix .. 'r:' .. group, name, ends .. id)
   set_expiry('r' .. key, ends)
@@ -44,11 +43,7 @@ end
 
 -- keys… → nothing
 function ops.drop()
-  for i = 2, #ARGV do
-    local group, name = split(ARGV[i])
-    local found = redis.call('HGET', prefix .. 'r:' .. group, name)
-    if found then remove_roster(ARGV[i], string.sub(found, 17)) end
-  end
+  for i = 2, #ARGV do remove_roster(ARGV[i]) end
   return 1
 end
 
