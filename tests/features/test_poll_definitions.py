@@ -98,6 +98,18 @@ def test_a_definition_with_an_invalid_poll_id_is_refused(broadcaster, poll):
     assert "Invalid poll id" == define(broadcaster, poll).json()["reason"]
 
 
+def test_a_poll_is_open_from_starts_at_until_before_ends_at(live, viewer, broadcaster, noon):
+    define(broadcaster, startsAt=noon + 10, endsAt=noon + 20)
+    seen = []
+
+    for instant in (10 * SECOND - 1, 10 * SECOND, 20 * SECOND - 1, 20 * SECOND):
+        live.set(noon * SECOND + instant)
+        seen.append((definition(viewer())["status"], refused(vote(viewer()))))
+
+    closed = "poll is closed"
+    assert [("pending", closed), ("active", None), ("active", None), ("expired", closed)] == seen
+
+
 def test_starts_in_and_ends_in_are_seconds_from_now(viewer, broadcaster, noon):
     define(broadcaster, startsIn=10, endsIn=20)
 
