@@ -145,7 +145,10 @@ class Caller(Struct, frozen=True, gc=False):  # many are cached: the garbage col
 
 
 Identified = tuple[Caller, Awaitable[object] | None]
-"""A caller as votes and stores know them, and the writing of their ids, which has started, if that is needed."""
+"""A caller as votes and stores know them, and the writing of their ids, which has started, if that is needed.
+
+It must be awaited, even if the request fails.
+"""
 
 
 class Identify(Protocol):

@@ -7,7 +7,7 @@ import asyncio
 from emulator.engines.engine import Engine
 from emulator.engines.shapes import NEVER, Expired, Key, Thing
 from engines.pool_shorthand import stocked
-from engines.shorthand import END, EVERYWHERE, NOW, ODD, LoopPasses, all_of, append, cast, key, write
+from engines.shorthand import END, EVERYWHERE, NOW, ODD, LoopPasses, all_of, append, cast, keep, key, write
 
 
 async def things(engine: Engine, *kinds: str, now: int = NOW, limit: int = 999, **filters: object) -> list[Key]:
@@ -84,7 +84,7 @@ class CatalogContract:
         await write(engine, b"1", key("dropped"))
         await engine.documents.drop([key("dropped")], now=NOW)
         await write(engine, b"1", key("permanent"), expires_at=NEVER)
-        await engine.documents.keep({key("kept"): b"1"}, replace=True)
+        await keep(engine, {key("kept"): b"1"}, replace=True)
         await stocked(engine, ["x"], key("pool"))
         await engine.pools.drop([key("pool")], now=NOW)
 

@@ -9,7 +9,7 @@ import pytest
 
 from emulator.engines.engine import Engine
 from emulator.engines.shapes import NEVER, Key
-from engines.shorthand import END, NOW, ODD, key, read, write
+from engines.shorthand import END, NOW, ODD, keep, key, read, write
 
 ONE, TWO, THREE = key("one"), key("two"), key("three")
 
@@ -223,19 +223,27 @@ class DocumentsContract:
 
     @pytest.mark.parametrize("replace", [True, False])
     async def test_keeping_replaces_a_document_only_if_asked(self, engine: Engine, replace: bool) -> None:
-        await engine.documents.keep({ONE: b"1"}, replace=replace)
-        await engine.documents.keep({ONE: b"2", TWO: b"2"}, replace=replace)
+        before = await keep(engine, {ONE: b"1"}, replace=replace)
+        found = await keep(engine, {ONE: b"2", TWO: b"2"}, replace=replace)
 
-        found = await engine.documents.read([ONE, TWO], now=NEVER - 1)
+        assert ({}, {} if replace else {ONE: b"1"}) == (before, found)
+        stored = await engine.documents.read([ONE, TWO], now=NEVER - 1)
+        assert stored == {ONE: b"2" if replace else b"1", TWO: b"2"}
 
-        assert found == {ONE: b"2" if replace else b"1", TWO: b"2"}
+    async def test_of_two_that_keep_a_document_at_once_one_finds_the_others(self, engine: Engine) -> None:
+        found = await asyncio.gather(
+            *(keep(engine, {key(f"{number % 300}"): b"%d" % number}, replace=False) for number in range(600))
+        )
+
+        assert [{}] * 300 == found[:300]
+        assert [{key(f"{number}"): b"%d" % number} for number in range(300)] == found[300:]
 
     async def test_kept_documents_are_seen_by_every_operation(self, engine: Engine) -> None:
         held, user = key("held"), key("held", user="U1")
         seen = [await engine.documents.peek(held, now=NOW)]
         await asyncio.gather(
-            engine.documents.keep({held: b"1"}, replace=False),
-            engine.documents.keep({held: b"2", user: b""}, replace=True),
+            keep(engine, {held: b"1"}, replace=False),
+            keep(engine, {held: b"2", user: b""}, replace=True),
             engine.documents.update([held], lambda found: {held: found[held] + b"3"}, now=NOW, expires_at=NEVER),
         )
         seen += [await engine.documents.peek(held, now=NOW), await read(engine, held)]
@@ -247,12 +255,12 @@ class DocumentsContract:
 
     async def test_a_refused_change_does_not_undo_concurrent_writes_of_documents(self, engine: Engine) -> None:
         results = await asyncio.gather(
-            engine.documents.keep({ONE: b"1"}, replace=True),
+            keep(engine, {ONE: b"1"}, replace=True),
             engine.documents.update([ONE], _raising, now=NOW, expires_at=NEVER),
             return_exceptions=True,
         )
 
-        assert [None, LookupError] == [results[0], type(results[1])]
+        assert [{}, LookupError] == [results[0], type(results[1])]
         assert await read(engine, ONE) == b"1"
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from emulator.engines.engine import Engine
 from emulator.engines.pools import Stock
 from emulator.engines.shapes import NEVER, CastRequest, Key, Terms
-from engines.shorthand import NOW
+from engines.shorthand import NOW, keep
 
 USERS, CHOICES = ("A", "ü:1", ""), ("z", "x", "y", "")
 ONE = Key("k", "e", "n", "")
@@ -125,7 +125,7 @@ async def run(engine: Engine, what: str, key: Any, value: Any, now: int, end: in
             return await engine.documents.update([key], lambda _: {key: value}, now=now, expires_at=end)
         case "keep":
             kept = key._replace(kind="kept")
-            return await engine.documents.keep({kept: b"k"}, replace=value)
+            return await keep(engine, {kept: b"k"}, replace=value)
         case "drop document":
             return await engine.documents.drop([key], now=now)
         case "append":

@@ -30,7 +30,7 @@ from emulator.engines.records import (
 from emulator.engines.shapes import CastRequest, Terms
 from emulator.errors import EngineError
 from engines.pool_shorthand import add_members, assign, draw, fill, source, stocked
-from engines.shorthand import END, MANY, NOW, Open, all_of, append, key, write
+from engines.shorthand import END, MANY, NOW, Open, all_of, append, keep, key, write
 
 WRITERS, DISTURBANCES = 10, 6
 LEAST, MOST = 8, 60
@@ -219,7 +219,7 @@ async def _document(engine: Engine, name: str, stock: int) -> tuple[object, ...]
 
 
 async def _kept(engine: Engine, name: str, stock: int) -> tuple[object, ...]:
-    await engine.documents.keep({key(f"k{name}"): b"1"}, replace=len(name) % 2 == 0)
+    await keep(engine, {key(f"k{name}"): b"1"}, replace=len(name) % 2 == 0)
     return "DocumentRecord", f"k{name}"
 
 
@@ -328,15 +328,15 @@ class AcknowledgedContract:
     async def test_documents_kept_during_a_purge_stay(self, engine: Engine) -> None:
         keys = [key(f"{number}") for number in range(KEPT)]
 
-        async def keep(writer: int) -> None:
+        async def write(writer: int) -> None:
             for one in keys[writer::10]:
-                await engine.documents.keep({one: b"1"}, replace=False)
+                await keep(engine, {one: b"1"}, replace=False)
 
         async def purge() -> None:
             while not done.done():
                 await engine.purge(now=NOW)
 
-        done = asyncio.gather(*(keep(writer) for writer in range(10)))
+        done = asyncio.gather(*(write(writer) for writer in range(10)))
         await asyncio.gather(done, purge())
 
         assert [] == sorted(set(keys) - set(await engine.documents.read(keys, now=NOW)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Self, TypeVar
 
@@ -87,6 +87,14 @@ async def entries(engine: Engine, at: Key | None = None, *, now: int = NOW, sinc
 async def write(engine: Engine, value: bytes, at: Key | None = None, *, now: int = NOW, expires_at: int = END) -> None:
     where = at or key()
     await engine.documents.update([where], lambda _: {where: value}, now=now, expires_at=expires_at)
+
+
+async def keep(engine: Engine, documents: Mapping[Key, bytes], *, replace: bool) -> Mapping[Key, bytes]:
+    """Keep documents, and wait until they are on disk; return those that stay as they were."""
+    kept = await engine.documents.keep(documents, replace=replace)
+    if kept.saved is not None:
+        await kept.saved
+    return kept.found
 
 
 async def read(engine: Engine, at: Key | None = None, *, now: int = NOW) -> bytes | None:

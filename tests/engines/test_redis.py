@@ -28,7 +28,7 @@ from engines.contract_entries import fill as cast_many
 from engines.contract_property import SHARED
 from engines.histories import HISTORIES, History, replay
 from engines.pool_shorthand import add_members, draw, held, stocked
-from engines.shorthand import END, EVERYWHERE, NOW, Open, append, cast, counts, entries, items, key, read, write
+from engines.shorthand import END, EVERYWHERE, NOW, Open, append, cast, counts, entries, items, keep, key, read, write
 from support.examples import examples
 from support.service import CLIENT_ID, live_server
 from support.socket_client import SocketClient, linked_game, request_pin
@@ -87,7 +87,7 @@ async def test_operations_of_the_hot_path_need_no_task(engine: Engine) -> None:
 
     await asyncio.gather(*(stepped(cast(engine, f"U{number}", "a")) for number in range(9)))
     await asyncio.gather(*(stepped(engine.documents.update([one], more, now=NOW, expires_at=END)) for _ in range(9)))
-    await stepped(engine.documents.keep({key("kept"): b"2"}, replace=True))
+    await stepped(keep(engine, {key("kept"): b"2"}, replace=True))
     await stepped(append(engine, b"3"))
 
     assert [("a", 9)] == await stepped(counts(engine))

@@ -162,10 +162,11 @@ def test_a_name_quoted_in_a_hint_cannot_add_a_header(broadcaster: Client, path: 
     ("body", "hint"),
     [
         ({"topic": "round", "data": 1}, "the request has no event, so it sent the event default"),
+        ({"data": {"event": "round"}}, "the request has no event, so it sent the event default"),
         ({"event": "default", "data": 1}, None),
         ({"event": "round", "data": 1}, None),
     ],
-    ids=["none", "default", "another"],
+    ids=["none", "inside the data", "default", "another"],
 )
 def test_a_broadcast_without_an_event_is_pointed_out(admin: Client, path: str, body: dict[str, object], hint: str):
     assert hint == hint_of(admin.post(path, json=body).raise_for_status())

@@ -13,7 +13,7 @@ survive the death of this process, as far as the medium allows. A failure of the
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 NEVER = 1 << 62
@@ -61,6 +61,15 @@ def writes_of_change(
     return written
 
 
+class Kept(NamedTuple):
+    """Documents that `Documents.keep` has started to write."""
+
+    found: Mapping[Key, bytes]
+    """Those that exist and are not replaced. Like a `peek`, this may be a write that is not on disk yet."""
+    saved: Awaitable[object] | None = None
+    """To be awaited before the call is acknowledged; `None` if there is nothing to wait for."""
+
+
 class Documents(Protocol):
     """One text per key, each with its own expiry."""
 
@@ -79,12 +88,11 @@ class Documents(Protocol):
         subset of `keys`; the others stay as they are. Raises `ValueError` for any other key.
         """
 
-    async def keep(self, documents: Mapping[Key, bytes], *, replace: bool) -> None:
-        """Write documents that never expire, in one atomic step.
+    async def keep(self, documents: Mapping[Key, bytes], *, replace: bool) -> Kept:
+        """Start to write documents that never expire, in one atomic step.
 
-        Without `replace`, write only documents that do not exist yet.
-        All documents under these keys must be ones that never expire. Unchanged documents are not written, so repeating
-        is cheap.
+        Without `replace`, write only documents that do not exist yet, and return the others. All documents under these
+        keys must be ones that never expire. Unchanged documents are not written, so repeating is cheap.
         """
 
     async def users(self, key: Key, *, after: str, limit: int, now: int) -> list[str]:

@@ -177,11 +177,12 @@ class Dispatcher:
         """Run an endpoint for a caller whose token and role need no check. Raises the endpoint's errors."""
         self.access.check_registered(caller.client_id)
         caller, recording = await self.identify(caller, writes=True)
-        call = Call(caller, query, body, "", "", self.access.check_registered, in_one_chunk(body))
-        answer = await self.bound(method, path).answer(call)
-        if recording is not None:
-            await finish_recording(recording)
-        return answer
+        try:
+            call = Call(caller, query, body, "", "", self.access.check_registered, in_one_chunk(body))
+            return await self.bound(method, path).answer(call)
+        finally:
+            if recording is not None:
+                await finish_recording(recording)
 
     async def _answer(self, bound: Bound, request: Request) -> object:
         endpoint, access = bound.endpoint, self.access

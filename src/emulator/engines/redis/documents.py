@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from emulator.engines.redis.keys import expiry_arg, now_arg, user_last, user_last_prefix
 from emulator.engines.redis.pipeline import DOCUMENTS, Pipeline, ScriptCall
-from emulator.engines.shapes import NEVER, Edit, Key, writes_of_change
+from emulator.engines.shapes import NEVER, Edit, Kept, Key, writes_of_change
 from emulator.errors import EngineError
 
 _ATTEMPTS = 200
@@ -57,8 +57,8 @@ class RedisDocuments:
         """One call for all documents that are peeked at before it is sent."""
         self._keeps: ScriptCall | None = None
         """One call for all documents that are to be kept before it is sent."""
-        self._first = 0
-        """The position of their first key in the command."""
+        self._first_peeked = self._first_kept = 0
+        """The positions of their first keys in the commands."""
 
     async def read(self, keys: Sequence[Key], *, now: int) -> dict[Key, bytes]:
         found = await self._pipeline.run(DOCUMENTS, b"read", now_arg(now), *map(user_last, keys))
@@ -68,8 +68,8 @@ class RedisDocuments:
         call = self._peeks
         if call is None or call.is_sent or len(call.command) >= _MAX_PEEKS:
             call = self._peeks = self._pipeline.enqueue(DOCUMENTS, [b"read", now_arg(now)])
-            self._first = len(call.command)
-        index = len(call.command) - self._first
+            self._first_peeked = len(call.command)
+        index = len(call.command) - self._first_peeked
         call.command.append(user_last(key))
         # Shielded, so that cancelling one peek leaves the others alone.
         found = (await asyncio.shield(call.reply))[index]
@@ -96,13 +96,19 @@ class RedisDocuments:
                     break
         return written
 
-    async def keep(self, documents: Mapping[Key, bytes], *, replace: bool) -> None:
+    async def keep(self, documents: Mapping[Key, bytes], *, replace: bool) -> Kept:
         call = self._keeps
         if call is None or call.is_sent or len(call.command) >= _MAX_KEPT:
             call = self._keeps = self._pipeline.enqueue(DOCUMENTS, [b"keep", expiry_arg(NEVER)])
+            self._first_kept = len(call.command)
+        first = (len(call.command) - self._first_kept) // 3
         for key, value in documents.items():
             call.command += (b"1" if replace else b"0", user_last(key), value)
-        await asyncio.shield(call.reply)
+        reply = asyncio.shield(call.reply)
+        if replace:
+            return Kept({}, reply)
+        found = (await reply)[first : first + len(documents)]
+        return Kept({key: bytes(value) for key, value in zip(documents, found, strict=True) if value is not None})
 
     async def users(self, key: Key, *, after: str, limit: int, now: int) -> list[str]:
         args = (now_arg(now), user_last_prefix(key), after.encode(), b"%d" % limit)

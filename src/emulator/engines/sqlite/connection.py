@@ -11,7 +11,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 from emulator.engines.engine import UPGRADES, Upgrades
 from emulator.engines.sqlite.schema import BeingRaised, UnusableDatabase, create_or_upgrade, set_options
@@ -221,3 +221,13 @@ def _quotes_data(error: BaseException) -> bool:
 def _code(error: BaseException) -> int | None:
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF  # the primary code, without the extension
+
+
+class _Closed:
+    """Takes the place of the connection while the database is closed; every use raises an error."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise EngineError("the engine is closed")
+
+
+CLOSED: Final[Any] = _Closed()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from emulator.bounded_cache import BoundedCache
-from emulator.engines.shapes import NEVER, Edit, Key, writes_of_change
+from emulator.engines.shapes import NEVER, Edit, Kept, Key, writes_of_change
 from emulator.engines.sqlite.namespace import Namespace, Tables
 from emulator.engines.sqlite.table_list import BY_KEY, DOCUMENTS, KEYED
 
@@ -70,8 +70,17 @@ class SqliteDocuments(Tables):
         statement = _SET if may_end_earlier else _WRITE
         return await self._group_commit.write(self._update, keys, change, now, expires_at, statement)
 
-    async def keep(self, documents: Mapping[Key, bytes], *, replace: bool) -> None:
-        await self._group_commit.write(self._keep, documents, replace)
+    async def keep(self, documents: Mapping[Key, bytes], *, replace: bool) -> Kept:
+        if not replace:
+            self._group_commit.check_caches()
+            found = {}
+            for key in documents:
+                row = self._peeked.get(key)
+                if row is not None and row is not _ABSENT:
+                    found[key] = row[0]
+            if len(found) == len(documents):
+                return Kept(found)
+        return Kept(*await self._group_commit.join(self._keep, documents, replace))
 
     async def users(self, key: Key, *, after: str, limit: int, now: int) -> list[str]:
         return await self._group_commit.read(self._users, key, after, limit, now)
@@ -87,9 +96,12 @@ class SqliteDocuments(Tables):
         self._peeked.pop(key)
 
     def _cache_row(self, key: Key) -> tuple[bytes, int]:
-        row = self._group_commit.connection.execute(_READ, self._namespace.params(key)).fetchone() or _ABSENT
+        row = self._row(key)
         self._peeked[key] = row
         return row
+
+    def _row(self, key: Key) -> tuple[bytes, int]:
+        return self._group_commit.connection.execute(_READ, self._namespace.params(key)).fetchone() or _ABSENT
 
     def _read(self, keys: Sequence[Key], now: int) -> dict[Key, bytes]:
         self.flush()
@@ -109,16 +121,23 @@ class SqliteDocuments(Tables):
             self._group_commit.connection.execute(statement, (*self._namespace.params(key), value, expires_at))
         return written
 
-    def _keep(self, documents: Mapping[Key, bytes], replace: bool) -> None:
+    def _keep(self, documents: Mapping[Key, bytes], replace: bool) -> dict[Key, bytes]:
+        """Leave documents to be written; return those that stay as they were."""
         rows = self._kept[_KEEP if replace else _KEEP_IF_ABSENT]
-        self._unwritten.update(documents)
-        self._group_commit.unwritten[self] = None
+        found: dict[Key, bytes] = {}
         for key, value in documents.items():
+            row = _ABSENT if replace else self._peeked.get(key) or self._row(key)
+            if row is not _ABSENT:
+                found[key] = row[0]
+                continue
             rows.append((*self._namespace.params(key), value, NEVER))
-            if replace or (self._peeked.get(key) or self._cache_row(key)) is _ABSENT:
-                if len(self._peeked) == _MAX_PEEKED:
-                    self._peeked.pop(key)  # so that it is the newest, and stays until it is written
-                self._peeked[key] = (value, NEVER)
+            self._unwritten.add(key)
+            if len(self._peeked) == _MAX_PEEKED:
+                self._peeked.pop(key)  # so that it is the newest, and stays until it is written
+            self._peeked[key] = (value, NEVER)
+        if rows:
+            self._group_commit.unwritten[self] = None
+        return found
 
     def _drop(self, keys: Sequence[Key], now: int) -> int:
         live = self._read(keys, now)

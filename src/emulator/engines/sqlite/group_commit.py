@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Any, Final, NoReturn, ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from emulator.engines.engine import UPGRADES, Upgrades
-from emulator.engines.sqlite.connection import PAUSES, connect, describe, is_busy
+from emulator.engines.sqlite.connection import CLOSED, PAUSES, connect, describe, is_busy
 from emulator.engines.sqlite.corruption import Corruption, FileWatch, check_before_opening
 from emulator.errors import EngineError
 
@@ -36,14 +36,40 @@ class WriteCache(Protocol):
         """Drop everything, unwritten data included: the transaction was rolled back, and its writers got an error."""
 
 
-class _Closed:
-    """Takes the place of the connection while the database is closed; every use raises an error."""
+class Group:
+    """The operations that share a transaction.
 
-    def __getattr__(self, name: str) -> NoReturn:
-        raise EngineError("the engine is closed")
+    Await it until the commit; raises `EngineError` if it was rolled back.
+    """
 
+    __slots__ = ("_loop", "failure", "is_open", "waiters")
 
-_CLOSED: Final[Any] = _Closed()
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self.is_open = True
+        self.failure = ""
+        """Why the transaction was rolled back."""
+        self.waiters: list[asyncio.Future[None]] = []
+        """One for each operation that waits, so that cancelling one leaves the others alone."""
+
+    def __await__(self) -> Generator[Any, None, None]:
+        if self.is_open:
+            waiter = self._loop.create_future()
+            self.waiters.append(waiter)
+            yield from waiter
+        elif self.failure:
+            raise EngineError(self.failure)
+
+    def end(self, failure: str = "") -> None:
+        """Release those who wait: with an error, if the transaction was rolled back."""
+        self.is_open, self.failure = False, failure
+        for waiter in self.waiters:
+            if waiter.done():
+                continue
+            if failure:
+                waiter.set_exception(EngineError(failure))
+            else:
+                waiter.set_result(None)
 
 
 class GroupCommit:
@@ -67,10 +93,10 @@ class GroupCommit:
         """
         self._caches: dict[int, WriteCache] = {}
         """All caches, by `id`."""
-        self.connection: sqlite3.Connection = _CLOSED
+        self.connection: sqlite3.Connection = CLOSED
         self._loop: asyncio.AbstractEventLoop
-        self._group: list[asyncio.Future[None]] | None = None
-        """The operations that wait for the open transaction, if there is one."""
+        self._group: Group | None = None
+        """The operations that share the open transaction, if there is one."""
         self._gathered: Rows | None = None
         """During a commit, the rows of all caches."""
         self._version = 0
@@ -100,13 +126,13 @@ class GroupCommit:
         self._files.note_files()
 
     def close(self) -> None:
-        if self.connection is _CLOSED:
+        if self.connection is CLOSED:
             return
         self.commit_now()
         self.forget_read()
         self._caches.clear()
         self.connection.close()
-        self.connection = _CLOSED
+        self.connection = CLOSED
         self._files.close_handles()
 
     def write(
@@ -124,6 +150,16 @@ class GroupCommit:
     ) -> Result:
         await self._begin_group()
         return await self._run_in_group(work, *args, **kwargs)
+
+    async def join(
+        self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
+    ) -> tuple[Result, Group]:
+        """Run `work` in the group's transaction; return its result at once, and the group, to await its commit."""
+        if self._group is None:
+            await self._begin_group()
+        group = self._group
+        assert group is not None
+        return self._run(work, *args, **kwargs), group
 
     async def read(self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
         """Run `work`, which only reads, and return its result once everything that it read is committed."""
@@ -216,7 +252,7 @@ class GroupCommit:
         """Wait until every write is committed."""
         if self._group is not None:
             with suppress(EngineError):
-                await self._wait(self._group)
+                await self._group
 
     def add_caches(self, caches: Iterable[WriteCache]) -> None:
         """Write these caches back before each commit, and tell them of rollbacks and of changes by others."""
@@ -247,36 +283,36 @@ class GroupCommit:
     ) -> Result:
         group = self._group
         assert group is not None
+        try:
+            result = self._run(work, *args, **kwargs)
+        except Exception:
+            if group.is_open:
+                await group
+            raise
+        waiter = self._loop.create_future()  # as awaiting the group, without another coroutine for each vote
+        group.waiters.append(waiter)
+        await waiter
+        return result
+
+    def _run(self, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
+        """Run `work`; roll the group back if a statement fails, or if `work` raises after it wrote something."""
         connection = self.connection
         changes = connection.total_changes - self._changes_of_others
         try:
-            result = work(*args, **kwargs)
+            return work(*args, **kwargs)
         except sqlite3.Error as error:
             raise self._roll_back(error) from error
         except Exception as error:
             if connection.total_changes - self._changes_of_others != changes:
                 self._roll_back(error)
-            else:
-                await self._wait(group)
             raise
         except BaseException as error:
             self._roll_back(error)
             raise
-        waiter = self._loop.create_future()  # as `_wait`, without another coroutine for each vote
-        group.append(waiter)
-        await waiter
-        return result
-
-    async def _wait(self, group: list[asyncio.Future[None]]) -> None:
-        # One future for each, so that cancelling one operation leaves the others alone.
-        waiter = self._loop.create_future()
-        group.append(waiter)
-        await waiter
 
     async def _begin_group(self) -> None:
         if await self._begin(_BEGIN_WRITE):
-            group: list[asyncio.Future[None]] = []
-            self._group = group
+            group = self._group = Group(self._loop)
             # Two passes of the event loop later, so that requests that arrive during these operations join the
             # commit: that raises throughput by about a tenth.
             self._loop.call_soon(self._loop.call_soon, self._commit, group)
@@ -312,7 +348,7 @@ class GroupCommit:
                 self._version = version
                 self.forget_read()
 
-    def _commit(self, group: list[asyncio.Future[None]]) -> None:
+    def _commit(self, group: Group) -> None:
         if group is not self._group:
             return  # rolled back, or committed by `close`
         if not self._files.is_in_place() and self.check_files():
@@ -330,9 +366,7 @@ class GroupCommit:
         self._group = None
         self.is_failing = False
         self.commits += 1
-        for waiter in group:
-            if not waiter.done():
-                waiter.set_result(None)
+        group.end()
 
     def _flush(self) -> None:
         caches, self.unwritten = self.unwritten, {}
@@ -352,14 +386,14 @@ class GroupCommit:
         self.unwritten.clear()
         for cache in self._caches.values():
             cache.roll_back()
+        failure = f"nothing was written: {describe(error)}"
         try:
             if self.connection.in_transaction:  # SQLite rolls back by itself after some failures
                 self.connection.execute("ROLLBACK")
         finally:
-            for waiter in group or ():
-                if not waiter.done():
-                    waiter.set_exception(EngineError(f"nothing was written: {describe(error)}"))
-        return EngineError(f"nothing was written: {describe(error)}")
+            if group is not None:
+                group.end(failure)
+        return EngineError(failure)
 
     def _note_failure(self, error: BaseException) -> None:
         self.is_failing = True

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from emulator.callers import ANYONE, CHANNEL_WRITERS, EXTENSION_WRITERS, Caller, Role, role_error
 from emulator.contract.limits import MAX_ID_LENGTH
@@ -38,6 +38,12 @@ class MessageBody(Struct):
     """The id of the channel's owner."""
     channel_id: str | int = ""
     """The same as `user_id`."""
+
+
+class _EventName(Struct):
+    """Whether a body names its event; `MessageBody` has a default."""
+
+    event: str | UnsetType = UNSET
 
 
 Send = Callable[[Broadcasts, Call, MessageBody], Awaitable[None]]
@@ -75,7 +81,7 @@ def _endpoints_of(send: Send, roles: frozenset[Role], *methods: str) -> tuple[En
         async def handler(broadcasts: Broadcasts, call: Call) -> Nothing:
             body = _body(call)
             await send(broadcasts, call, body)
-            if body.event == _DEFAULT_EVENT and b'"event"' not in call.raw and not call.text("event"):
+            if body.event == _DEFAULT_EVENT and not _names_event(call):
                 broadcasts.name_is_default(_DEFAULT_EVENT)
             return Nothing()
 
@@ -100,6 +106,12 @@ def _body(call: Call) -> MessageBody:
         except (msgspec.MsgspecError, RecursionError):
             raise invalid_parameter("data", call.text("data"), "valid JSON") from None
     return json_codec.convert(fields, MessageBody, inside="query")
+
+
+def _names_event(call: Call) -> bool:
+    if call.text("event"):
+        return True
+    return bool(call.raw.strip()) and call.body(_EventName).event is not UNSET
 
 
 def _data_of(body: MessageBody) -> Any:

@@ -6,22 +6,24 @@ tokens named the shared id only. The document under the opaque id holds the shar
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 
 from emulator.bounded_cache import BoundedCache
 from emulator.callers import Caller, Identified, opaque_id_of
 from emulator.clock import MINUTE, Clock
-from emulator.engines.shapes import Documents, Key
-from emulator.started import Started
+from emulator.engines.shapes import Documents, Kept, Key
 
 _MAX_RECORDED: Final = 24_576
 _RECHECK_AFTER: Final = MINUTE
 _AT_ONCE: Final = 250
 """Users that one engine operation looks up."""
+
+_Recorded = BoundedCache[tuple[str, str], tuple[str, int]]
+"""Client id and shared id → the opaque id that this process found recorded, and when, in Unix ms."""
 
 
 class Directory:
@@ -33,8 +35,7 @@ class Directory:
     def __init__(self, documents: Documents, clock: Clock) -> None:
         self._documents = documents
         self._clock = clock
-        self._recorded: BoundedCache[tuple[str, str], tuple[str, int]] = BoundedCache(_MAX_RECORDED)
-        """Client id and shared id → the opaque id that this process found recorded, and when, in Unix ms."""
+        self._recorded: _Recorded = BoundedCache(_MAX_RECORDED)
 
     def forget(self) -> None:
         """Replace the cache, after a reset. A call that is still recording notices that, and records again."""
@@ -50,15 +51,18 @@ class Directory:
         if caller.user_id is None or not (writes or caller.is_opaque_id_derived):
             return caller, None
         if not caller.is_opaque_id_derived:
-            return caller, self._recording(caller.client_id, caller.user_id, caller.opaque_id)
+            return caller, await self._recording(caller.client_id, caller.user_id, caller.opaque_id)
         # Never cached: another process may have recorded an opaque id since, and a vote must not miss it.
-        key, now = _shared_key(caller.client_id, caller.user_id), self._clock.now()
-        opaque_id = await self._documents.peek(key, now=now)
-        if opaque_id:
-            return replace(caller, opaque_id=opaque_id.decode()), None
-        if opaque_id is None and writes:
-            return caller, Started(self._keep({key: b""}, replace=False))
-        return caller, None
+        key = _shared_key(caller.client_id, caller.user_id)
+        if not writes:
+            opaque_id = await self._documents.peek(key, now=self._clock.now())
+            return (replace(caller, opaque_id=opaque_id.decode()) if opaque_id else caller), None
+        recorded, ids = self._recorded, {key: b""}
+        kept = await self._documents.keep(ids, replace=False)
+        opaque_id = kept.found.get(key)
+        if opaque_id is None:
+            return caller, self._finish(ids, kept, recorded, replace=False)
+        return (replace(caller, opaque_id=opaque_id.decode()) if opaque_id else caller), None
 
     async def opaque_ids(self, client_id: str, users: Sequence[str]) -> dict[str, str]:
         """Return the opaque id of each user, given in any spelling."""
@@ -104,31 +108,38 @@ class Directory:
         key = _shared_key(client_id, "")
         return await self._documents.users(key, after=after, limit=limit, now=self._clock.now())
 
-    def _recording(self, client_id: str, shared_id: str, opaque_id: str) -> Started[None] | None:
-        """Start to record a user's ids; return `None` if this process has recorded them recently."""
+    async def _recording(self, client_id: str, shared_id: str, opaque_id: str) -> Coroutine[Any, Any, None] | None:
+        """Start to record a user's ids; return what to await, or `None` if this process has recorded them recently."""
         now = self._clock.now()
-        recorded = self._recorded.get((client_id, shared_id))
-        if recorded is not None and recorded[0] == opaque_id and recorded[1] <= now < recorded[1] + _RECHECK_AFTER:
+        known = self._recorded.get((client_id, shared_id))
+        if known is not None and known[0] == opaque_id and known[1] <= now < known[1] + _RECHECK_AFTER:
             return None
-        return Started(self._record(client_id, shared_id, opaque_id, now))
-
-    async def _record(self, client_id: str, shared_id: str, opaque_id: str, now: int) -> None:
         ids = {
             _shared_key(client_id, shared_id): opaque_id.encode(),
             _opaque_key(client_id, opaque_id): shared_id.encode(),
         }
-        await self._keep(ids, replace=True)
-        self._recorded[client_id, shared_id] = opaque_id, now
+        recorded = self._recorded
+        kept = await self._documents.keep(ids, replace=True)
 
-    async def _keep(self, ids: Mapping[Key, bytes], *, replace: bool) -> None:
-        """Write ids that are there when this returns, even if a reset came after the first write of them.
+        async def finish() -> None:
+            await self._finish(ids, kept, recorded, replace=True)
+            self._recorded[client_id, shared_id] = opaque_id, now
 
-        The write that the ids belong to runs in between, and may come after that reset.
+        return finish()
+
+    async def _finish(self, ids: Mapping[Key, bytes], kept: Kept, recorded: _Recorded, *, replace: bool) -> None:
+        """Wait until ids are written that are there when this returns, even if a reset came after `keep`.
+
+        The write that the ids belong to runs in between, and may come after that reset. `recorded` is the cache at the
+        time of `keep`.
         """
-        before = None
-        while before is not self._recorded:
-            before = self._recorded
-            await self._documents.keep(ids, replace=replace)
+        if kept.saved is not None:
+            await kept.saved
+        while recorded is not self._recorded:
+            recorded = self._recorded
+            kept = await self._documents.keep(ids, replace=replace)
+            if kept.saved is not None:
+                await kept.saved
 
     async def _read(self, keys: Mapping[str, Key]) -> dict[str, str]:
         found: dict[str, str] = {}

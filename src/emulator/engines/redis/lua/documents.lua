@@ -44,13 +44,15 @@ function ops.write()
   return false
 end
 
--- expiry, (whether to replace another value, '1' or '0', key, value)…
+-- expiry, (whether to replace another value, '1' or '0', key, value)… → for each: the value that stays, or false
 function ops.keep()
-  local number, expiries, users = nil, {}, {}
+  local number, expiries, users, found = nil, {}, {}, {}
   for i = 3, #ARGV, 3 do
     local key, value = ARGV[i + 1], ARGV[i + 2]
     local held = redis.call('HGET', prefix .. 'd:' .. key, 'v')
-    if not held or (ARGV[i] == '1' and held ~= value) then
+    local is_kept = held and ARGV[i] == '0'
+    found[#found + 1] = is_kept and held
+    if not is_kept and held ~= value then
       number = number or next_number()
       redis.call('HSET', prefix .. 'd:' .. key, 'e', ARGV[2], 'n', number, 'v', value)
       expiries[#expiries + 1] = ARGV[2]
@@ -65,6 +67,7 @@ function ops.keep()
   end
   call_with('ZADD', prefix .. 'ends', expiries)
   for group, names in pairs(users) do call_with('ZADD', prefix .. 'dh:' .. group, names) end
+  return found
 end
 
 -- now, keys… → how many were alive
