@@ -54,10 +54,10 @@ def environment() -> Environment:
     templates = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True,
                             lstrip_blocks=True, auto_reload=False)  # fmt: skip
     templates.filters |= texts.FILTERS
-    templates.globals["ui"] = templates.get_template("macros.html").module
     templates.globals["version_of"] = version_of
     templates.globals["typed"] = commands
     templates.globals["hidden"] = hidden_fields
+    templates.globals["ui"] = templates.get_template("macros.html").module  # last: macros see the globals set before
     return templates
 
 
