@@ -12,9 +12,9 @@ ALL = os.environ.get("TEST_EXAMPLES") == "all"
 """Whether this is the part of `make test-all` that tries all examples."""
 
 
-def examples(number: int) -> int:
-    """Return this number in `make test-all`, and a quarter of it otherwise."""
-    return number if ALL else max(1, number // 4)
+def examples(number: int, *, part: int = 4) -> int:
+    """Return this number in `make test-all`, and a quarter (or another `part`) of it otherwise."""
+    return number if ALL else max(1, number // part)
 
 
 def spread(values: Iterable[Any], every: int) -> list[Any]:

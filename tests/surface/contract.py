@@ -20,9 +20,9 @@ STEPS = int(os.environ.get("SURFACE_STEPS", "40"))
 
 
 def run_surface(machine: Callable[[], SurfaceMachine], count: int) -> None:
-    """Run this many random series of calls; a quarter of them in `make test`."""
+    """Run this many random series of calls; half of them in `make test`."""
     chosen = settings(
-        max_examples=EXAMPLES or examples(count),
+        max_examples=EXAMPLES or examples(count, part=2),
         stateful_step_count=STEPS,
         derandomize=not EXAMPLES,
         database=None,
