@@ -80,16 +80,18 @@ class Duplicates:
         candidates: set[int] = set()
         compared = 0
         for number in range(_BUCKETS):
-            seen: set[int] = set()
+            distinct: set[int] = set()
+            size = 0
             for hashes in self._hashes_in(number):
-                distinct = set(hashes)
-                if len(distinct) < len(hashes):
-                    candidates.update(each for each, count in Counter(hashes).items() if count > 1)
-                candidates |= distinct & seen
-                seen |= distinct
+                distinct.update(hashes)
+                size += len(hashes)
                 compared += len(hashes)
                 if compared >= _STEP:
                     compared = 0
+                    yield None
+            if len(distinct) < size:
+                for repeated in self._repeated_in(number):
+                    candidates |= repeated
                     yield None
             if len(candidates) >= _MAX_CANDIDATES:
                 break
@@ -115,6 +117,17 @@ class Duplicates:
         for bucket in self._buckets:
             del bucket[:]
         self._buffered = 0
+
+    def _repeated_in(self, number: int) -> Iterator[set[int]]:
+        """Yield the hashes that occur more than once in a bucket, in steps."""
+        seen: set[int] = set()
+        for hashes in self._hashes_in(number):
+            distinct = set(hashes)
+            repeated = distinct & seen
+            if len(distinct) < len(hashes):
+                repeated |= {each for each, count in Counter(hashes).items() if count > 1}
+            seen |= distinct
+            yield repeated
 
     def _hashes_in(self, number: int) -> Iterator[array[int]]:
         """Yield the hashes in a bucket, at most `_STEP` at once."""
