@@ -226,12 +226,12 @@ def rows(rounds: int, seconds: float) -> list[Row]:
     pages = Results("pages", SUBSCRIBERS, rounds, ("websockets",), (ONE, *BURSTS))
     found = []
     for burst in BURSTS:
-        found.append(games.row("7", "games", burst, "websockets", 2.0, 4.0))
+        found.append(games.row("7", "games", burst, "websockets", 4.0, 8.0))
         if NATS:
-            found.append(games.row("7", "games", burst, "nats-server", 0.8, 1.2))
+            found.append(games.row("7", "games", burst, "nats-server", 2.0, 4.0))
         found.append(pages.row("7", "pages", burst, "websockets", None, None))
     found.append(games.row("8", "games", ONE, "ws", 0.9, 0.7))
-    found.append(many.row("8", "games", ONE, "ws", 0.5, 0.35))
+    found.append(many.row("8", "games", ONE, "ws", 0.6, 0.4))
     found.append(pages.row("8", "pages", ONE, "websockets", None, None))
     return [*found, *map(stalled_row, ("games", "pages"))]
 

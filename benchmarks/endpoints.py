@@ -30,7 +30,7 @@ def rows(rounds: int, seconds: float) -> list[Row]:
             users = headers("broadcaster" if method == "PATCH" else "viewer")
             cases[name] = Case([file], [request(method, path, user, body) for user in users])
         results = measure(stack, cases, rounds, seconds, again=["plain"])
-    return [results.rate_row("13", f"{name} / plain POST vote", name, "plain", 2.0, 3.0) for name in CALLS]
+    return [results.rate_row("13", f"{name} / plain POST vote", name, "plain", 3.5, 4.5) for name in CALLS]
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ class Measured:
     per_second: float
     p50: float
     p99: float
+    slowest: float
     failed: int
     """Responses with another status than expected, and connections that the server closed."""
     unanswered: list[bytes] = field(default_factory=list)
@@ -207,6 +208,7 @@ async def load(
         len(latencies) / elapsed,
         latencies[len(latencies) // 2],
         latencies[int(len(latencies) * 0.99)],
+        latencies[-1],
         this.failed,
         this.unanswered,
     )

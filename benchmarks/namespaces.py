@@ -24,12 +24,14 @@ import uvloop
 from audience import Newcomers, authorization
 from common import Started, memory, processor_time, start_extcli
 from load import load, request
+from report import Row
 from rounds import Case, laboratory, measure
 
 ROUNDS = 200
 FORKS = 20
 """Forks of the namespace with votes."""
 WRITER_ROUNDS = 5
+WRITERS = (16, 48)
 OPEN = (250, 1_000, 2_000)
 """Namespaces with which open files are counted."""
 
@@ -98,15 +100,29 @@ def measure_calls(server: Started, votes: int, forks: int) -> None:
     print(f"{forks} forks: {seconds:.2f} s, {used:.2f} s of processor time, {each:.0f} KiB each")
 
 
-def measure_writers(stack: ExitStack, server: Started, writers: list[int]) -> None:
+def writers_rows(server: Started, count: int, rounds: int, seconds: float) -> list[Row]:
+    """Compare votes in as many namespaces as writers with votes in one."""
+    apart = [f"w{number}" for number in range(count)]
+    cases = {"one": Case([server], votes_in(["w0"])), "many": Case([server], votes_in(apart))}
+    with ExitStack() as stack:
+        results = measure(stack, cases, rounds, seconds, again=["one"], connections=count)
+    name = f"votes of {count} writers, each in a namespace / in one"
+    return [
+        results.rate_row("16", name, "many", "one", 0.8, 0.95),
+        results.slowest_row("16", f"slowest vote of {count} writers in {count} namespaces / median", "many", 10, 5),
+    ]
+
+
+def rows(rounds: int, seconds: float) -> list[Row]:
+    """Measure goal 16, with the data in a file."""
+    with laboratory() as (stack, folder):
+        server = start_extcli(stack, "--data", f"sqlite://{folder}/data.db", stderr=subprocess.DEVNULL)
+        return [row for count in WRITERS for row in writers_rows(server, count, rounds, seconds)]
+
+
+def measure_writers(server: Started, writers: list[int]) -> None:
     for count in writers:
-        apart = [f"w{number}" for number in range(count)]
-        cases = {"one": Case([server], votes_in(["w0"])), "many": Case([server], votes_in(apart))}
-        results = measure(stack, cases, WRITER_ROUNDS, 1, again=["one"])
-        name = f"votes in {count} namespaces / in one"
-        report.show(
-            row("N", name, "many", "one", None, None) for row in (results.rate_row, results.tail_row, results.cost_row)
-        )
+        report.show(writers_rows(server, count, WRITER_ROUNDS, 1))
     uvloop.run(_create_beside_writers(server))
     control = Control(server)
     for total in OPEN:
@@ -137,7 +153,7 @@ def main() -> None:
     with laboratory() as (stack, _):
         server = start_extcli(stack, "--data", arguments.data, stderr=subprocess.DEVNULL)
         if arguments.writers:
-            measure_writers(stack, server, arguments.writers)
+            measure_writers(server, arguments.writers)
         else:
             measure_calls(server, arguments.votes, arguments.forks)
 

@@ -58,8 +58,8 @@ def rows(rounds: int, seconds: float) -> list[Row]:
         results = measure(stack, cases, rounds, seconds, again=again)
     known_tokens, new = "POST vote, known tokens", "POST vote, new tokens"
     return [
-        results.rate_row("9", f"{known_tokens}, one node on Redis / memory", "one", "memory", 0.8, 0.95),
-        results.rate_row("9", f"{known_tokens}, two nodes on Redis / one", "two", "one", 1.4, 1.7),
+        results.rate_row("9", f"{known_tokens}, one node on Redis / memory", "one", "memory", 0.85, 0.95),
+        results.rate_row("9", f"{known_tokens}, two nodes on Redis / one", "two", "one", 1.5, 1.7),
         results.rate_row("9", f"{new}, one node on Redis / memory", "new, one", "new, memory", None, None),
         results.rate_row("9", f"{new}, two nodes on Redis / one", "new, two", "new, one", None, None),
     ]

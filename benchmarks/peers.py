@@ -187,11 +187,11 @@ def rows(rounds: int, seconds: float) -> list[Row]:
         results = measure(stack, cases, rounds, seconds, again=["fastify"])
     known_tokens, new_tokens = "POST vote, known tokens", "POST vote, new tokens and voters"
     return [
-        results.rate_row("12", f"{known_tokens} / json-server", "service", "json-server", 3.5, 5.0),
-        results.rate_row("12", f"{known_tokens} / prism", "service", "prism", 4.0, 6.0),
-        results.rate_row("12", f"{known_tokens} / mockoon", "service", "mockoon", 10.0, 14.0),
-        results.rate_row("12", f"{known_tokens} / fastify", "service", "fastify", 0.5, 0.65),
-        results.rate_row("12", f"{new_tokens} / fastify", "service, new", "fastify, new", 0.3, 0.45),
+        results.rate_row("12", f"{known_tokens} / json-server", "service", "json-server", 8.0, 12.0),
+        results.rate_row("12", f"{known_tokens} / prism", "service", "prism", 5.0, 8.0),
+        results.rate_row("12", f"{known_tokens} / mockoon", "service", "mockoon", 14.0, 20.0),
+        results.rate_row("12", f"{known_tokens} / fastify", "service", "fastify", 0.8, 1.0),
+        results.rate_row("12", f"{new_tokens} / fastify", "service, new", "fastify, new", 0.5, 0.65),
     ]
 
 

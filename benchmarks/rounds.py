@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import uvloop
 from common import Started, pin_to_core, processor_time, start_server
-from load import Measured, load
+from load import CONNECTIONS, Measured, load
 from report import Row, bound, ratios
 
 ECHO = "echo"
@@ -67,6 +67,13 @@ class Results:
         """Compare 99th percentiles of latencies, where less is better."""
         return self._row(goal, name, ours, reference, must, stretch, self.tails, "p99 ms")
 
+    def slowest_row(self, goal: str, name: str, case: str, must: float, stretch: float) -> Row:
+        """Compare the slowest request of each round with the median of the round."""
+        found = self._measured[case]
+        values = [each.slowest / each.p50 for each in found]
+        figures = {"slowest ms": max(each.slowest for each in found) * 1e3}
+        return Row(goal, name, values, [], must, stretch, higher_is_better=False, figures=figures)
+
     def cost_row(
         self, goal: str, name: str, ours: str, reference: str, must: float | None, stretch: float | None
     ) -> Row:
@@ -113,7 +120,13 @@ def laboratory(core: int | None = 1) -> Iterator[tuple[ExitStack, Path]]:
 
 
 def measure(
-    stack: ExitStack, cases: Mapping[str, Case], rounds: int, seconds: float, *, again: Sequence[str]
+    stack: ExitStack,
+    cases: Mapping[str, Case],
+    rounds: int,
+    seconds: float,
+    *,
+    again: Sequence[str],
+    connections: int = CONNECTIONS,
 ) -> Results:
     """Measure all cases in turn for `seconds` each, the references twice, and the load generator.
 
@@ -121,10 +134,10 @@ def measure(
     """
     echo = Case([start_server(stack, ECHO)], next(iter(cases.values())).requests)
     every = {**cases, **{name + AGAIN: cases[name] for name in again}, ECHO: echo}
-    return uvloop.run(_interleave(every, rounds, seconds))
+    return uvloop.run(_interleave(every, rounds, seconds, connections))
 
 
-async def _interleave(cases: Mapping[str, Case], rounds: int, seconds: float) -> Results:
+async def _interleave(cases: Mapping[str, Case], rounds: int, seconds: float, connections: int) -> Results:
     results = Results(cases)
     gc.disable()  # so that the load generator never pauses
     for number in range(rounds + 1):
@@ -135,7 +148,7 @@ async def _interleave(cases: Mapping[str, Case], rounds: int, seconds: float) ->
                 servers = started or case.servers
                 before = sum(processor_time(each.process) for each in servers)
                 addresses = [each.address for each in servers]
-                measured = await load(addresses, requests, seconds=seconds, status=case.status)
+                measured = await load(addresses, requests, connections=connections, seconds=seconds, status=case.status)
                 used = sum(processor_time(each.process) for each in servers) - before
             assert measured.failed == 0, f"{name}: {measured.failed} requests failed"
             if number:

@@ -30,7 +30,7 @@ class Source(NamedTuple):
 
 
 SOURCES = [
-    Source("votes", "new_voters", ("1", "4")),
+    Source("votes", "new_voters", ("1", "1s", "4")),
     Source("votes", "known_voters", ("1b", "2", "3", "4")),
     Source("votes", "losses", ("3",)),
     Source("large_poll", "rows", ("5", "6")),
@@ -41,6 +41,8 @@ SOURCES = [
     Source("peers", "rows", ("12",)),
     Source("endpoints", "rows", ("13",)),
     Source("instruments", "rows", ("14",)),
+    Source("snapshots", "rows", ("15",)),
+    Source("namespaces", "rows", ("16",)),
     Source("nodes", "cores", ("cores",)),
 ]
 GOALS = list(dict.fromkeys(goal for source in SOURCES for goal in source.goals))

@@ -255,6 +255,7 @@ async def serve(name: str, data: str) -> None:
         "file": lambda: service(f"sqlite://{data}"),
         "redis": lambda: service(data),
         "sandbox": lambda: run_service(Settings(journal=int(data))),
+        "sandbox file": lambda: run_service(Settings(data=f"sqlite://{data}", limits=LIMITS)),
         "production pauses": lambda: watched(service(data, UNLIMITED)),
         "sandbox pauses": lambda: watched(run_service(Settings())),
         "uninstrumented": lambda: uninstrumented(f"sqlite://{data}"),

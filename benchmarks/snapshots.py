@@ -11,14 +11,17 @@ import asyncio
 import os
 import subprocess
 import time
+from collections.abc import Awaitable
 from contextlib import ExitStack
 from pathlib import Path
+from statistics import median
 
 import uvloop
 from audience import ballots
-from codes import report_step
+from codes import report_step, voting
 from common import CLIENT_ID, PROGRAM, Started, argument, processor_time, start_extcli
 from load import load
+from report import Row, ratios
 from rounds import laboratory
 
 
@@ -50,6 +53,52 @@ async def run(server: Started, *args: str) -> None:
         PROGRAM, "snapshot", *args, stdout=asyncio.subprocess.DEVNULL, env=environment
     )
     assert await process.wait() == 0
+
+
+async def rounds_of(rounds: int, seconds: float, votes_in_poll: int) -> dict[str, list[float]]:
+    """Return the 99th percentile of votes in ms in each round: before, and in the worst second of a save and a load."""
+    votes, found = ballots(), {name: [] for name in ("before", "save", "load", "before again")}
+
+    async def tail(work: Awaitable[None] | None = None) -> float:
+        if work is None:
+            return (await load([server.address], votes, connections=8, seconds=seconds)).p99 * 1e3
+        done = asyncio.Event()
+        meanwhile = asyncio.create_task(voting(server, votes, done))
+        await work
+        done.set()
+        return max(each.p99 for each in await meanwhile) * 1e3
+
+    with laboratory() as (stack, folder):
+        source = folder / "source.json"
+        write_snapshot(source, votes_in_poll)
+        server = start_extcli(stack, "--data", f"sqlite://{folder}/data.db", stderr=subprocess.DEVNULL)
+        await run(server, "load", str(source))
+        for _ in range(rounds):
+            found["before"].append(await tail())
+            found["save"].append(await tail(run(server, "save", str(folder / "saved.json"))))
+            found["load"].append(await tail(run(server, "load", str(source))))
+            found["before again"].append(await tail())
+    return found
+
+
+def rows(rounds: int, seconds: float, votes: int = 1_000_000) -> list[Row]:
+    """Measure goal 15, with the data in a file."""
+    found = uvloop.run(rounds_of(rounds, seconds, votes))
+    before = [(one + two) / 2 for one, two in zip(found["before"], found["before again"], strict=True)]
+    noise = ratios(found["before again"], found["before"])
+    return [
+        Row(
+            "15",
+            f"p99 of votes while a snapshot of {votes:,} votes is {done} / before",
+            ratios(found[name], before),
+            noise,
+            5.0,
+            2.0,
+            higher_is_better=False,
+            figures={f"{each} p99 ms": median(found[each]) for each in (name, "before")},
+        )
+        for name, done in (("save", "saved"), ("load", "loaded"))
+    ]
 
 
 async def measure(data: str, folder: Path, source: Path) -> None:

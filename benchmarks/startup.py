@@ -55,9 +55,9 @@ class Goal:
 
 
 GOALS = (
-    Goal("extcli --help / import typer", "help", "typer", 1.4, 1.15),
-    Goal("first response: serve / empty Litestar", "serve", "empty", 1.4, 1.15),
-    Goal("idle memory: serve / empty Litestar", "serve memory", "empty memory", 1.3, 1.15, "KiB"),
+    Goal("extcli --help / import typer", "help", "typer", 1.2, 1.05),
+    Goal("first response: serve / empty Litestar", "serve", "empty", 1.1, 0.9),
+    Goal("idle memory: serve / empty Litestar", "serve memory", "empty memory", 1.1, 0.95, "KiB"),
 )
 
 
