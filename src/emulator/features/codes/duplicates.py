@@ -90,7 +90,7 @@ class Duplicates:
                     compared = 0
                     yield None
             if len(distinct) < size:
-                for repeated in self._repeated_in(number):
+                for repeated in self._repeated_hashes(number):
                     candidates |= repeated
                     yield None
             if len(candidates) >= _MAX_CANDIDATES:
@@ -118,7 +118,7 @@ class Duplicates:
             del bucket[:]
         self._buffered = 0
 
-    def _repeated_in(self, number: int) -> Iterator[set[int]]:
+    def _repeated_hashes(self, number: int) -> Iterator[set[int]]:
         """Yield the hashes that occur more than once in a bucket, in steps."""
         seen: set[int] = set()
         for hashes in self._hashes_in(number):
