@@ -34,24 +34,38 @@ def test_without_a_service_at_the_default_url_serve_is_suggested(extcli, monkeyp
 
 
 def test_an_unknown_host_name_exits_3(read):
-    result = read("http://nowhere.invalid")
-
-    assert 3 == result.exit_code
-    assert "cannot connect to http://nowhere.invalid" in result.stderr
+    assert "cannot connect to http://nowhere.invalid" in read("http://nowhere.invalid", fails=3).stderr
 
 
 def test_a_slow_service_exits_3(read, answering):
-    result = read(answering(hold=True), "--timeout", "100ms")
-
-    assert 3 == result.exit_code
-    assert "in time" in result.stderr
+    assert "in time" in read(answering(hold=True), "--timeout", "100ms", fails=3).stderr
 
 
-def test_a_server_that_does_not_speak_http_exits_3(read, answering):
-    result = read(answering(b"220 mail.example ESMTP\r\n"))
+@pytest.mark.parametrize(
+    ("answer", "code", "words"),
+    [
+        (b"220 mail.example ESMTP\r\n", 3, "does not speak HTTP"),
+        (http_response("418 I'm a Teapot", ""), 4, "extcli: GET /v1/e/vote was refused: 418 I'm a Teapot\n"),
+        (http_response("499 Whatever"), 4, "was refused: 499"),
+        (
+            http_response("302 Found", location="http://elsewhere.invalid/"),
+            4,
+            "it redirects to http://elsewhere.invalid/",
+        ),
+        (http_response("599 Whatever"), 5, "failed in the service: 599"),
+        (http_response("500 Internal Server Error", '{"reason":"Internal"}'), 5, "/vote failed in the service: 500"),
+        (
+            http_response("503 Service Unavailable", '{"reason":"Broken"}', x_request_id="a1b2-7"),
+            5,
+            "the service's log has details under request id a1b2-7; the request itself was fine",
+        ),
+    ],
+)
+def test_a_response_that_is_no_success_gets_an_exit_code(read, answering, answer, code, words):
+    stderr = read(answering(answer), fails=code).stderr
 
-    assert 3 == result.exit_code
-    assert "does not speak HTTP" in result.stderr
+    assert words in stderr
+    assert "418" not in stderr or stderr == words, "a response without a body has no reason"
 
 
 @pytest.mark.parametrize(
@@ -82,32 +96,6 @@ def test_every_format_of_error_body_is_readable(read, answering, body, content_t
 
     assert (4, "") == (result.exit_code, result.stdout)
     assert ["extcli: GET /v1/e/vote was refused: 400 Bad Request", f"  {why}"] == result.stderr.splitlines()[:2]
-
-
-def test_an_error_without_a_body_prints_its_status(read, answering):
-    result = read(answering(http_response("418 I'm a Teapot", "")))
-
-    assert 4 == result.exit_code
-    assert ["extcli: GET /v1/e/vote was refused: 418 I'm a Teapot"] == result.stderr.splitlines()
-
-
-def test_a_failure_of_the_service_exits_5(read, answering):
-    result = read(answering(http_response("500 Internal Server Error", '{"reason":"Internal Service Error"}')))
-
-    assert (5, "") == (result.exit_code, result.stdout)
-    assert "GET /v1/e/vote failed in the service: 500" in result.stderr
-
-
-def test_an_unknown_status_gets_an_exit_code(read, answering):
-    assert 4 == read(answering(http_response("499 Whatever"))).exit_code
-    assert 5 == read(answering(http_response("599 Whatever"))).exit_code
-
-
-def test_a_redirect_is_not_followed(read, answering):
-    result = read(answering(http_response("302 Found", location="http://elsewhere.invalid/")))
-
-    assert 4 == result.exit_code
-    assert "it redirects to http://elsewhere.invalid/" in result.stderr
 
 
 @pytest.mark.parametrize("body", ["", "<html>", "[]", "{}", '{"stats":null}', '{"stats":{"specific":[1]}}', "null"])
@@ -146,58 +134,35 @@ def test_an_unexpected_stream_exits_5(extcli, answering, body):
     extcli("vote", "logs", "--url", url, env={"EXTCLI_TOKEN": "a.b.c"}, exits=5)
 
 
-def test_a_failed_token_request_exits_5_without_advice_on_credentials(extcli, answering):
-    result = extcli(
-        "vote", "get", "--url", answering(http_response("500 Internal Server Error", '{"reason":"Broken"}')), fails=5
-    )
-
-    assert "the service's log has details" in result.stderr
-    assert "EXTCLI_SECRET" not in result.stderr
+CHECK_THE_URL = "check that --url (EXTCLI_URL) is an extension service"
+NOT_THE_BASE = "is --url (EXTCLI_URL) the base address of an extension service, without /v1/e?"
+SET_A_SECRET = "set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN"
 
 
-def test_a_failure_prints_the_request_id_of_the_service_s_log(extcli, answering):
-    url = answering(http_response("503 Service Unavailable", '{"reason":"Broken"}', x_request_id="a1b2-7"))
+@pytest.mark.parametrize(
+    ("answer", "code", "advice"),
+    [
+        (http_response("500 Internal Server Error", '{"reason":"Broken"}'), 5, "the service's log has details"),
+        *((http_response("200 OK", body), 5, CHECK_THE_URL) for body in ("<html>", "{}", '{"token":""}')),
+        (http_response("404 Not Found", "<html>", "text/html"), 4, NOT_THE_BASE),
+        (http_response("405 Method Not Allowed", "<html>", "text/html"), 4, NOT_THE_BASE),
+        (http_response("301 Moved", location="https://else.invalid/"), 4, "it redirects to https://else.invalid/"),
+        (http_response("401 Unauthorized", '{"reason":"No"}'), 4, SET_A_SECRET),
+        (http_response("403 Forbidden", '{"reason":"No"}'), 4, SET_A_SECRET),
+    ],
+)
+def test_a_failed_token_request_gets_advice(extcli, answering, answer, code, advice):
+    stderr = extcli("vote", "get", "--url", answering(answer), fails=code).stderr
 
-    result = extcli("vote", "get", "--url", url, env={"EXTCLI_TOKEN": "a.b.c"}, exits=5)
-
-    assert "the service's log has details under request id a1b2-7; the request itself was fine" in result.stderr
-
-
-@pytest.mark.parametrize("body", ["<html>", "{}", '{"token":""}'])
-def test_a_success_without_a_token_suggests_checking_the_url(extcli, answering, body):
-    result = extcli("vote", "get", "--url", answering(http_response("200 OK", body)), fails=5)
-
-    assert "check that --url (EXTCLI_URL) is an extension service" in result.stderr
-    assert "EXTCLI_SECRET" not in result.stderr
+    assert advice in stderr
+    assert (advice is SET_A_SECRET) == ("EXTCLI_SECRET" in stderr)
 
 
 def test_a_url_that_ends_with_the_api_path_gets_advice(extcli, live):
     result = extcli("vote", "get", "--url", f"{live.url}/v1/e", fails=4)
 
-    assert "is --url (EXTCLI_URL) the base address of an extension service, without /v1/e?" in result.stderr
+    assert NOT_THE_BASE in result.stderr
     assert "EXTCLI_SECRET" not in result.stderr
-
-
-@pytest.mark.parametrize("status", ["404 Not Found", "405 Method Not Allowed"])
-def test_a_refusal_by_another_server_suggests_checking_the_url(extcli, answering, status):
-    result = extcli("vote", "get", "--url", answering(http_response(status, "<html>", "text/html")), fails=4)
-
-    assert "the base address of an extension service" in result.stderr
-
-
-def test_a_redirect_of_the_token_request_is_reported(extcli, answering):
-    result = extcli(
-        "vote", "get", "--url", answering(http_response("301 Moved", location="https://elsewhere.invalid/")), exits=4
-    )
-
-    assert "it redirects to https://elsewhere.invalid/" in result.stderr
-
-
-@pytest.mark.parametrize("status", ["401 Unauthorized", "403 Forbidden"])
-def test_a_refused_token_request_suggests_a_secret(extcli, answering, status):
-    result = extcli("vote", "get", "--url", answering(http_response(status, '{"reason":"No"}')), exits=4)
-
-    assert "set EXTCLI_SECRET (or EXTCLI_SECRET_FILE) or EXTCLI_TOKEN" in result.stderr
 
 
 def test_an_incomplete_stream_exits_3(extcli, answering):

@@ -24,81 +24,60 @@ def claims_of(token: str) -> dict[str, Any]:
     return jwt.decode(token.strip(), SECRET, algorithms=["HS256"], options={"verify_exp": False})
 
 
-def test_mint_prints_a_token_signed_with_the_decoded_secret(extcli):
-    result = extcli(
-        "token",
-        "mint",
-        "--role",
-        "viewer",
-        "--user",
-        "5",
-        "--channel",
-        "9",
-        "--ttl",
-        "1h",
-        env={"EXTCLI_SECRET": SECRET_BASE64},
-    )
-
-    claims = claims_of(result.stdout)
-    assert 3500 < int(str(claims.pop("exp"))) - real_seconds() <= 3600
-    assert {"role": "viewer", "user_id": "5", "opaque_user_id": "U5", "channel_id": "9"} == claims
+@pytest.fixture
+def mint(extcli):
+    """Run `extcli token mint` with the secret; it must succeed."""
+    return lambda *args: extcli("token", "mint", *args, env={"EXTCLI_SECRET": SECRET_BASE64}, exits=0)
 
 
-def test_mint_signs_by_the_clock_of_the_service(extcli, live: LiveServer):
+@pytest.mark.parametrize(
+    ("args", "claims"),
+    [
+        ("", {"role": "backend"}),
+        (
+            "--role viewer --user 5 --channel 9 --ttl 1h",
+            {"role": "viewer", "user_id": "5", "opaque_user_id": "U5", "channel_id": "9"},
+        ),
+        ("--role viewer --channel 9 --opaque Axyz", {"role": "viewer", "opaque_user_id": "Axyz", "channel_id": "9"}),
+        # Ruling A2
+        (
+            "--role broadcaster --channel 9",
+            {"role": "broadcaster", "user_id": "9", "opaque_user_id": "U9", "channel_id": "9"},
+        ),
+    ],
+)
+def test_mint_signs_the_given_claims_with_the_decoded_secret(mint, args, claims):
+    found = claims_of(mint(*args.split()).stdout)
+
+    lifetime = 3600 if "--ttl" in args else 900
+    assert lifetime - 100 < int(str(found.pop("exp"))) - real_seconds() <= lifetime
+    assert claims == found
+
+
+def test_mint_signs_by_the_clock_of_the_service(mint, live: LiveServer):
     live.advance(8 * 86_400_000)
 
-    token = extcli("token", "mint", "--channel", "1001", env={"EXTCLI_SECRET": SECRET_BASE64}).stdout.strip()
+    token = mint("--channel", "1001").stdout.strip()
 
     assert 200 == live.bearer(token).get("vote").status_code
 
 
-def test_mint_reports_a_clock_that_the_emulator_does_not_show(extcli, live: LiveServer):
-    by_another_name = live.url.replace("127.0.0.1", "0.0.0.0")
+def test_mint_reports_a_clock_that_the_emulator_does_not_show(mint, live: LiveServer):
+    stderr = mint("--url", live.url.replace("127.0.0.1", "0.0.0.0")).stderr
 
-    result = extcli("token", "mint", "--url", by_another_name, env={"EXTCLI_SECRET": SECRET_BASE64}, exits=0)
-
-    assert "does not show its clock, so this machine's counts: set EXTCLI_CONTROL_TOKEN" in result.stderr
+    assert "does not show its clock, so this machine's counts: set EXTCLI_CONTROL_TOKEN" in stderr
 
 
-def test_mint_needs_no_service(extcli):
-    result = extcli("token", "mint", "--url", "http://127.0.0.1:1", env={"EXTCLI_SECRET": SECRET_BASE64})
-
-    assert (0, True) == (result.exit_code, real_seconds() < claims_of(result.stdout)["exp"] <= real_seconds() + 900)
-
-
-def test_mint_asks_no_production_for_the_time(extcli, live: LiveServer):
+@pytest.mark.parametrize("args", [("--url", "http://127.0.0.1:1"), ("-p", "live")], ids=["no service", "production"])
+def test_without_an_emulator_mint_signs_by_the_clock_of_this_machine(mint, live: LiveServer, args):
     live.advance(8 * 86_400_000)
     write_profiles(live={"url": live.url, "production": True})
 
-    result = extcli("token", "mint", "-p", "live", env={"EXTCLI_SECRET": SECRET_BASE64})
-
-    assert (0, True) == (result.exit_code, claims_of(result.stdout)["exp"] <= real_seconds() + 900)
+    assert real_seconds() < claims_of(mint(*args).stdout)["exp"] <= real_seconds() + 900
 
 
-def test_mint_signs_for_a_backend_by_default(extcli):
-    claims = claims_of(extcli("token", "mint", env={"EXTCLI_SECRET": SECRET_BASE64}).stdout)
-
-    assert {"exp", "role"} == set(claims)
-    assert "backend" == claims["role"]
-
-
-def test_a_broadcaster_is_the_owner_of_the_channel(extcli):
-    """Ruling A2."""
-    result = extcli("token", "mint", "--role", "broadcaster", "--channel", "9", env={"EXTCLI_SECRET": SECRET_BASE64})
-
-    assert ("9", "U9") == tuple(claims_of(result.stdout)[name] for name in ("user_id", "opaque_user_id"))
-
-
-def test_mint_can_set_an_opaque_id(extcli):
-    result = extcli("token", "mint", "--as", "viewer", "--opaque", "Axyz", env={"EXTCLI_SECRET": SECRET_BASE64})
-
-    assert "Axyz" == claims_of(result.stdout)["opaque_user_id"]
-
-
-def test_header_prints_a_complete_header(extcli):
-    result = extcli("token", "mint", "--header", "--client-id", "abc", env={"EXTCLI_SECRET": SECRET_BASE64})
-
-    assert result.stdout.startswith("Authorization: abc eyJ")
+def test_header_prints_a_complete_header(mint):
+    assert mint("--header", "--client-id", "abc").stdout.startswith("Authorization: abc eyJ")
 
 
 def test_sandbox_prints_a_token_of_the_service(extcli):
