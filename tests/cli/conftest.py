@@ -167,6 +167,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A pipe from which the address that the browser opened can be read."""
+    pipe, browser = tmp_path / "opened", tmp_path / "browser"
+    os.mkfifo(pipe)
+    browser.write_text(f"#!{sys.executable}\nimport sys\nopen({str(pipe)!r}, 'w').write(sys.argv[1])\n")
+    browser.chmod(0o755)
+    monkeypatch.setenv("BROWSER", f"{browser} %s &")
+    monkeypatch.setattr("webbrowser._tryorder", None)  # the browsers that it found before, in this process
+    return pipe
+
+
+@pytest.fixture
 def shell(environment: dict[str, str]) -> Callable[..., subprocess.Popen[bytes]]:
     """Start the installed program; the caller waits for it to end."""
 

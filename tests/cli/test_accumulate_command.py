@@ -73,14 +73,6 @@ def test_start_is_an_instant(extcli, live):
     assert 1 == len(extcli("accumulate", "get", "--since", str(start // 1000)).rows)
 
 
-def test_a_broadcaster_reads_one_channel_and_a_backend_all(extcli):
-    extcli("accumulate", "add", "1", "--channel", "1")
-    extcli("accumulate", "add", "2", "--channel", "2")
-
-    assert 1 == len(extcli("accumulate", "get", "--channel", "1").rows)
-    assert 2 == len(extcli("accumulate", "get", "--as", "backend").rows)
-
-
 def test_numbers_of_any_size_are_preserved(extcli):
     extcli("accumulate", "add", "[123456789012345678901234567890,0.1,-0.5e-3,1]")
 

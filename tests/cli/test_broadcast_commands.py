@@ -56,10 +56,6 @@ def test_a_message_reaches_the_listeners_of_the_channel(send, game):
     assert {"event": "round", "data": {"number": 2}, "channel_id": CHANNEL, "scope": "channel"} == game.update()["data"]
 
 
-def test_json_output_is_the_response_of_the_service(send):
-    assert {} == send("round", "1", "-o", "json").json
-
-
 def test_a_table_has_the_number_of_listeners(send, extcli, game):
     game.data("subscribe", "round")
 
@@ -198,12 +194,6 @@ def test_verbose_shows_requests_without_their_messages(extcli, args, document):
 
 
 # Refusals
-
-
-def test_viewers_may_not_broadcast(send):
-    result = send("round", "1", "--as", "viewer", fails=4)
-
-    assert "the role viewer may not do this" in result.stderr
 
 
 # Size

@@ -44,11 +44,6 @@ def test_the_result_of_the_poll_is_printed_even_after_refused_lines(extcli, file
     assert "2 votes, mean 5" in result.stdout
 
 
-def test_lines_can_come_from_standard_input(extcli):
-    assert 0 == extcli("vote", "cast", "--from", "-", input="U1,3\n").exit_code
-    assert {"U1": 3} == ballots(extcli)
-
-
 def test_empty_input_exits_0(extcli):
     result = extcli("vote", "cast", "--from", "-", input="", exits=0)
 
@@ -105,17 +100,6 @@ def test_jsonl_names_every_refused_line(extcli, file):
 
     assert list(range(1, 26)) == sorted(refusal["line"] for refusal in result.jsonl)
     assert {400, None} == {refusal["status"] for refusal in result.jsonl}
-
-
-def test_json_output_contains_the_counts(extcli, file):
-    result = extcli("vote", "cast", "--from", file("U1,3\nU2,300\n"), "-o", "json")
-
-    seconds = result.json.pop("seconds")
-    assert seconds >= 0
-    assert {"sent": 2, "accepted": 1, "refused": 1} == {
-        name: result.json[name] for name in ("sent", "accepted", "refused")
-    }
-    assert [2] == [refusal["line"] for refusal in result.json["refusals"]]
 
 
 def test_quiet_still_names_refused_lines(extcli, file):
@@ -213,17 +197,6 @@ def test_a_service_that_vanishes_exits_3_and_reports_the_progress(extcli, answer
 
     assert "2 sent, 2 accepted, 0 refused" in result.stderr
     assert "stopped; all lines up to 2 are processed" in result.stderr
-
-
-def test_a_service_that_fails_exits_5_and_reports_the_progress(extcli, answering, file):
-    url = answering(http_response("200 OK"), http_response("503 Service Unavailable", "try later", "text/plain"))
-
-    result = extcli(
-        "vote", "cast", "--from", file("U1,1\n" * 10), "--url", url, "--concurrency", "1", env=SIGNED, exits=5
-    )
-
-    assert "stopped; all lines up to 1 are processed" in result.stderr
-    assert "line 2: POST /v1/e/vote failed in the service: 503 Service Unavailable" in result.stderr
 
 
 def test_a_service_may_close_each_connection(extcli, answering, file):

@@ -44,12 +44,6 @@ def test_a_heading_with_other_names_is_an_error(extcli, command, heading, column
     assert "> POST" not in result.stderr
 
 
-def test_blank_lines_are_skipped(extcli):
-    result = extcli("vote", "cast", "--from", "-", input="U1,3\n  \n\t\r\nU2,4\n", exits=0)
-
-    assert "2 sent, 2 accepted, 0 refused" in result.stderr
-
-
 @pytest.mark.parametrize("value", ["1_0", "\u0661", "1.0", "0x1", "", "+", "- 1", "9" * 5000])
 def test_a_vote_must_be_a_plain_decimal_integer(extcli, value):
     result = extcli("vote", "cast", "--from", "-", input=f"U1,{value}\n", exits=4)

@@ -60,33 +60,12 @@ def test_a_limit_applies_to_every_prize_or_to_one(mark, eligible, limits, grante
     assert granted == eligible("U1")
 
 
-def test_without_a_limit_marking_again_grants_nothing_more(mark, eligible):
-    mark("mark-from-list", "U1", "--prize", "3")
-
-    assert "2 users sent, 1 newly marked\n" == mark("mark-from-list", "U1", "U2", "--prize", "3").stderr
-
-    assert 1 == eligible("U1")[3]
-
-
 def test_a_deployment_that_does_not_count_gets_a_report_of_the_users_sent(mark, answering):
     url = answering(http_response("200 OK"))
 
     result = mark("mark-from-list", "U1", "U2", "--prize", "0", "--url", url, env={"EXTCLI_TOKEN": "a.b.c"})
 
     assert (0, "sent 2 users; the service does not say how many it marked\n") == (result.exit_code, result.stderr)
-
-
-def test_with_a_limit_marking_again_grants_up_to_the_limit(mark, eligible):
-    for _ in range(3):
-        mark("mark-from-list", "U1", "--prize", "3", "--limit", "2")
-
-    assert 2 == eligible("U1")[3]
-
-
-def test_the_service_refuses_a_prize_without_a_set(mark):
-    result = mark("mark-from-list", "U1", "--prize", "2", exits=4)
-
-    assert "there is no code set at index 2; sets exist at 0, 1, 3" in result.stderr
 
 
 # From a poll

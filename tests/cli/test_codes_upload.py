@@ -55,10 +55,6 @@ def test_content_length_is_exact_for_codes_that_json_escapes(upload, lines, back
     assert codes == redeemed_by(backend, viewer, 0, 7)
 
 
-def test_json_output_is_the_body_of_the_response(upload, file):
-    assert "{}\n" == upload("--set", f"A={file('A')}", "-o", "json").stdout
-
-
 @pytest.mark.long
 def test_a_set_of_the_maximum_size_is_uploaded(upload, lines, backend, viewer):
     source = lines(*[f"{number:06d}-{number * 7919 % 999_983:06d}" for number in range(999_999)])

@@ -58,11 +58,6 @@ def test_all_formats_list_the_same_settings(config, live):
     assert ["url", live.url] == config("list", "-o", "table").stdout.splitlines()[2].split()
 
 
-def test_a_setting_without_a_default_is_empty(config):
-    assert ["as", ""] == config("list").rows[4]
-    assert {"key": "as", "value": None} == config("list", "-o", "jsonl").jsonl[4]
-
-
 @pytest.mark.parametrize("form", ["table", "plain", "json", "jsonl"])
 def test_secrets_and_tokens_are_listed_as_set_or_not_set(config, form):
     secrets = {"EXTCLI_SECRET": SECRET_BASE64, "EXTCLI_TOKEN": "hunter2"}

@@ -23,12 +23,6 @@ def refused(extcli) -> str:
     return str(HINT.search(result.stderr)[1])  # type: ignore[index]
 
 
-def test_the_message_of_a_refused_call_ends_with_the_command_that_explains_it(extcli):
-    result = extcli("vote", "cast", "--value", "100")
-
-    assert HINT.fullmatch(result.stderr.splitlines()[-1])
-
-
 def test_the_hint_explains_the_refused_call(extcli, refused: str):
     result = extcli("explain", refused, "-o", "json", exits=0)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 
-import httpx
 import pytest
 from rich.cells import cell_len
 
@@ -54,14 +53,6 @@ def test_a_fault_without_conditions_ignores_the_defaults_of_the_shared_options(e
     assert {"channel": "", "client_id": ""}.items() <= fault.items()
 
 
-def test_a_refusal_by_a_fault_is_a_failure_of_the_service(extcli):
-    extcli("fault", "add", *VOTE, "--status", "503")
-
-    result = extcli("vote", "cast", "lunch", "--value", "1", exits=5)
-
-    assert "fault f1 answered 503" in result.stderr
-
-
 @pytest.mark.parametrize("effect", ["--drop", "--reset", "--stall", "--truncate=5"])
 def test_the_error_of_a_lost_connection_says_that_faults_have_acted(extcli, monkeypatch, effect):
     monkeypatch.setattr("extcli.api.signed_calls._SUSPICION_SECONDS", 10)
@@ -80,22 +71,6 @@ def test_the_error_of_a_lost_connection_is_silent_about_faults_that_have_not_act
     assert (3, False) == (lost.exit_code, "on purpose" in lost.stderr)
 
 
-def test_the_same_id_replaces_a_fault(extcli):
-    for status in ("503", "429"):
-        assert "mine\n" == extcli("fault", "add", *VOTE, "--status", status, "--id", "mine").stdout
-
-    assert [["mine", 429]] == [[each["id"], each["status"]] for each in faults(extcli)]
-
-
-def test_a_fault_ends_by_the_clock(extcli):
-    extcli("fault", "add", *VOTE, "--status", "503", "--for", "10s")
-    assert 5 == extcli("vote", "cast", "--value", "1").exit_code
-
-    extcli("clock", "advance", "11s")
-
-    assert 0 == extcli("vote", "cast", "--value", "1").exit_code
-
-
 def test_rm_removes_one_and_clear_all(extcli):
     for _ in range(3):
         extcli("fault", "add", *VOTE, "--drop")
@@ -110,13 +85,6 @@ def test_rm_of_an_unknown_fault_is_refused_with_its_name(extcli):
     result = extcli("fault", "rm", "f9", exits=4)
 
     assert "there is no fault 'f9'" in result.stderr
-
-
-def test_reset_removes_faults(extcli):
-    extcli("fault", "add", *VOTE, "--drop")
-    extcli("reset")
-
-    assert [] == faults(extcli)
 
 
 @pytest.mark.parametrize(
@@ -229,12 +197,6 @@ def test_a_table_says_which_fault_was_added(extcli):
     result = extcli("fault", "add", *VOTE, "--status", "503", "--role", "viewer", "-o", "table")
 
     assert "fault f1: POST /v1/e/vote role=viewer, status 503\n" == result.stdout
-
-
-def test_json_is_the_response_of_the_service(extcli, live):
-    extcli("fault", "add", *VOTE, "--drop")
-
-    assert httpx.get(f"{live.url}/_emulator/faults").json() == extcli("fault", "list", "-o", "json").json
 
 
 def test_ids_of_faults_complete(extcli):

@@ -234,15 +234,6 @@ def test_user_info_reports_the_identity_and_its_source(extcli):
     assert "acted with the given token\n" == extcli("user", "info", "-o", "table", env={"EXTCLI_TOKEN": token}).stderr
 
 
-def test_after_a_revocation_the_socket_says_that_no_link_is_stored(extcli):
-    extcli("pin", "login", input=extcli("pin", "request").stdout)
-    extcli("pin", "revoke")
-
-    result = extcli("socket", "send", "get", "state", "--data", '{"state_id": "channel"}')
-
-    assert result.stderr.endswith("with a sandbox token, as no link is stored\n")
-
-
 def test_earlier_spellings_of_commands_of_links_work_and_are_in_no_list(extcli, login):
     login()
 

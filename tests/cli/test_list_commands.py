@@ -54,11 +54,6 @@ def test_an_empty_list_is_reported_as_empty(extcli, noun):
     assert "" == extcli(noun, "list").stdout
 
 
-@every_noun
-def test_a_viewer_may_not_list(extcli, noun):
-    assert 4 == extcli(noun, "list", "--as", "viewer:U1").exit_code
-
-
 def test_all_pages_are_printed(extcli, live):
     for number in range(120):
         live.client("viewer", user="1", channel="1001").post(f"vote?id=p{number:03}", json={"value": 1})

@@ -9,13 +9,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
 from support.faults import RawClient, add_fault
 from support.har import har_errors
 from support.journal import entries_of
 from support.process import wait_until
-from support.service import CHANNEL, CLIENT_ID, SECRET, LiveServer, live_server
+from support.service import CHANNEL, CLIENT_ID, LiveServer, live_server
 
 
 def test_logs_lists_responses_in_order(extcli, filled):
@@ -25,13 +24,6 @@ def test_logs_lists_responses_in_order(extcli, filled):
     assert ["200", "403", "200"] == [row[1] for row in rows]
     assert ["viewer:5551@777", "viewer:5551@777", "admin:9001@777"] == [row[3] for row in rows]
     assert "the role viewer may not do this" in rows[1][6]
-
-
-def test_logs_shows_people_a_table(extcli, filled):
-    table = extcli("logs", "--status", "4xx", "-o", "table").stdout
-
-    assert "viewer:5551@777" in table
-    assert re.search(r"\d\d:\d\d:\d\d\.\d{3} +403", table)
 
 
 def test_the_table_has_at_most_80_columns(extcli, live: LiveServer, viewer):
@@ -125,14 +117,6 @@ def test_a_listing_says_nothing_of_the_stage_without_extensions(extcli, options)
 
     assert "production" not in extcli(*journal, "-o", "table").stdout
     assert "production" not in extcli(*journal, "-o", "plain").stdout
-
-
-def test_a_listing_says_that_production_refuses_a_token_of_the_sandbox(extcli):
-    with live_server(Settings(extensions={CLIENT_ID: Extension(CLIENT_ID, (SECRET,))})) as known:
-        extcli("vote", "cast", "--value", "1", "--url", known.url)
-        table = extcli("logs", "--path", "/v1/e/vote", "-o", "table", "--url", known.url).stdout
-
-    assert "production: refuse; rule=stage" in table
 
 
 def test_since_a_mark_lists_all_later_entries(extcli, live: LiveServer, viewer):

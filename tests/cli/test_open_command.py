@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,18 +10,6 @@ from emulator.dashboard.pages import ORDER, screens
 from extcli.commands.emulator.open import SCREENS, dashboard_of, has_screen
 from support.pages import fetched
 from support.process import server_process
-
-
-@pytest.fixture
-def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A pipe from which the address that the browser opened can be read."""
-    pipe, browser = tmp_path / "opened", tmp_path / "browser"
-    os.mkfifo(pipe)
-    browser.write_text(f"#!{sys.executable}\nimport sys\nopen({str(pipe)!r}, 'w').write(sys.argv[1])\n")
-    browser.chmod(0o755)
-    monkeypatch.setenv("BROWSER", f"{browser} %s &")
-    monkeypatch.setattr("webbrowser._tryorder", None)  # the browsers that it found before, in this process
-    return pipe
 
 
 def test_open_accepts_every_screen_of_the_dashboard():

@@ -29,16 +29,6 @@ def test_shared_options_work_before_and_after_the_command(extcli, args):
     assert ("U5", "9") == (info["user_id"], info["channel_id"])
 
 
-def test_a_flag_precedes_the_environment(extcli):
-    variables = {"EXTCLI_CHANNEL": "7", "EXTCLI_AS": "viewer:U7", "EXTCLI_OUTPUT": "json", "EXTCLI_CLIENT_ID": "other"}
-
-    by_environment = extcli("user", "info", env=variables).json
-    by_flag = extcli("user", "info", "--channel", "8", "--as", "viewer:U8", "--client-id", "third", env=variables).json
-
-    assert ("U7", "7", "other") == tuple(by_environment[name] for name in ("user_id", "channel_id", "extension_id"))
-    assert ("U8", "8", "third") == tuple(by_flag[name] for name in ("user_id", "channel_id", "extension_id"))
-
-
 def test_an_empty_variable_counts_as_not_set(extcli):
     assert 0 == extcli("vote", "get", env={"EXTCLI_TOKEN": "", "EXTCLI_OUTPUT": "", "EXTCLI_SECRET": ""}).exit_code
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import pytest
 
-from support.program import SECRET_BASE64
 from support.socket_client import SocketClient
 from support.terminal import CTRL_D, Terminal
 
@@ -112,13 +110,6 @@ def test_a_broadcaster_validates_the_pin_of_a_game(extcli, tmp_path):
     assert ("broadcaster", "9") == (info["role"], info["channel_id"])
 
 
-def test_linking_works_in_production_with_a_secret(extcli, production):
-    variables = {"EXTCLI_URL": production.url, "EXTCLI_SECRET": SECRET_BASE64}
-    pin = extcli("pin", "request", "--channel", "31", env=variables).stdout
-
-    assert ["channel_id", "31"] == extcli("pin", "login", input=pin, env={"EXTCLI_URL": production.url}).rows[0]
-
-
 def test_login_shows_when_the_tokens_expire(extcli, live):
     now = live.freeze()
     login = extcli("pin", "login", "-o", "json", input=request_pin(extcli)).json
@@ -196,11 +187,6 @@ def test_revoke_ends_pins_and_links_of_the_channel(extcli):
     assert "false\n" == extcli("pin", "status").stdout
     assert 4 == extcli("pin", "login", input=pin).exit_code
     assert "no link is stored" in extcli("link", "token").stderr
-
-
-def test_a_viewer_cannot_validate_or_revoke(extcli):
-    assert 4 == extcli("pin", "validate", "--as", "viewer:U1", input=request_pin(extcli)).exit_code
-    assert 4 == extcli("pin", "revoke", "--as", "viewer:U1").exit_code
 
 
 # PINs come from a pipe or a prompt, never from the command line (rulings T1, T3)
@@ -287,12 +273,6 @@ def test_ctrl_d_at_the_prompt_exits_2(environment):
         terminal.read_until("shows: ")
         terminal.type(CTRL_D)
         assert 2 == terminal.wait()
-
-
-def test_a_refused_pin_is_explained_as_json(extcli):
-    result = extcli("pin", "login", "-o", "json", input="ABC234")
-
-    assert (4, 400) == tuple(json.loads(result.stderr)["error"][name] for name in ("exit_code", "status"))
 
 
 # `extcli pin check`: whether the PIN of a game's token was entered (ruling T5)

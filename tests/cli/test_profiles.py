@@ -12,26 +12,7 @@ from support.profile_files import config_file, write_profiles
 INFO = ("user", "info", "-o", "json")
 
 
-@pytest.fixture
-def no_url(environment, monkeypatch):
-    """Unset `EXTCLI_URL`, so that the profile decides."""
-    monkeypatch.delenv("EXTCLI_URL")
-
-
 # Selection and precedence
-
-
-@pytest.mark.parametrize(
-    "args",
-    [("-p", "dev", *INFO), ("user", "--profile", "dev", "info", "-o", "json"), (*INFO, "-p", "dev")],
-    ids=["before", "between", "after"],
-)
-def test_profile_is_a_shared_option(extcli, args):
-    write_profiles(dev={"channel": "9", "as": "viewer:U5", "client_id": "other"})
-
-    info = extcli(*args).json
-
-    assert ("9", "U5", "other") == (info["channel_id"], info["user_id"], info["extension_id"])
 
 
 def test_the_profile_flag_precedes_the_variable_and_the_default(extcli):
@@ -125,13 +106,6 @@ def test_an_identity_of_the_named_profile_precedes_a_token_of_the_environment(ex
     assert "U7" == extcli(*INFO, "-p", "dev", env={"EXTCLI_TOKEN": token}).json["user_id"]
 
 
-@pytest.mark.usefixtures("no_url")
-def test_a_profile_sets_the_url(extcli, live):
-    write_profiles(dev={"url": f"{live.url}/_ns/dev"})
-
-    assert f"> GET {live.url}/_ns/dev/v1/e/vote?id=default" in extcli("vote", "get", "-v", "-p", "dev").stderr
-
-
 def test_a_profile_sets_the_output_format_and_the_timeout(extcli, answering):
     write_profiles(dev={"output": "json", "timeout": "100ms"})
 
@@ -149,11 +123,6 @@ def test_a_profile_sets_the_pin_path_and_the_broadcast_method(extcli, answering)
 
     assert "/v1/e/mine/pin" in pin
     assert "> POST" in event
-
-
-def test_the_profiles_file_is_optional(extcli):
-    assert not config_file().exists()
-    assert (0, "") == (extcli("vote", "get").exit_code, extcli("vote", "get").stderr)
 
 
 # Errors

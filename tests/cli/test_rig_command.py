@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
@@ -63,13 +62,7 @@ def test_wrong_usage_is_exit_code_2(extcli, arguments):
     assert 2 == extcli("rig", *arguments).exit_code
 
 
-def test_open_opens_the_address_in_the_browser(extcli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    opened = tmp_path / "opened"
-    browser = tmp_path / "browser"
-    browser.write_text(f"#!{sys.executable}\nimport sys\nopen({str(opened)!r}, 'w').write(sys.argv[1])\n")
-    browser.chmod(0o755)
-    monkeypatch.setenv("BROWSER", f"{browser} %s")
-    monkeypatch.setattr("webbrowser._tryorder", None)  # the browsers that it found before, in this process
+def test_open_opens_the_address_in_the_browser(extcli, opened: Path):
     address = extcli("rig", PAGE, "--open", "-o", "plain").stdout.strip()
 
     assert address == opened.read_text()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+NAMES = ("a b", "", "../x", "x" * 65)
+"""Texts that are no names of services."""
+
 
 @pytest.mark.parametrize(
     ("args", "env", "named"),
@@ -17,6 +20,8 @@ import pytest
         ((), {"EXTCLI_SERVE_LEEWAY": "5s"}, "EXTCLI_SERVE_LEEWAY"),
         (("--production=maybe",), {}, "--production"),
         (("--nope",), {}, "--nope"),
+        (("--max-body", "0"), {}, "--max-body"),
+        *((("--name", name), {}, f"--name: {name!r} must have 1 to 64 letters, digits") for name in NAMES),
         (("here",), {}, "here"),
         (("--log-level", "loud"), {}, "--log-level"),
         ((), {"EXTCLI_SERVE_DATA": "nonsense"}, "nonsense"),

@@ -31,19 +31,6 @@ def test_send_prints_the_data_of_the_reply(extcli, send):
         assert {"state": {"round": 4}, "ok": True} == send(*GET, "-o", form).json
 
 
-def test_a_request_needs_neither_target_nor_data(send):
-    assert 4 == send("get").exit_code
-    assert {"ok": True} == send("subscribe", "authentication").json
-
-
-@pytest.mark.parametrize("source", ["-", "@file"])
-def test_data_can_come_from_standard_input_or_a_file(send, tmp_path, monkeypatch, source):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "file").write_text(CHANNEL_STATE)
-
-    assert {"state": {}, "ok": True} == send("get", "state", "--data", source, input=CHANNEL_STATE).json
-
-
 def test_a_refusal_is_explained_as_over_rest(send):
     result = send("get", "nonsense", "-q", fails=4)
 
@@ -91,13 +78,6 @@ def test_subscribe_exits_7_if_too_few_updates_arrive_in_time(send):
 
 
 # Identity
-
-
-def test_the_default_identity_is_the_broadcaster(send):
-    assert (
-        "authenticated as broadcaster of channel 1001, with a sandbox token, as no link is stored\n"
-        == send(*GET).stderr
-    )
 
 
 def test_a_stored_link_is_used_and_its_new_token_stored(extcli, send, live, tmp_path):
@@ -170,10 +150,6 @@ def test_a_refused_token_is_explained(send, production):
     result = send(*GET, "--url", production.url, env={"EXTCLI_SECRET": "d3Jvbmc="}, fails=4)
 
     assert "is EXTCLI_SECRET (or EXTCLI_SECRET_FILE) the secret of client id my-extension" in result.stderr
-
-
-def test_a_secret_authenticates_in_production(send, production):
-    assert 0 == send(*GET, "--url", production.url, env={"EXTCLI_SECRET": SECRET_BASE64}).exit_code
 
 
 # Secrets

@@ -56,13 +56,6 @@ def test_the_list_is_limited_by_client_id_and_channel(extcli, number):
     assert [] == extcli("socket", "list", "--channel", "4").rows
 
 
-def test_json_is_the_response_of_the_service(extcli, number):
-    listed = extcli("socket", "list", "-o", "json").json["sockets"]
-
-    assert {"number": int(number), "stalled": False}.items() <= listed[-1].items()
-    assert listed == extcli("socket", "list", "-o", "jsonl").jsonl
-
-
 def test_watch_prints_the_list_again_only_when_it_changes(extcli, number):
     lines = extcli("socket", "list", "--watch", "--timeout", "600ms").jsonl
 

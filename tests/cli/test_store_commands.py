@@ -21,12 +21,6 @@ def test_every_config_can_be_written_and_read(extcli, scope):
     assert [["theme", '"dark"']] == extcli("store-config", "get", scope).rows
 
 
-def test_a_store_that_was_never_written_is_empty(extcli):
-    """Ruling S2."""
-    assert "{}\n" == extcli("state", "get", "channel", "-o", "json").stdout
-    assert "" == extcli("state", "get", "channel").stdout
-
-
 def test_values_of_pairs_are_text_unless_they_are_json(extcli):
     extcli("state", "set", "channel", "n=4", "on=true", "text=dark", 'quoted="4"', "list=[1,2]", "empty=")
 
@@ -47,12 +41,6 @@ def test_a_document_can_come_from_a_file_or_standard_input(extcli, tmp_path):
     extcli("state", "patch", "channel", "-", input='{"b":2}')
 
     assert {"a": 1, "b": 2} == extcli("state", "get", "channel", "-o", "json").json
-
-
-def test_an_array_is_a_json_patch(extcli):
-    extcli("state", "patch", "viewer", '[{"op":"add","path":"/team","value":"red"}]')
-
-    assert [["team", '"red"']] == extcli("state", "get", "viewer").rows
 
 
 def test_an_admin_reads_and_patches_many_users(extcli):
@@ -142,15 +130,3 @@ def test_a_stored_object_is_read_by_viewers(extcli):
 
     assert [["best", "4"], ["name", '"Ann"']] == extcli("json-store", "get", "score").rows
     assert {"best": 4, "name": "Ann"} == extcli("json-store", "get", "score", "-o", "json").json
-
-
-def test_an_id_that_starts_with_global_is_one_store_for_all_channels(extcli):
-    extcli("json-store", "set", "global-motd", '{"text": "hello"}')
-
-    assert [["text", '"hello"']] == extcli("json-store", "get", "global-motd", "--channel", "2002").rows
-
-
-def test_an_absent_json_store_exits_4(extcli):
-    result = extcli("json-store", "get", "absent", exits=4)
-
-    assert "nothing is stored under absent" in result.stderr

@@ -211,12 +211,6 @@ def test_inspect_explains_the_token_issued_with_a_game_s_pin(extcli):
 # The token that a command sends, and that no secret is printed
 
 
-def test_a_sandbox_issues_a_token_without_a_secret(extcli):
-    info = extcli(*INFO).json
-
-    assert ("viewer", "1001", "U1") == (info["role"], info["channel_id"], info["user_id"])
-
-
 def test_a_viewer_without_a_user_is_anonymous(extcli):
     info = extcli(*INFO, "--as", "viewer").json
 
@@ -234,12 +228,6 @@ def test_a_backend_or_admin_has_no_channel_by_default(extcli, acts_as, role, cha
 
     assert (role, channel) == (info["role"], info.get("channel_id") or None)
     assert "5" == extcli(*INFO, "--as", acts_as, "--channel", "5", env=variables).json["channel_id"]
-
-
-def test_a_given_token_is_sent(extcli):
-    token = signed(role="viewer", channel_id="9", user_id="U9")
-
-    assert "U9" == extcli(*INFO, env={"EXTCLI_TOKEN": token}).json["user_id"]
 
 
 def test_a_token_can_come_from_a_file(extcli, tmp_path):
@@ -264,12 +252,6 @@ def test_a_token_for_all_channels_can_select_one(extcli):
 
     assert 2 == len(extcli("vote", "logs", env={"EXTCLI_TOKEN": token}).rows)
     assert ["3"] == [row[2] for row in extcli("vote", "logs", "--channel", "5", env={"EXTCLI_TOKEN": token}).rows]
-
-
-def test_a_secret_signs_tokens_that_production_accepts(extcli, production):
-    variables = {"EXTCLI_URL": production.url, "EXTCLI_SECRET": SECRET_BASE64}
-
-    extcli("vote", "cast", "--value", "3", env=variables, exits=0)
 
 
 def test_a_secret_can_come_from_a_file(extcli, production, tmp_path):

@@ -40,10 +40,6 @@ def test_defining_again_keeps_the_texts_that_are_not_given(extcli, question):
     assert {"name": "The red team", "short_name": "R"}.items() <= red.items()
 
 
-def test_an_option_of_an_absent_question_exits_4(extcli):
-    assert 4 == extcli("trivia", "define-option", "absent", "red").exit_code
-
-
 def test_options_are_printed_in_order(extcli, question):
     extcli("trivia", "define-option", "q1", "green", "--order", "-1")
 

@@ -25,29 +25,6 @@ def test_the_default_poll_is_named_default(extcli):
     assert [["2", "1"]] == extcli("vote", "get", "lunch").rows
 
 
-def test_a_vote_can_be_negative(extcli):
-    result = extcli("vote", "cast", "--value", "-5", "-o", "json")
-
-    assert (0, -5) == (result.exit_code, result.json["vote"])
-
-
-def test_the_service_refuses_a_vote_out_of_range(extcli):
-    result = extcli("vote", "cast", "--value", "100", fails=4)
-
-    assert [
-        "extcli: POST /v1/e/vote was refused: 400 Bad Request",
-        "  Value out of bounds: value: 100 is not within -99 to 99",
-        "  nothing was changed",
-    ] == result.stderr.splitlines()[:3]
-
-
-def test_as_selects_the_voter(extcli):
-    extcli("vote", "cast", "--value", "1", "--as", "viewer:U7")
-
-    assert "vote" not in extcli("vote", "get", "-o", "json").json
-    assert 1 == extcli("vote", "get", "-o", "json", "--as", "viewer:U7").json["vote"]
-
-
 def test_json_output_is_the_response_of_the_service(extcli, viewer):
     extcli("vote", "cast", "--value", "3", "--channel", "777", "--as", "viewer:5551")
 
@@ -201,15 +178,6 @@ def test_the_log_as_json_is_the_response_of_the_service(extcli, backend):
     assert backend.get("vote_logs").text + "\n" == extcli("vote", "logs", "-o", "json").stdout
 
 
-def test_the_log_covers_all_channels_by_default(extcli):
-    """Ruling A4."""
-    extcli("vote", "cast", "--value", "3", "--channel", "1")
-    extcli("vote", "cast", "--value", "4", "--channel", "2", "--as", "viewer:U2")
-
-    assert 2 == len(extcli("vote", "logs").rows)
-    assert ["4"] == [row[2] for row in extcli("vote", "logs", "--channel", "2").rows]
-
-
 def test_since_and_limit_select_a_part_of_the_log(extcli, live):
     start = live.freeze()
     for index in range(4):
@@ -224,22 +192,6 @@ def test_since_and_limit_select_a_part_of_the_log(extcli, live):
 def test_an_empty_log_is_empty(extcli):
     assert "" == extcli("vote", "logs").stdout
     assert "" == extcli("vote", "logs", "-o", "jsonl").stdout
-
-
-def test_a_deleted_poll_has_no_votes(extcli):
-    extcli("vote", "cast", "--value", "3")
-
-    result = extcli("vote", "rm")
-
-    assert (0, "", "") == (result.exit_code, result.stdout, result.stderr)
-    assert "" == extcli("vote", "get").stdout
-
-
-def test_a_viewer_cannot_delete_a_poll_and_sees_which_role_can(extcli):
-    result = extcli("vote", "rm", "--as", "viewer:U1", fails=4)
-
-    assert "403 Forbidden" in result.stderr
-    assert "allowed: admin, backend, broadcaster" in result.stderr
 
 
 def test_a_poll_with_votes_or_a_definition_is_deleted_once(extcli):
@@ -268,16 +220,6 @@ def test_a_definition_is_printed_with_its_status(extcli):
     assert {"prompt": "Which?", "options": ["A", "B"], "status": "active"}.items() <= extcli(
         "vote", "config", "lunch", "-o", "json"
     ).json.items()
-
-
-def test_a_viewer_may_read_a_definition(extcli):
-    extcli("vote", "define", "lunch", "--prompt", "Which?")
-
-    assert ["prompt", "Which?"] in extcli("vote", "config", "lunch", "--as", "viewer:U7").rows
-
-
-def test_a_poll_without_definition_exits_4(extcli):
-    assert 4 == extcli("vote", "config", "absent").exit_code
 
 
 # `extcli vote restart`: deletes the votes of a poll, and keeps its definition

@@ -8,52 +8,12 @@ import importlib
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
-
-ROOT = Path(__file__).parents[2]
-BENCHMARKS, ENDURANCE = str(ROOT / "benchmarks"), str(ROOT / "tests" / "endurance")
-
-
-def module(name: str) -> Iterator[ModuleType]:
-    sys.path[:0] = (BENCHMARKS, ENDURANCE)
-    yield importlib.import_module(name)
-    del sys.path[:2]
-
-
-@pytest.fixture
-def report() -> Iterator[Any]:
-    yield from module("report")
-
-
-@pytest.fixture
-def page() -> Iterator[Any]:
-    yield from module("page")
-
-
-@pytest.fixture
-def plot() -> Iterator[Any]:
-    yield from module("plot")
-
-
-@pytest.fixture
-def scaling() -> Iterator[Any]:
-    yield from module("scaling")
-
-
-@pytest.fixture
-def run() -> Iterator[Any]:
-    yield from module("run")
-
-
-@pytest.fixture
-def load() -> Iterator[Any]:
-    yield from module("load")
+from blocks import ROOT
 
 
 @pytest.mark.parametrize(
@@ -81,7 +41,7 @@ def test_the_median_is_compared_with_the_must_and_the_noise(
 def test_every_goal_has_a_function_that_measures_it(run: Any):
     functions = {
         f"{path.stem}.{node.name}"
-        for path in Path(BENCHMARKS).glob("*.py")
+        for path in (ROOT / "benchmarks").glob("*.py")
         for node in ast.parse(path.read_text()).body
         if isinstance(node, ast.FunctionDef)
     }
@@ -110,11 +70,6 @@ def test_a_generator_below_three_times_the_fastest_server_is_named(report: Any, 
 )
 def test_the_load_waits_for_complete_responses(load: Any, response: bytes, complete: bool):
     assert complete == load.is_complete(response)
-
-
-@pytest.fixture
-def soak() -> Iterator[Any]:
-    yield from module("soak")
 
 
 def soaked(soak: Any, memory: list[float], **changes: list[int]) -> list[Any]:
@@ -211,11 +166,6 @@ def test_the_parts_that_limit_an_audience_are_in_order(scaling: Any):
     assert ["process", "process", "Redis", "network"] == [part.split()[1] for _, part in scaling.limits(60, rates)]
     assert 480_000 == limits["Redis"]
     assert 1 == pytest.approx(scaling.Need(limits["network"], 60, rates).gigabits_per_second / 6, rel=1e-4)
-
-
-@pytest.fixture
-def trace() -> Iterator[Any]:
-    yield from module("trace")
 
 
 def test_a_trace_counts_calls_files_and_returns(trace: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

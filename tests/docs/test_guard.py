@@ -2,23 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-BENCHMARKS = str(Path(__file__).parents[2] / "benchmarks")
-
-
-@pytest.fixture
-def guard() -> Iterator[Any]:
-    sys.path.insert(0, BENCHMARKS)
-    yield importlib.import_module("guard")
-    sys.path.remove(BENCHMARKS)
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from support.exec_process import refuses
 from support.plugin_runs import run_pytest
 from support.process import wait_until
 from support.service import LiveServer, RunningService
@@ -172,14 +172,4 @@ def test_the_service_stops_if_pytest_is_killed(tmp_path: Path):
     assert -signal.SIGKILL == run_pytest(tmp_path, files={"test": test}).exit_code
     url = urlsplit((tmp_path / "url").read_text())
 
-    wait_until(lambda: refuses(url.port))
-
-
-def refuses(port: int | None) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port or 0)).close()
-    except ConnectionRefusedError:
-        return True
-    except ConnectionResetError:  # the service is about to end
-        return False
-    return False
+    wait_until(lambda: refuses(url.port or 0))

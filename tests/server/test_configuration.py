@@ -144,25 +144,6 @@ def test_an_invalid_option_exits_2_with_one_line(capsys: pytest.CaptureFixture[s
     assert error.startswith(f"extcli serve: {expected}")
 
 
-@pytest.mark.parametrize(
-    "args", [["--port", "65536"], ["--port", "x"], ["--workers", "0"], ["--max-body", "0"], ["--no"]]
-)
-def test_a_value_out_of_range_exits_2_and_names_the_option(capsys: pytest.CaptureFixture[str], args: list[str]):
-    code, error = failed_start(capsys, *args)
-
-    assert 2 == code
-    assert args[0] in error
-
-
-def test_a_port_in_use_is_named(capsys: pytest.CaptureFixture[str], live):
-    port = live.url.rpartition(":")[2]
-
-    code = main(["serve", "--port", port])
-
-    assert 2 == code
-    assert f"--port {port}: Address already in use" in capsys.readouterr().err
-
-
 def test_secrets_come_from_the_file_other_files_and_the_environment(tmp_path: Path):
     texts = {name: base64.b64encode(name.encode()).decode() for name in ("first", "second", "third", "fourth")}
     (tmp_path / "third.txt").write_text(f"{texts['third']}\n")

@@ -108,15 +108,6 @@ def test_a_taken_port_is_refused_with_the_holder(extcli: Run, name: list[str], h
     assert refused[2].endswith(holder)
 
 
-@pytest.mark.parametrize("name", ["a b", "", "../x", "x" * 65])
-def test_a_name_that_is_not_a_file_name_is_refused(runtime: Path, name: str):
-    with preloaded.start(["serve", "--port", "0", "--name", name], os.environ) as process:
-        _, log = process.communicate()
-
-    assert 2 == process.returncode
-    assert f"--name: {name!r} must have 1 to 64 letters, digits, '-' and '_'" in log
-
-
 def test_a_directory_that_others_can_write_to_is_refused(runtime: Path):
     runtime.mkdir(parents=True)
     runtime.chmod(0o777)
