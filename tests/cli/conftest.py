@@ -152,6 +152,12 @@ def file(tmp_path: Path) -> Callable[..., str]:
 
 
 @pytest.fixture
+def repl(extcli: Run) -> Run:
+    """Run `extcli socket repl` with these lines as its input."""
+    return lambda *lines, **settings: extcli("socket", "repl", input="".join(f"{line}\n" for line in lines), **settings)
+
+
+@pytest.fixture
 def lines(file: Callable[..., str]) -> Callable[..., str]:
     """Write a file of these lines and return its path."""
     return lambda *texts, name="lines.txt": file("".join(f"{text}\n" for text in texts), name)

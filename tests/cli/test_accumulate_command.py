@@ -30,14 +30,6 @@ def test_a_document_can_come_from_a_file_or_standard_input(extcli, tmp_path):
     assert [[2], [1]] == [entry["data"] for entry in extcli("accumulate", "get", "b", "-o", "jsonl").jsonl]
 
 
-@pytest.mark.parametrize("size", [255, 256])
-def test_the_service_limits_the_size_of_a_document(extcli, size):
-    """Ruling R3."""
-    blob = '"' + "x" * (size - 2) + '"'
-
-    assert (0 if size == 255 else 4) == extcli("accumulate", "add", "b", blob).exit_code
-
-
 @pytest.mark.parametrize(
     ("words", "buffer", "data"),
     [

@@ -159,23 +159,20 @@ def test_too_many_events_are_refused_with_advice(extcli):
     ) in result.stderr
 
 
-def test_too_many_connections_are_refused_with_advice_at_authentication(extcli):
-    with live_server(Settings(limits=Limits(sockets=1))) as live, linked_game(live):
-        result = extcli("listen", "--url", live.url)
+@pytest.mark.parametrize(
+    ("limits", "first"),
+    [
+        (Limits(sockets=1), linked_game),
+        (Limits(anonymous=AnonymousLimits(address_sockets=1)), SocketClient),
+    ],
+    ids=["at authentication", "at the handshake"],
+)
+def test_too_many_connections_are_refused_with_advice(extcli, limits, first):
+    with live_server(Settings(limits=limits)) as live, first(live):
+        result = extcli("listen", "--url", live.url, exits=4)
 
-    assert 4 == result.exit_code
     assert "429 Too Many Requests" in result.stderr
     assert "  retry later, or close other connections\n" in result.stderr
-
-
-def test_too_many_connections_are_refused_with_advice_at_the_handshake(extcli):
-    limits = Limits(anonymous=AnonymousLimits(address_sockets=1))
-    with live_server(Settings(limits=limits)) as live, SocketClient(live):
-        result = extcli("listen", "--url", live.url)
-
-    assert 4 == result.exit_code
-    assert "429 Too Many Requests" in result.stderr
-    assert result.stderr.endswith("  retry later, or close other connections\n")
 
 
 # Identity

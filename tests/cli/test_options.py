@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from functools import partial
@@ -64,13 +63,6 @@ def test_an_interrupt_exits_130_without_a_traceback(extcli, monkeypatch):
 
 
 INCOMPLETE = ("state", "set", "channel")
-
-
-@pytest.mark.parametrize(("args", "env"), [(("-o", "json", *INCOMPLETE), {}), (INCOMPLETE, {"EXTCLI_OUTPUT": "json"})])
-def test_with_json_output_a_usage_error_is_json(extcli, args, env):
-    result = extcli(*args, env=env, fails=2)
-
-    assert 2 == json.loads(result.stderr)["error"]["exit_code"]
 
 
 def test_with_an_invalid_output_format_errors_are_text(extcli):

@@ -22,6 +22,11 @@ def used(extcli, live) -> None:
     extcli("codes", "upload", "--set", "Hats=-", input="HAT-1\nHAT-2\n")
 
 
+def link(extcli) -> None:
+    """Link a game to the channel."""
+    extcli("pin", "login", input=extcli("pin", "request", "-o", "plain").stdout, exits=0)
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "before.json"
@@ -75,8 +80,7 @@ def test_a_dash_is_standard_output_and_input(extcli, live, path: Path):
 
 @pytest.mark.usefixtures("used")
 def test_secrets_are_saved_only_with_keys(extcli, live, path: Path):
-    pin = extcli("pin", "request", "-o", "plain").stdout.strip()
-    assert 0 == extcli("pin", "login", input=pin).exit_code
+    link(extcli)
     kinds = {"signing_key", "pin", "link"}
 
     extcli("snapshot", "save", str(path))
@@ -91,8 +95,7 @@ def test_secrets_are_saved_only_with_keys(extcli, live, path: Path):
 
 def test_a_load_without_keys_deletes_the_stored_links(extcli, live, path: Path):
     extcli("snapshot", "save", str(path))
-    pin = extcli("pin", "request", "-o", "plain").stdout.strip()
-    assert 0 == extcli("pin", "login", input=pin).exit_code
+    link(extcli)
 
     result = extcli("snapshot", "load", str(path))
 
@@ -101,8 +104,7 @@ def test_a_load_without_keys_deletes_the_stored_links(extcli, live, path: Path):
 
 
 def test_a_load_with_keys_keeps_the_links_of_the_snapshot(extcli, live, path: Path):
-    pin = extcli("pin", "request", "-o", "plain").stdout.strip()
-    assert 0 == extcli("pin", "login", input=pin).exit_code
+    link(extcli)
     extcli("snapshot", "save", str(path), "--with-keys")
 
     result = extcli("snapshot", "load", str(path))

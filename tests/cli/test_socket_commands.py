@@ -171,11 +171,6 @@ def test_verbose_masks_secrets_in_frames(extcli, send, live, tmp_path):
 # The address of the WebSocket, and errors when it is missing, not one, or closed
 
 
-@pytest.fixture
-def repl(extcli):
-    return lambda *lines, **settings: extcli("socket", "repl", input="".join(f"{line}\n" for line in lines), **settings)
-
-
 def ws(url: str) -> dict[str, str]:
     return {"EXTCLI_WS_URL": url.replace("http", "ws", 1)}
 
@@ -196,28 +191,33 @@ def test_the_url_option_overrides_the_socket_of_the_environment(send, live):
     assert f"> CONNECT {live.url.replace('http', 'ws', 1)}/ws" in result.stderr.splitlines()
 
 
-def test_an_unreachable_socket_exits_3(send):
-    result = send(*GET, "--no-auth", env={"EXTCLI_WS_URL": "ws://127.0.0.1:1/ws"}, fails=3)
+@pytest.mark.parametrize(
+    ("url", "code", "words"),
+    [
+        ("ws://127.0.0.1:1/ws", 3, "extcli: cannot connect to ws://127.0.0.1:1/ws\n  connection refused\n"),
+        ("{live}/v1/e/vote", 4, "there is no socket at /v1/e/vote"),
+        ("wss{live}/ws", 3, "does not use TLS"),
+    ],
+)
+def test_an_address_without_a_socket_is_an_error(send, live, url, code, words):
+    there = url.replace("wss{live}", live.url.replace("http", "wss")).replace("{live}", ws(live.url)["EXTCLI_WS_URL"])
 
-    assert ["extcli: cannot connect to ws://127.0.0.1:1/ws", "  connection refused"] == result.stderr.splitlines()[:2]
-
-
-def test_a_path_without_a_socket_is_refused(send, live):
-    result = send(*GET, "--no-auth", env=ws(f"{live.url}/v1/e/vote"), fails=4)
-
-    assert "there is no socket at /v1/e/vote" in result.stderr
-
-
-def test_a_server_without_websocket_exits_3(send, answering):
-    for url in (answering(b"220 mail.example ESMTP\r\n"), answering()):
-        result = send(*GET, "--no-auth", "--timeout", "2s", env=ws(url), fails=3)
-
-        assert "Traceback" not in result.stderr
+    assert words in send(*GET, "--no-auth", env={"EXTCLI_WS_URL": there}, fails=code).stderr
 
 
-def test_an_http_error_instead_of_a_socket_names_its_status(send, answering):
-    assert 4 == send(*GET, "--no-auth", env=ws(answering(http_response("200 OK")))).exit_code
-    assert 5 == send(*GET, "--no-auth", env=ws(answering(http_response("502 Bad Gateway")))).exit_code
+@pytest.mark.parametrize(
+    ("answers", "code"),
+    [
+        ([b"220 mail.example ESMTP\r\n"], 3),
+        ([], 3),
+        ([http_response("200 OK")], 4),
+        ([http_response("502 Bad Gateway")], 5),
+    ],
+)
+def test_a_server_without_websocket_gets_an_exit_code(send, answering, answers, code):
+    result = send(*GET, "--no-auth", "--timeout", "2s", env=ws(answering(*answers)), fails=code)
+
+    assert "Traceback" not in result.stderr
 
 
 def test_a_silent_server_times_out(send, answering):
@@ -239,12 +239,6 @@ def test_a_local_service_is_not_reached_through_a_proxy(send):
     proxies = {name: "http://127.0.0.1:1" for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")}
 
     assert 0 == send(*GET, env=proxies).exit_code
-
-
-def test_tls_to_a_plain_server_exits_3(send, live):
-    result = send(*GET, "--no-auth", env={"EXTCLI_WS_URL": f"{live.url.replace('http', 'wss', 1)}/ws"}, fails=3)
-
-    assert "does not use TLS" in result.stderr
 
 
 # Ends of a connection

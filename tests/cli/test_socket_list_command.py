@@ -94,11 +94,6 @@ def test_a_dry_run_closes_nothing(extcli, game, number):
 CHANNEL_STATE = '{"state_id": "channel"}'
 
 
-@pytest.fixture
-def repl(extcli):
-    return lambda *lines, **settings: extcli("socket", "repl", input="".join(f"{line}\n" for line in lines), **settings)
-
-
 def test_a_script_of_requests_is_processed_in_order(extcli, repl):
     result = repl(
         'subscribe state {"topic_id": "channel"}',
