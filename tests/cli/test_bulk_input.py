@@ -131,28 +131,21 @@ COMMANDS = pytest.mark.parametrize(
 
 @CREDENTIALS
 @COMMANDS
-def test_a_broadcaster_cannot_send_lines_of_many_users(extcli, command, line, credentials):
-    result = extcli(*command, "--from", "-", "--as", "broadcaster", input=line, env=credentials, fails=2)
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("--as", "broadcaster"), "broadcaster (--as) cannot send lines that name their users"),
+        (("--as", "viewer:U9"), "viewer:U9 (--as) names a user, but so does each line"),
+        ((), "viewer:U9 (EXTCLI_AS) names a user, but so does each line"),
+    ],
+    ids=["broadcaster", "user", "variable"],
+)
+def test_one_user_cannot_send_lines_of_many_users(extcli, command, line, credentials, args, words):
+    variables = credentials | {"EXTCLI_AS": "viewer:U9"}
 
-    assert [
-        "extcli: broadcaster (--as) cannot send lines that name their users",
-        "  a broadcaster is one user, the owner of the channel",
-        "  use --as viewer",
-    ] == result.stderr.splitlines()
+    result = extcli(*command, "--from", "-", *args, input=line, env=variables, fails=2)
 
-
-@CREDENTIALS
-@COMMANDS
-def test_a_user_in_as_conflicts_with_users_on_lines(extcli, command, line, credentials):
-    result = extcli(*command, "--from", "-", "--as", "viewer:U9", input=line, env=credentials, fails=2)
-
-    assert result.stderr.startswith("extcli: viewer:U9 (--as) names a user, but so does each line\n")
-
-
-def test_a_user_in_the_environment_conflicts_with_users_on_lines(extcli):
-    result = extcli("vote", "cast", "--from", "-", input="U1,3\n", env={"EXTCLI_AS": "viewer:U9"}, exits=2)
-
-    assert "viewer:U9 (EXTCLI_AS)" in result.stderr
+    assert result.stderr.startswith(f"extcli: {words}\n")
 
 
 @CREDENTIALS

@@ -26,11 +26,8 @@ def test_without_a_service_at_the_default_url_serve_is_suggested(extcli, monkeyp
 
     result = extcli("vote", "get", fails=3)
 
-    assert [
-        "extcli: cannot connect to http://127.0.0.1:1",
-        "  connection refused",
-        "  start a service with `extcli serve`, or set --url or EXTCLI_URL to a running one",
-    ] == result.stderr.splitlines()
+    assert result.stderr.startswith("extcli: cannot connect to http://127.0.0.1:1\n  connection refused\n")
+    assert "`extcli serve`, or set --url or EXTCLI_URL" in result.stderr
 
 
 def test_an_unknown_host_name_exits_3(read):
