@@ -145,9 +145,9 @@ class Caller(Struct, frozen=True, gc=False):  # many are cached: the garbage col
 
 
 Identified = tuple[Caller, Awaitable[object] | None]
-"""A caller as votes and stores know them, and the writing of their ids, which has started, if that is needed.
+"""A caller as votes and stores know them, and what ends the recording of their ids, if one has begun.
 
-It must be awaited, even if the request fails.
+Await it, even if the request fails.
 """
 
 

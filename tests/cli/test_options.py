@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
 
 from extcli.app import NOUNS
 from tools.cli_reference import commands
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -146,3 +150,32 @@ def test_commands_work_without_the_private_parts_of_typer(args):
 
     assert (ours.returncode, ours.stdout, ours.stderr) == (theirs.returncode, theirs.stdout, theirs.stderr)
     assert ours.stdout + ours.stderr
+
+
+def _declaring(tree: ast.AST) -> dict[str, list[str]]:
+    """Return the parameters of a module's functions whose default declares an option."""
+    return {
+        each.name: [
+            argument.arg
+            for argument, default in zip(each.args.args[::-1], each.args.defaults[::-1], strict=False)
+            if isinstance(default, ast.Call)
+        ]
+        for each in ast.walk(tree)
+        if isinstance(each, ast.FunctionDef)
+    }
+
+
+def test_a_function_that_declares_options_as_defaults_is_called_with_all_of_them():
+    """The default is Typer's declaration, which no function expects as a value."""
+    left_out = []
+    for path in (ROOT / "src" / "extcli" / "commands").rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        declaring = _declaring(tree)
+        for call in ast.walk(tree):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
+                given = {each.arg for each in call.keywords}
+                left_out += [
+                    (path.name, call.func.id, name) for name in declaring.get(call.func.id, ()) if name not in given
+                ]
+
+    assert [] == left_out

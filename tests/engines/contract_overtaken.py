@@ -15,7 +15,7 @@ from emulator.config.settings import Settings
 from emulator.engines.engine import Engine
 from emulator.engines.records import Record
 from emulator.engines.shapes import Key
-from emulator.errors import Unavailable
+from emulator.errors import EngineError, Unavailable
 from emulator.features.codes.rules import GrantBody, NamesBody
 from emulator.features.identity.directory import Directory
 from emulator.features.stores.rules import CHANNEL_STATE
@@ -71,6 +71,19 @@ class OvertakenContract:
         await recording
 
         assert ["5"] == await directory.page("client", after="", limit=10)
+
+    @pytest.mark.parametrize("caller", WRITERS.values(), ids=WRITERS)
+    async def test_a_request_goes_on_if_its_users_ids_cannot_be_recorded(self, engine: Engine, caller: Caller) -> None:
+        async def fail() -> None:
+            raise EngineError("locked")
+
+        directory = Directory(Overtaken(engine.documents, "keep", fail), Clock())
+        found, recording = await directory.identify(caller, writes=True)
+
+        assert caller == found
+        assert recording is not None
+        with pytest.raises(EngineError, match="locked"):
+            await recording
 
     @pytest.mark.parametrize("batches_before", [1, 2])
     async def test_an_upload_that_a_reset_overtakes_is_refused_whole(self, engine: Engine, batches_before: int) -> None:

@@ -29,7 +29,7 @@ BASICS = {
     "engines.records",
     "errors",
 }
-BASICS |= {"faults", "hints", "journal", "kinds", "started", "stored", "wire"}
+BASICS |= {"faults", "hints", "journal", "kinds", "stored", "wire"}
 """Modules of `emulator` that every part of a feature may import."""
 SERVICES = {"service", "attempt_limit", "grants", "json_stores", "links", "live_pins", "metrics", "change_events"}
 SERVICES |= {"undo", "updates"}

@@ -63,7 +63,10 @@ PLANTS = {
     ),
     "a vote that a kill loses": Plant(
         [
-            ("        group.append(waiter)\n        await waiter\n        return result", "        return result"),
+            (
+                "        group.waiters.append(waiter)\n        await waiter\n        return result",
+                "        return result",
+            ),
             (
                 "self._loop.call_soon(self._loop.call_soon, self._commit, group)",
                 "self._loop.call_later(2, self._commit, group)",

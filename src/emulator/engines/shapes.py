@@ -65,7 +65,7 @@ class Kept(NamedTuple):
     """Documents that `Documents.keep` has started to write."""
 
     found: Mapping[Key, bytes]
-    """Those that exist and are not replaced. Like a `peek`, this may be a write that is not on disk yet."""
+    """Those that exist and are not replaced. As with `peek`, their writes may not be on disk yet."""
     saved: Awaitable[object] | None = None
     """To be awaited before the call is acknowledged; `None` if there is nothing to wait for."""
 

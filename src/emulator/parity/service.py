@@ -1,4 +1,7 @@
-"""The rules of production, the verdict on each request, and how often each was given."""
+"""The rules by which production differs from the sandbox, the verdict on each request, and how often each was given.
+
+A verdict says what production does and by which rule. It is empty if nothing differs.
+"""
 
 from __future__ import annotations
 

@@ -14,12 +14,9 @@ from extcli.errors import TooLarge
 LARGEST_ITEM = 16 << 20
 """Bytes of one line or item. The largest record of an extension service is far smaller."""
 
-_TEXT = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
-_TEXT_OR_REST = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*("|\\?\Z)', re.DOTALL)
-"""A text, or the beginning of one that the piece does not end.
-
-Not with a possessive repeat inside another: Python 3.11.2 matches those wrongly.
-"""
+_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_TEXT_OR_REST = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+("|\\?\Z)', re.DOTALL)
+"""A text, or the beginning of one that the piece does not end."""
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 """Brackets to 1 and -1, as signed bytes."""
 _OTHERS = bytes(set(range(256)) - set(b"[{]}"))

@@ -99,7 +99,7 @@ class Calls(CallsWithCredentials):
 
 
 def with_note(error: ErrorT) -> ErrorT:
-    """Add the service's reason to an error in the block, for pytest to print."""
+    """Return the error with the service's reason as a note, which pytest prints."""
     if error.why:
         error.add_note(error.why)
     return error

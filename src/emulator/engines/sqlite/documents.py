@@ -122,12 +122,13 @@ class SqliteDocuments(Tables):
         return written
 
     def _keep(self, documents: Mapping[Key, bytes], replace: bool) -> dict[Key, bytes]:
-        """Leave documents to be written; return those that stay as they were."""
+        """Add documents to the rows of the next flush; return those that exist and are not replaced."""
         rows = self._kept[_KEEP if replace else _KEEP_IF_ABSENT]
         found: dict[Key, bytes] = {}
         for key, value in documents.items():
             row = _ABSENT if replace else self._peeked.get(key) or self._row(key)
             if row is not _ABSENT:
+                self._peeked[key] = row
                 found[key] = row[0]
                 continue
             rows.append((*self._namespace.params(key), value, NEVER))

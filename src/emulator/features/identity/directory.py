@@ -16,6 +16,7 @@ from emulator.bounded_cache import BoundedCache
 from emulator.callers import Caller, Identified, opaque_id_of
 from emulator.clock import MINUTE, Clock
 from emulator.engines.shapes import Documents, Kept, Key
+from emulator.errors import EngineError
 
 _MAX_RECORDED: Final = 24_576
 _RECHECK_AFTER: Final = MINUTE
@@ -58,11 +59,15 @@ class Directory:
             opaque_id = await self._documents.peek(key, now=self._clock.now())
             return (replace(caller, opaque_id=opaque_id.decode()) if opaque_id else caller), None
         recorded, ids = self._recorded, {key: b""}
-        kept = await self._documents.keep(ids, replace=False)
-        opaque_id = kept.found.get(key)
-        if opaque_id is None:
-            return caller, self._finish(ids, kept, recorded, replace=False)
-        return (replace(caller, opaque_id=opaque_id.decode()) if opaque_id else caller), None
+        try:
+            kept = await self._documents.keep(ids, replace=False)
+        except EngineError as error:  # the request may store nothing, and then it need not fail
+            opaque_id = await self._documents.peek(key, now=self._clock.now())
+            recording = _raise_error(error) if opaque_id is None else None
+        else:
+            opaque_id = kept.found.get(key)
+            recording = self._finish(ids, kept, recorded, replace=False) if opaque_id is None else None
+        return (replace(caller, opaque_id=opaque_id.decode()) if opaque_id else caller), recording
 
     async def opaque_ids(self, client_id: str, users: Sequence[str]) -> dict[str, str]:
         """Return the opaque id of each user, given in any spelling."""
@@ -119,7 +124,10 @@ class Directory:
             _opaque_key(client_id, opaque_id): shared_id.encode(),
         }
         recorded = self._recorded
-        kept = await self._documents.keep(ids, replace=True)
+        try:
+            kept = await self._documents.keep(ids, replace=True)
+        except EngineError as error:
+            return _raise_error(error)
 
         async def finish() -> None:
             await self._finish(ids, kept, recorded, replace=True)
@@ -128,10 +136,9 @@ class Directory:
         return finish()
 
     async def _finish(self, ids: Mapping[Key, bytes], kept: Kept, recorded: _Recorded, *, replace: bool) -> None:
-        """Wait until ids are written that are there when this returns, even if a reset came after `keep`.
+        """Wait until the ids are on disk, and write them again if a reset came after `keep`.
 
-        The write that the ids belong to runs in between, and may come after that reset. `recorded` is the cache at the
-        time of `keep`.
+        The vote that they belong to may come after that reset. `recorded` is the cache at the time of `keep`.
         """
         if kept.saved is not None:
             await kept.saved
@@ -148,6 +155,11 @@ class Directory:
             documents = await self._documents.read([keys[name] for name in page], now=self._clock.now())
             found |= {name: documents[keys[name]].decode() for name in page if keys[name] in documents}
         return found
+
+
+async def _raise_error(error: EngineError) -> None:
+    """Raise the error of a recording that could not begin."""
+    raise error
 
 
 def _opaque_id(user: str, shared: Mapping[str, str]) -> str:

@@ -33,6 +33,9 @@ Mix = Annotated[str, option("--mix CHOICE:WEIGHT,…", "The final choices and th
 ChangeMind = Annotated[
     str, option("--change-mind SHARE", "The share of viewers who first choose something else, such as 5%.")
 ]
+Rate = Annotated[str | None, option("--rate RATE", "Send requests at this steady rate [500/s; in production 100/s].")]
+Burst = Annotated[str | None, option("--burst TIME", "Send all requests within this time, most of them at its start.")]
+Add = Annotated[bool, flag("--add", "Allow data that already exists; compare only what is added.")]
 Churn = Annotated[
     str | None,
     option("--churn SHARE/min", "The share of connections that are closed and opened again, such as 10%/min."),
@@ -57,11 +60,11 @@ Report = Annotated[Path | None, option("--report FILE", "Write a report with cha
 
 def sending(
     session: Session,
-    rate: str | None = option("--rate RATE", "Send requests at this steady rate [500/s; in production 100/s]."),
-    burst: str | None = option("--burst TIME", "Send all requests within this time, most of them at its start."),
+    rate: Rate = None,
+    burst: Burst = None,
     churn: Churn = None,
     connections: Connections = 100,
-    add: bool = flag("--add", "Allow data that already exists; compare only what is added."),
+    add: Add = False,
     expect: Expect = None,
     report: Report = None,
 ) -> Options:

@@ -94,7 +94,7 @@ def ready(session: Session) -> None:
 
     Example: extcli wait ready --timeout 5s
     """
-    _ready(session)
+    _ready(session, ready=True)
 
 
 def mark(session: Session) -> None:
