@@ -52,7 +52,7 @@ OWN_PATCHES = st.lists(st.tuples(ANYONE, STORE, PATCHES), min_size=6, max_size=1
 VOTERS = st.sampled_from([*OURS[:4], *OURS[:4], *OURS[11:], THEIRS[0]])
 RARELY = st.sampled_from([False, False, False, False, True])
 ADDS_UP = {"totalVotesPerUser": 4, "votesPerOption": 3, "distinctOptionsPerUser": 2}
-FIRST_SETS = {"codes": [["A1", "A2", "A3", "A1"], ["B1", "B2"]], "names": ["Hat", "Sword"]}
+FIRST_SETS = {"codes": [["A1", "A2", "A3"], ["B1", "B2"]], "names": ["Hat", "Sword"]}
 FIRST_GRANT = {"prizes": [0, 1], "prize_limits": [2, 2]}
 SHORT = st.sampled_from([0, 1, 999, SECOND, 30 * SECOND, 5 * MINUTE - 1, HOUR, 5 * HOUR])
 BACK = st.sampled_from([1, SECOND, HOUR])
