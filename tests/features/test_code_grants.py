@@ -116,6 +116,58 @@ def test_an_invalid_list_is_refused_and_grants_nothing(backend: Client, viewer, 
     assert [0, 0, 0, 0, 0] == eligible(viewer("1"))
 
 
+def test_the_error_names_the_sets_that_exist(backend: Client):
+    answer = from_list(backend, "1", prizes=[0, 2], limits=[1])
+
+    info = "prizes[1]: there is no code set at index 2; sets exist at 0, 1, 4"
+    assert (400, info) == (answer.status_code, answer.json()["info"])
+
+
+@pytest.mark.ruling("C3")
+def test_redeemed_plus_eligible_never_exceeds_the_limit(backend: Client, viewer):
+    from_list(backend, "5551", prizes=[0, 0], limits=[2])
+    viewer().post("codes/redeem", json={"prize": 0})
+
+    from_list(backend, "5551", prizes=[0, 0], limits=[2])
+    after_two = eligible(viewer())
+    from_list(backend, "5551", prizes=[0, 0, 0], limits=[4])
+
+    assert (1, 3) == (after_two[0], eligible(viewer())[0])
+
+
+@pytest.mark.ruling("C4")
+def test_the_latest_vote_counts(backend: Client, viewer):
+    for value in (2, 3):
+        viewer("1").post("vote", json={"value": value})
+    for value in (3, 2):
+        viewer("2").post("vote", json={"value": value})
+
+    from_poll(backend)
+
+    assert [0, 1] == [eligible(viewer(user))[0] for user in ("1", "2")]
+
+
+@pytest.mark.ruling("C4")
+def test_an_extension_level_token_covers_all_channels_or_the_one_named(backend: Client, viewer):
+    for user, channel in (("1", "777"), ("2", "888")):
+        viewer(user, channel=channel).post("vote", json={"value": 2})
+
+    from_poll(backend, channel="888")
+    in_one = [eligible(viewer(user))[0] for user in ("1", "2")]
+    from_poll(backend)
+
+    assert ([0, 1], [1, 1]) == (in_one, [eligible(viewer(user))[0] for user in ("1", "2")])
+
+
+@pytest.mark.ruling("C4")
+def test_votes_after_the_call_do_not_count(backend: Client, viewer):
+    from_poll(backend, channel="777")
+
+    viewer("1").post("vote", json={"value": 2}).raise_for_status()
+
+    assert 0 == eligible(viewer("1"))[0]
+
+
 def test_the_error_names_the_position_of_an_invalid_user(backend: Client):
     answer = backend.post("codes/mark_from_list", json={"users": ["1", 2], "prizes": [0], "prize_limits": [1]})
 
