@@ -87,8 +87,26 @@ def test_a_name_is_unique_among_all_active_sets(backend: Client):
 
 
 @pytest.mark.usefixtures("hat")
-def test_a_list_in_place_of_a_code_is_refused_and_changes_nothing(backend: Client):
-    answer = backend.put("codes", content='{"codes":[[["a"]]],"names":["A"]}')
+def test_sets_may_swap_their_names(backend: Client):
+    backend.put("codes", json={"codes": [["x"]], "names": ["Cap"], "indices": [1]}).raise_for_status()
+
+    answer = backend.put("codes", json={"codes": [["y"], ["z"]], "names": ["Cap", "Hat"]})
+
+    assert (200, ["Cap", "Hat"]) == (answer.status_code, names(backend))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"codes":[[["a"]]],"names":["A"]}',
+        '{"codes":[["a\\ud800"]],"names":["A"]}',
+        '{"codes":[["a"]],"names":["A"],"x":NaN}',
+    ],
+    ids=["list", "half of a surrogate pair", "NaN"],
+)
+@pytest.mark.usefixtures("hat")
+def test_what_is_no_text_or_no_json_is_refused_and_changes_nothing(backend: Client, body: str):
+    answer = backend.put("codes", content=body)
 
     assert 400 == answer.status_code
     assert ["Hat"] == names(backend)
@@ -135,6 +153,13 @@ def test_a_code_that_stands_twice_is_refused_with_both_places(
     assert len(expected) == len(found)
     assert all(error.startswith(start) for error, start in zip(found, expected, strict=True))
     assert ["Hat"] == names(backend)
+
+
+@pytest.mark.ruling("C2")
+def test_codes_that_differ_in_case_spaces_or_unicode_form_are_different(backend: Client):
+    body = {"codes": [["a", "A", "a ", " a"], ["\u00e9", "e\u0301", "\U0001f381" * 63]], "names": ["A", "B"]}
+
+    assert 200 == backend.put("codes", json=body).status_code
 
 
 def test_codes_of_a_repeated_member_are_not_duplicates(backend: Client):
