@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from support.codes import define, eligible, grant, redeem, redeemed
 from support.people import SPELLINGS, Person
 from support.pins import validated_pin_token
 from support.service import CHANNEL, LiveServer
@@ -30,6 +31,41 @@ def test_a_linked_game_votes_as_the_broadcaster_of_its_channel(live: LiveServer)
     assert (1, 1, 2) == (seen, answer["count"], answer["vote"])
 
 
+def test_entries_of_a_buffer_have_the_same_opaque_id(person: Person):
+    for spelling in SPELLINGS:
+        getattr(person, spelling).post(f"accumulate?id={person.poll}", json=spelling).raise_for_status()
+
+    entries = reversed(person.admin.get(f"accumulate?id={person.poll}").json()["data"])
+
+    assert [(person.opaque_id, person.opaque_id, ""), *[("", person.opaque_id, person.shared_id)] * 2] == [
+        (entry["opaque_id"], entry["opaque_user_id"], entry["user_id"]) for entry in entries
+    ]
+
+
+@pytest.mark.ruling("S1")
+@pytest.mark.parametrize("store", ["viewer_state", "extension_viewer_state"])
+def test_a_person_keeps_their_stores(person: Person, store: str):
+    person.anonymous.post(store, json={"xp": 1}).raise_for_status()
+    person.shared.patch(store, json={"level": 2}).raise_for_status()
+    person.named.patch(store, json={"team": "red"}).raise_for_status()
+
+    state = {"xp": 1, "level": 2, "team": "red"}
+    assert [state] * 3 == [getattr(person, spelling).get(store).json() for spelling in SPELLINGS]
+    assert state == person.named.get("all_state").json()["viewer" if store == "viewer_state" else "extension_viewer"]
+    assert dict.fromkeys(person.ids, state) == person.admin.get(store, params={"user_ids": ",".join(person.ids)}).json()
+    assert [state] * 3 == [person.backend.get(store, params={"userID": each}).json() for each in person.ids]
+
+
+@pytest.mark.ruling("S1")
+def test_an_admin_patches_a_person_under_any_spelling(person: Person):
+    person.share()
+
+    for number, spelling in enumerate(person.ids):
+        person.admin.patch("viewer_state", json={spelling: {f"key{number}": {}}}).raise_for_status()
+
+    assert {"key0": {}, "key1": {}, "key2": {}} == person.anonymous.get("viewer_state").json()
+
+
 @pytest.mark.ruling("S1")
 def test_a_map_of_users_that_names_one_person_twice_is_refused(person: Person):
     person.share()
@@ -40,6 +76,40 @@ def test_a_map_of_users_that_names_one_person_twice_is_refused(person: Person):
     info = f"{person.opaque_id} and {person.shared_id} are the same user; give each user one patch"
     assert (400, info) == (answer.status_code, answer.json()["info"])
     assert {} == person.shared.get("viewer_state").json()
+
+
+@pytest.mark.ruling("C3")
+@pytest.mark.parametrize("listed", range(3))
+def test_a_listed_person_redeems_once_under_any_spelling(person: Person, listed: int):
+    define(person.backend, [f"{person.poll}-{number}" for number in range(3)])
+    grant(person.backend, person.ids[listed], prizes=[0], limits=[1])
+    person.share()
+
+    before = [eligible(getattr(person, spelling)) for spelling in SPELLINGS]
+    codes = [redeem(getattr(person, spelling)).get("code") for spelling in SPELLINGS]
+
+    assert ([[1]] * 3, [f"{person.poll}-0", None, None]) == (before, codes)
+    assert [[[f"{person.poll}-0"]]] * 3 == [redeemed(getattr(person, spelling)) for spelling in SPELLINGS]
+
+
+@pytest.mark.ruling("C3")
+def test_a_list_with_all_spellings_of_a_person_grants_one_code(person: Person):
+    person.share()
+    define(person.backend, ["A1", "A2"])
+
+    grant(person.backend, *person.ids, prizes=[0], limits=[9])
+
+    assert [[1]] * 3 == [eligible(getattr(person, spelling)) for spelling in SPELLINGS]
+
+
+@pytest.mark.ruling("C4")
+def test_a_vote_before_sharing_makes_the_person_eligible_after_it(person: Person):
+    define(person.backend, ["A1", "A2"])
+    person.vote(person.anonymous, 1)
+    body = {"prizes": [0], "prize_limits": [1], "correct": 1, "cutoff_timestamp": person.exp}
+    person.backend.post(f"codes/mark_from_poll?id={person.poll}", json=body).raise_for_status()
+
+    assert ["A1", None] == [redeem(each).get("code") for each in (person.shared, person.named)]
 
 
 def test_a_person_has_one_trivia_vote_and_one_team(person: Person):
