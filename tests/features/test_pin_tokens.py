@@ -104,6 +104,46 @@ def test_delete_pin_revokes_the_pin_tokens_of_the_channel(pin_token, broadcaster
 
     assert 401 == pin_token.status()
     assert "revoked" in pin_token.client.get("user_info").json()["info"]
+    assert [400, 401, False] == [validate(broadcaster, pin_token.pin), pin_token.status(), token_exists(broadcaster)]
+
+
+@pytest.mark.ruling("T2")
+def test_a_pin_token_may_call_what_a_broadcaster_may_and_revoke_itself(pin_token, broadcaster):
+    validate(broadcaster, pin_token.pin)
+
+    assert [*[200] * (len(CALLS) - 2), 400, 200] == pin_token.statuses()
+    assert 401 == pin_token.status()
+
+
+@pytest.mark.ruling("T2", "T3")
+def test_a_validated_pin_links_games_until_it_is_five_minutes_old(live, pin_token, broadcaster):
+    live.advance(4 * MINUTE)
+    validate(broadcaster, pin_token.pin)
+    linked = linked_channel(live, pin_token.pin)
+
+    live.advance(MINUTE)
+
+    assert (CHANNEL, 400, 200) == (linked, validate(broadcaster, pin_token.pin), pin_token.status())
+
+
+@pytest.mark.ruling("T2")
+def test_delete_pin_spares_pins_that_are_not_bound_to_a_channel(live, pin_token, broadcaster):
+    broadcaster.delete("pin")
+
+    assert [200, 200] == [validate(broadcaster, pin_token.pin), pin_token.status()]
+
+
+@pytest.mark.ruling("T2")
+def test_a_channel_has_a_token_once_a_game_is_linked_and_until_delete_pin(live, broadcaster):
+    pin, found = create_pin(broadcaster), [token_exists(broadcaster)]
+    for _ in range(2):
+        linked_channel(live, pin)
+        found.append(token_exists(broadcaster))
+        broadcaster.delete("pin")
+        found.append(token_exists(broadcaster))
+        pin = create_pin(broadcaster)
+
+    assert [False, True, False, True, False] == found
 
 
 @pytest.mark.ruling("A5", "X4")

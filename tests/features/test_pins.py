@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.pins import create_pin, validate
-from support.service import CLIENT_ID, Client, LiveServer
+from support.pins import create_pin, linked_channel, validate
+from support.service import CHANNEL, CLIENT_ID, Client, LiveServer
 from support.socket_client import SocketClient, request_pin
 
 ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ2346789"
@@ -42,6 +42,36 @@ def test_with_the_client_id_in_the_header_the_body_is_ignored(named, body):
 @pytest.mark.parametrize("body", [b'{"identifier":"my-extension"}', rb'"{\"identifier\":\"my-extension\"}"'])
 def test_the_client_id_may_be_in_the_body_without_a_header(stranger, path, body):
     assert 200 == stranger.post(f"/v1/e/{path}", content=body).status_code
+
+
+@pytest.mark.ruling("T2")
+@pytest.mark.parametrize("role", ["admin", "backend"])
+@pytest.mark.parametrize("channel", [None, CHANNEL])
+def test_the_pin_of_an_admin_or_backend_is_bound_to_the_channel_that_the_call_names(live, broadcaster, role, channel):
+    pin = create_pin(live.client(role, channel=channel), "link/pin?channel_id=888")
+
+    assert (400, "888") == (validate(broadcaster, pin), linked_channel(live, pin))
+
+
+@pytest.mark.ruling("T2")
+@pytest.mark.parametrize(("role", "channel"), [("viewer", CHANNEL), ("admin", None), ("backend", None)])
+def test_the_pin_of_a_viewer_and_one_without_a_channel_are_unbound(live, role, channel):
+    pin = create_pin(live.client(role, user="5", channel=channel))
+
+    assert 200 == validate(live.client("broadcaster", user="888", channel="888"), pin)
+    assert "888" == linked_channel(live, pin)
+
+
+@pytest.mark.ruling("T2")
+@pytest.mark.parametrize("path", ["link/pin", "pin"])
+def test_a_client_id_with_a_space_gets_no_pin(stranger, path):
+    assert 400 == stranger.post(f"/v1/e/{path}", json={"identifier": "a b"}).status_code
+
+
+@pytest.mark.ruling("T2")
+@pytest.mark.parametrize("pin", ["", "x" * 1_000])
+def test_a_text_of_another_length_is_a_wrong_pin(broadcaster, pin):
+    assert 400 == validate(broadcaster, pin)
 
 
 @pytest.mark.ruling("T2")

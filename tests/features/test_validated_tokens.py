@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from support.pins import validate
+from support.pins import create_pin, validate
 from support.service import CHANNEL, CLIENT_ID, OTHER_ID, Client, LiveServer, real_seconds
 
 PATH = "/v1/e/unauthed/validate_pin"
@@ -41,3 +41,12 @@ def test_any_other_token_gets_401(pin_token, broadcaster):
     others = ["", "x", "a.b.c", broadcaster.headers["Authorization"].split()[1]]
 
     assert [400, 401, 401, 401] == [pin_token.check(jwt=each).status_code for each in others]
+
+
+@pytest.mark.ruling("T5")
+def test_a_refusal_says_what_to_do(pin_token, stranger, broadcaster):
+    unvalidated = pin_token.check()
+    by_pin = stranger.post(PATH, json={"identifier": CLIENT_ID, "pin": create_pin(broadcaster)})
+
+    assert (401, True) == (unvalidated.status_code, "validate its PIN" in unvalidated.json()["info"])
+    assert (400, True) == (by_pin.status_code, "a pin is not accepted" in by_pin.json()["info"])
