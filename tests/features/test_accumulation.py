@@ -37,8 +37,9 @@ def reason(answer: httpx.Response) -> tuple[int, str]:
         ("1." + "0" * 1000, 1.0),
         ('"' + "\\/" * 253 + '"', "/" * 253),
         (json.dumps('{"a": "' + "x" * 247 + '"}'), {"a": "x" * 247}),
+        (json.dumps('{"a":NaN}'), '{"a":NaN}'),
     ],
-    ids=["spaces", "escapes", "surrogate pairs", "duplicate keys", "digits", "slashes", "double-encoded"],
+    ids=["spaces", "escapes", "surrogate pairs", "duplicate keys", "digits", "slashes", "double-encoded", "no JSON"],
 )
 def test_the_limit_applies_to_the_compact_json_not_the_body(viewer, broadcaster, body, stored):
     answer = viewer().post("accumulate", content=body)
@@ -52,6 +53,21 @@ def test_control_characters_count_as_their_escapes(viewer):
     answers = [viewer().post("accumulate", content='"' + "\\u0001" * times + '"') for times in (42, 43)]
 
     assert [200, 400] == [answer.status_code for answer in answers]
+
+
+@pytest.mark.ruling("R2")
+def test_an_empty_start_reads_all_entries(viewer, broadcaster):
+    add(viewer(), 1)
+
+    assert [1] == blobs(broadcaster, "?start=")
+
+
+@pytest.mark.ruling("R2", "A4")
+def test_a_buffer_belongs_to_a_channel_whatever_its_id(viewer, broadcaster, backend):
+    for channel in ("777", "888"):
+        add(viewer(channel=channel), channel, "?id=global-x")
+
+    assert (["777"], ["888", "777"]) == (blobs(broadcaster, "?id=global-x"), blobs(backend, "?id=global-x"))
 
 
 def test_a_long_buffer_is_read_completely_and_in_order(live, viewer, broadcaster):

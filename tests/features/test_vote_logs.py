@@ -40,6 +40,15 @@ def _voter(number: int) -> Caller:
     return Caller(CLIENT_ID, Role.VIEWER, "777", str(number), f"U{number}")
 
 
+@pytest.mark.ruling("P3")
+def test_an_empty_since_or_limit_selects_all_votes(viewer, admin):
+    for user in ("1", "2"):
+        cast(viewer(user), 3)
+
+    assert log(admin) == log(admin, "?since=&limit=")
+    assert 2 == len(log(admin))
+
+
 def test_votes_stored_by_earlier_versions_look_like_new_ones(live, viewer, admin):
     """They stored the first members of an entry only, and nothing for users who do not share their id."""
     now = live.freeze()
