@@ -120,6 +120,13 @@ def test_an_object_that_is_not_a_map_of_users_patches_the_admins_own_record(
     assert {name: value for name, value in body.items() if value is not None} == admin.get(store).json()
 
 
+@pytest.mark.parametrize("store", ["extension_state", "channel_state", "extension_hidden_state", "extension_config"])
+def test_in_a_store_without_users_ids_are_ordinary_keys(admin: Client, store: str):
+    admin.patch(store, json={"12": {"a": 1}}).raise_for_status()
+
+    assert {"12": {"a": 1}} == admin.get(store).json()
+
+
 def test_an_admin_patches_the_config_of_many_channels(live: LiveServer, admin: Client):
     admin.patch("channel_config", json={"777": {"theme": "dark"}, "888": [{"op": "add", "path": "/a", "value": 1}]})
 

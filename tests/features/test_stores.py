@@ -6,7 +6,7 @@ from hashlib import sha256
 
 import pytest
 
-from support.service import Client
+from support.service import Client, LiveServer
 
 KIB = 1024
 
@@ -27,6 +27,27 @@ def test_the_limit_counts_bytes_of_compact_utf_8_json(admin: Client):
     ]
 
     assert [200, 400, 400] == statuses
+
+
+@pytest.mark.parametrize("store", ["channel_state", "viewer_state", "channel_config", "json_store"])
+@pytest.mark.ruling("A4")
+def test_without_a_channel_the_error_says_how_to_choose_one(backend: Client, store: str):
+    answers = [backend.get(store), backend.post(store, json={})]
+
+    assert [(400, "Invalid channel")] * 2 == [(each.status_code, each.json()["reason"]) for each in answers]
+    assert all("channel_id" in each.json()["info"] for each in answers)
+
+
+@pytest.mark.ruling("S5")
+@pytest.mark.parametrize(("store_id", "status"), [("global", 200), ("Global", 404), ("my-global", 404)])
+def test_only_an_id_that_starts_with_global_is_of_all_channels(
+    live: LiveServer, admin: Client, store_id: str, status: int
+):
+    admin.post("json_store", params={"id": store_id}, json={"a": 1}).raise_for_status()
+
+    elsewhere = live.client("viewer", channel="888").get("json_store", params={"id": store_id})
+
+    assert status == elsewhere.status_code
 
 
 @pytest.mark.parametrize("path", ["channel_state", "json_store?id=a"])
