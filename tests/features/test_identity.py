@@ -48,6 +48,16 @@ def test_user_info_of_a_caller_without_ids_has_empty_strings(live: LiveServer):
     assert ("", "", "A-backend") == (record["user_id"], record["channel_id"], record["opaque_user_id"])
 
 
+@pytest.mark.ruling("A3")
+def test_neither_a_read_nor_a_call_that_the_role_forbids_adds_an_id(viewer, backend: Client):
+    reader = viewer("5551", opaque="UOPAQUE")
+    for path in ("vote", "user_info", "all_state", "codes/eligibility", "curated_poll"):
+        reader.get(path).raise_for_status()
+    assert 403 == reader.delete("vote").status_code
+
+    assert ("0", []) == list_ids(backend)
+
+
 @pytest.mark.parametrize(("action", "ids"), [("get", []), ("set", [CHANNEL])])
 def test_a_write_over_the_socket_adds_the_id(live: LiveServer, backend: Client, action: str, ids: list[str]):
     with authenticated_game(live, "broadcaster", user=CHANNEL) as game:

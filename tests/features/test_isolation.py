@@ -53,6 +53,18 @@ def test_an_extension_does_not_see_the_data_of_another(live: LiveServer, other: 
     assert empty == read_all(other_client)
 
 
+def test_writes_and_deletes_do_not_affect_other_extensions(live: LiveServer):
+    ours, theirs = admin_of(live, CLIENT_ID), admin_of(live, "other")
+    fill(ours, 3)
+    before = read_all(ours)
+
+    fill(theirs, 5)
+    for path in ("vote", "rank", "vote?id=global-x", "rank?id=global-x"):
+        theirs.delete(path).raise_for_status()
+
+    assert before == read_all(ours)
+
+
 @pytest.mark.parametrize("store", SHARED)
 @pytest.mark.ruling("S6")
 def test_channel_stores_can_be_separate_per_extension(store: str):
