@@ -6,11 +6,14 @@ The rules X2 and X3 of `extcli conform` hold the rest. Malformed requests are in
 from __future__ import annotations
 
 import json
+from itertools import product
 
 import pytest
 
 from support.service import CLIENT_ID, LiveServer
 from support.socket_client import linked_game, request_pin
+
+UNSUPPORTED = ("drops", "matchmaking", "match", "match_poll", "gameMetadata", "gatewayActions", "gatewayActionState")
 
 
 @pytest.mark.ruling("X2")
@@ -77,3 +80,13 @@ def test_a_closed_connection_drops_its_subscriptions(live: LiveServer):
         second.data("get", "state", {"state_id": "channel"})
 
         assert 0 == len(topics)
+
+
+@pytest.mark.ruling("X9")
+def test_every_action_on_an_unsupported_target_gets_404_and_says_so(game):
+    actions = ("subscribe", "unsubscribe", "get", "set", "create", "validate", "broadcast", "clear")
+    for action, target in product(actions, UNSUPPORTED):
+        error = game.error(action, target, {"topic_id": "x", "id": "x"})
+
+        assert (404, "Not Found") == (error["status"], error["title"]), action
+        assert f"{target} is not part of this service; nothing was done" == error["detail"], action

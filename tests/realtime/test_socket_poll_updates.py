@@ -195,6 +195,19 @@ def test_a_stop_right_after_a_vote_is_an_update(frozen, game):
 
 
 @pytest.mark.ruling("X5")
+def test_unsubscribing_ends_the_updates(frozen, game):
+    create(game)
+    subscribe(game)
+
+    game.data("unsubscribe", "poll", {"topic_id": "color"})
+    vote(frozen, "1", 1)
+    configure(game, endsAt=-1)
+    frozen.advance(SECOND)
+
+    assert [] == statuses(game, 0)
+
+
+@pytest.mark.ruling("X5")
 @pytest.mark.parametrize("side", ["socket", "rest"])
 def test_a_deleted_poll_sends_no_updates(frozen, game, broadcaster, side):
     create(game, config={"endsIn": 10})

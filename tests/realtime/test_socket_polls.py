@@ -56,6 +56,28 @@ def test_a_poll_without_a_definition_has_64_results(live, game):
 
 
 @pytest.mark.ruling("P4", "X5")
+def test_creating_an_existing_poll_replaces_its_definition_and_keeps_its_votes(live, game):
+    create(game)
+    vote(live, "1", 1)
+
+    create(game, prompt="Anew?", options=["a", "b"])
+
+    standing = poll(game)
+    assert ("Anew?", [0, 1], 1) == (standing["poll"]["prompt"], standing["results"], standing["count"])
+
+
+@pytest.mark.ruling("P4", "X5")
+def test_a_disabled_poll_refuses_votes_and_stays_active(live, game):
+    create(game)
+    configure(game, disabled=True)
+    seen = vote(live, "1", 1), poll(game)["poll"]["status"]
+
+    configure(game, disabled=False)
+
+    assert (400, "active", 200) == (*seen, vote(live, "1", 1))
+
+
+@pytest.mark.ruling("P4", "X5")
 def test_a_stopped_poll_is_expired_and_refuses_votes_until_deleted(live, game):
     create(game)
 

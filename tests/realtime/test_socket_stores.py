@@ -30,6 +30,25 @@ def test_patch_changes_the_state_and_returns_all_of_it(game):
 
 
 @pytest.mark.ruling("X5", "S2")
+def test_a_patch_with_an_object_is_a_merge_patch(game):
+    set_state(game, {"a": 1, "b": 2})
+
+    answer = game.data("patch", "state", {"state_id": "channel", "state": {"a": None, "c": 3}})
+
+    assert {"b": 2, "c": 3} == answer["state"]
+
+
+@pytest.mark.ruling("X5", "S4")
+def test_a_state_has_at_most_64_kib(game):
+    size = 64 * 1024 - len('{"a":""}')
+    set_state(game, {"a": "x" * size})
+
+    error = game.error("set", "state", {"state_id": "channel", "state": {"a": "x" * (size + 1)}})
+
+    assert (400, size) == (error["status"], len(state(game)["a"]))
+
+
+@pytest.mark.ruling("X5", "S2")
 def test_a_failing_operation_gets_400_and_changes_nothing(game):
     set_state(game, {"exp": 1})
     game.data("subscribe", "state", {"topic_id": "channel"})
