@@ -104,6 +104,31 @@ def test_a_large_patch_that_is_not_a_map_is_refused_undecoded(admin: Client, bod
 HUGE = [digits * "9" for digits in (19, 20, 4_300, 4_301, 60_000)]
 
 
+@pytest.mark.parametrize(
+    "number", [f"-{HUGE[3]}", f"1e{HUGE[3]}", f"{HUGE[3]}.5"], ids=["negative", "power", "fraction"]
+)
+@pytest.mark.ruling("W2")
+def test_a_number_of_over_4300_digits_in_a_body_gets_400(admin: Client, number: str):
+    bodies = [
+        ("POST", "vote", '{"value":%s}'),
+        ("POST", "accumulate", "%s"),
+        ("PATCH", "viewer_state", '{"1":{"a":%s}}'),
+        ("PATCH", "channel_state", '[{"op":"add","path":"/a","value":%s}]'),
+        ("PUT", "codes", '{"codes":[["A"]],"names":["A"],"x":%s}'),
+    ]
+
+    answers = [admin.request(method, path, content=body % number).status_code for method, path, body in bodies]
+
+    assert [400] * 5 == answers
+
+
+@pytest.mark.parametrize("number", HUGE[:3], ids=lambda text: str(len(text)))
+def test_a_number_of_up_to_4300_digits_in_a_body_is_kept(admin: Client, number: str):
+    admin.patch("channel_state", content=f'{{"a":{number}}}').raise_for_status()
+
+    assert f'{{"a":{number}}}' == admin.get("channel_state").text
+
+
 @pytest.mark.parametrize("number", HUGE, ids=lambda text: str(len(text)))
 def test_a_huge_number_in_a_query_does_not_fail(admin: Client, number: str):
     paths = ("vote_logs?since={}", "vote_logs?limit={}", "accumulate?start={}", "codes/redeem?prize={}", "vote?id={}")

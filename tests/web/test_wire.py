@@ -50,6 +50,15 @@ def test_an_invalid_body_in_a_json_string_gets_400(viewer, body: str):
     assert 400 == viewer().post("vote", content=body).status_code
 
 
+@pytest.mark.parametrize("text", [b'{"key":"\xf4\x90\x80\x80"}', b'"{\\"key\\":\\"\xf4\x90\x80\x80\\"}"'])
+@pytest.mark.parametrize("path", ["rank", "viewer_state"])
+@pytest.mark.ruling("W2")
+def test_a_character_beyond_unicode_gets_400(viewer, path: str, text: bytes):
+    answer = viewer().post(path, content=text)
+
+    assert (400, "Malformed json body") == (answer.status_code, answer.json()["reason"])
+
+
 @pytest.mark.ruling("W2")
 def test_a_chunked_body_is_read_to_its_end(live: LiveServer, viewer):
     credential = viewer("5551").headers["Authorization"]
