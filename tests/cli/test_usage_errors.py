@@ -56,6 +56,10 @@ NINES = "9" * 20
 MARKS = ("codes mark-from-list U1", "codes mark-from-poll --correct 1")
 FAULT = "fault add --match 'POST /v1/e/vote'"
 GET_STATE = "socket send get state"
+NO_PIN = (
+    "a PIN cannot be given on the command line\n"
+    "  process lists and shell histories show it\n  type it at the prompt, or pipe it in\n"
+)
 WORDS_OF_A_PIN = """'{"client_id": "my-extension", "pin": "A7K9QF"}'"""
 REFUSED = [
     ("accumulate add", DOCUMENT),
@@ -124,7 +128,7 @@ REFUSED = [
     ("conform --only W3 --junit /absent/a.xml", "cannot write /absent/a.xml"),
     ("conform --only W3 --record /absent/a.json", "cannot write /absent/a.json"),
     ("accumulate add b '{nonsense'", """JSON such as '{"stars": 5}', or members such as stars=5"""),
-    ("accumulate add b -", "the document is not JSON"),
+    *((f"accumulate add b {document}", "the document is not JSON") for document in ("-", "stars")),
     ("EXTCLI_BROADCAST_METHOD=PUT broadcast send round 1", "EXTCLI_BROADCAST_METHOD"),
     ("broadcast send round left", "DATA is not JSON"),
     ("broadcast send round 1 --channel 777 --extension-wide", "--extension-wide"),
@@ -156,8 +160,10 @@ REFUSED = [
     ("config get colour", "one of profile, url, ws_url, client_id"),
     ("EXTCLI_CONFIG=/proc/extcli/config.toml profile add dev --url https://ext.example", "cannot write /proc/extcli/"),
     ("EXTCLI_PROFILE=dev vote get", "no profile 'dev' (EXTCLI_PROFILE)"),
+    ("EXTCLI_PROFILE=dev vote get", "create it with `extcli profile add dev --url URL`"),
     ("EXTCLI_TOKEN=abc conform --only A1", "the given token is not a JWT\n  check it with"),
-    *((f"conform --only W3 {option} /", f"{option}: cannot write /") for option in ("--record", "--junit")),
+    *((f"conform --url http://127.0.0.1:1 {option} /", f"{option}: cannot write /")  # it has sent nothing so far
+      for option in ("--record", "--junit")),
     *((f"reset --keep {keep}", f"--keep: {keep} is not a time of whole seconds from 1s to 10m")
       for keep in ("0s", "999ms", "1900ms", "601s")),
     ("vote cast lunch --value 3 --dry-run=wget", "'wget' (--dry-run) is not a form"),
@@ -193,7 +199,7 @@ REFUSED = [
     ("open poll", "NAME is missing: the id of the poll"),
     *((f"EXTCLI_PIN_PATH='{path}' pin request", "EXTCLI_PIN_PATH")
       for path in ("link/pin?x=1", "../vote", "http://x/pin", "link//pin", "link pin", "/")),
-    *((f"pin {verb} A7K9QF", "a PIN cannot be given on the command line") for verb in ("login", "validate")),
+    *((f"pin {verb} A7K9QF", NO_PIN) for verb in ("login", "validate")),
     ("vote list --query 'polls['", "not JMESPath at character 7"),
     ("vote list --query 'a b'", "not JMESPath at character 3"),
     ("vote list --query ''", "cannot be empty"),
@@ -236,7 +242,8 @@ REFUSED = [
     ("-o tsv vote get", "'tsv' (--output) is not an output format\n  use table, plain (tab-separated), json"),
     ("vote cast --value 1 -o env", "this command has no output format env"),
     ("vote cast --value 1.5", "--value: '1.5' is not a whole number"),
-    ("vote cast lunch --value Pizza", "--value: 'Pizza' is not a whole number\n  a vote is a number from -99 to 99"),
+    ("vote cast lunch --value Pizza", "--value: 'Pizza' is not a whole number\n  a vote is a number from -99 to 99; "
+     "the options of a poll have the numbers from 0\n  `extcli vote config lunch` lists its options\n"),
     (f"vote cast --value {'9' * 5000}", f"--value: '{'9' * 39}…' has too many digits"),
     (f"vote cast --value -{NINES}", f"--value: '-{NINES}' has too many digits"),
     ("vote cast --concurrency 0", "--concurrency: '0' is not a whole number from 1 to 1024"),
