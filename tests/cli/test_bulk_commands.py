@@ -113,10 +113,11 @@ def test_quiet_still_names_refused_lines(extcli, file):
 
 
 def test_quiet_does_not_repeat_refusals_that_json_contains(extcli, file):
-    result = extcli("-q", "vote", "cast", "--from", file("U1,300\n"), "-o", "json")
+    result = extcli("-q", "vote", "cast", "--from", file("U1,300\nU2,3\n"), "-o", "json")
 
     assert "  line 1" not in result.stderr
     assert [1] == [refusal["line"] for refusal in result.json["refusals"]]
+    assert {"sent": 2, "accepted": 1, "refused": 1}.items() <= result.json.items()
 
 
 @pytest.mark.parametrize("line", [b"U1,\xff3\n", b"\xff,3\n", b'{"user":"\xff","value":3}\n', b"{nonsense\n"])

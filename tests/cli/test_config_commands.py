@@ -56,6 +56,8 @@ def test_all_formats_list_the_same_settings(config, live):
     assert {"key": "url", "value": live.url} == config("list", "-o", "json").json[1]
     assert {"key": "url", "value": live.url} == config("list", "-o", "jsonl").jsonl[1]
     assert ["url", live.url] == config("list", "-o", "table").stdout.splitlines()[2].split()
+    assert ["as", ""] == config("list").rows[4]
+    assert {"key": "as", "value": None} == config("list", "-o", "jsonl").jsonl[4]
 
 
 @pytest.mark.parametrize("form", ["table", "plain", "json", "jsonl"])

@@ -136,6 +136,11 @@ def test_production_is_not_asked_about_a_dry_run(extcli, production_profile, liv
     assert f"POST {live.url}/_emulator/reset" == shown[0]
 
 
+def test_the_option_may_stand_before_the_command(extcli):
+    assert extcli("--dry-run", *VOTE).stdout == extcli("vote", "--dry-run", *VOTE[1:]).stdout
+    assert extcli("--dry-run=curl", *VOTE).stdout.startswith("curl ")
+
+
 @pytest.mark.parametrize("option", ["-v", "--dry-run"])
 def test_a_query_is_shown_without_its_secrets(extcli, option):
     token = extcli("token", "sandbox").stdout.strip()

@@ -9,12 +9,13 @@ from pathlib import Path
 import httpx
 import pytest
 
+from emulator.config.extensions import Extension
 from emulator.config.settings import Settings
 from support.faults import RawClient, add_fault
 from support.har import har_errors
 from support.journal import entries_of
 from support.process import wait_until
-from support.service import CHANNEL, CLIENT_ID, LiveServer, live_server
+from support.service import CHANNEL, CLIENT_ID, SECRET, LiveServer, live_server
 
 
 def test_logs_lists_responses_in_order(extcli, filled):
@@ -51,6 +52,7 @@ def test_why_a_call_was_refused_is_wrapped_and_not_cut(extcli, viewer):
 
     table = extcli("logs", "-o", "table", env={"COLUMNS": "80"}).stdout
     assert "the role viewer may not do this; allowed: admin, backend" in " ".join(table.split())
+    assert re.search(r"^\d\d:\d\d:\d\d\.\d{3} +403", table, re.MULTILINE)
     assert "…" not in table
 
 
@@ -117,6 +119,14 @@ def test_a_listing_says_nothing_of_the_stage_without_extensions(extcli, options)
 
     assert "production" not in extcli(*journal, "-o", "table").stdout
     assert "production" not in extcli(*journal, "-o", "plain").stdout
+
+
+def test_a_listing_says_that_production_refuses_a_token_of_the_sandbox(extcli):
+    with live_server(Settings(extensions={CLIENT_ID: Extension(CLIENT_ID, (SECRET,))})) as known:
+        extcli("vote", "cast", "--value", "1", "--url", known.url)
+        table = extcli("logs", "--path", "/v1/e/vote", "-o", "table", "--url", known.url).stdout
+
+    assert "production: refuse; rule=stage" in table
 
 
 def test_since_a_mark_lists_all_later_entries(extcli, live: LiveServer, viewer):

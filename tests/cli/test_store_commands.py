@@ -130,3 +130,7 @@ def test_a_stored_object_is_read_by_viewers(extcli):
 
     assert [["best", "4"], ["name", '"Ann"']] == extcli("json-store", "get", "score").rows
     assert {"best": 4, "name": "Ann"} == extcli("json-store", "get", "score", "-o", "json").json
+
+
+def test_an_absent_json_store_exits_4(extcli):
+    assert "nothing is stored under absent" in extcli("json-store", "get", "absent", exits=4).stderr

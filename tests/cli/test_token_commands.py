@@ -211,6 +211,12 @@ def test_inspect_explains_the_token_issued_with_a_game_s_pin(extcli):
 # The token that a command sends, and that no secret is printed
 
 
+def test_a_sandbox_issues_a_token_without_a_secret(extcli):
+    info = extcli(*INFO).json
+
+    assert ("viewer", "1001", "U1") == (info["role"], info["channel_id"], info["user_id"])
+
+
 def test_a_viewer_without_a_user_is_anonymous(extcli):
     info = extcli(*INFO, "--as", "viewer").json
 
