@@ -30,6 +30,7 @@ from contextlib import ExitStack, closing, contextmanager
 from time import perf_counter
 from typing import NamedTuple
 
+from audience import authorization
 from common import Address, pin_to_core, processor_time, start_server
 from crowd import Crowd, Socket
 from nats import NatsSocket
@@ -86,12 +87,13 @@ class Setup(NamedTuple):
 
 def kinds(address: Address) -> dict[str, Kind]:
     """Return how games and pages subscribe to the event `hit` of channel 1."""
-    channel = f'{{"event":"pusher:subscribe","data":{{"channel":"twitch.pubsub.{CLIENT_ID}.1"}}}}'
+    data = f'{{"channel":"twitch.pubsub.{CLIENT_ID}.1","auth":"{authorization("1")}"}}'
+    subscription = f'{{"event":"pusher:subscribe","data":{data}}}'
     return {
         "games": Kind(
             "/0.2.0/bench", 0, (authentication(address), socket_request("subscribe", "broadcast", topic_id="hit"))
         ),
-        "pages": Kind("/app/key?protocol=7", 1, (channel.encode(),)),
+        "pages": Kind("/app/key?protocol=7", 1, (subscription.encode(),)),
     }
 
 
