@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -35,7 +36,7 @@ _READERS = ("/_emulator/explain", "/_emulator/journal")
 """Paths that the journal does not record."""
 
 
-class CallsWithCredentials:
+class CallsWithCredentials(ABC):
     """Sends calls, and again with a new token if a sandbox refuses one as expired. Implements `call.Caller`."""
 
     def __init__(self, http: Http, credentials: Credentials | None) -> None:
@@ -83,8 +84,9 @@ class CallsWithCredentials:
         ) as response:
             yield response
 
+    @abstractmethod
     def _authorization(self, credentials: Credentials) -> str:
-        raise NotImplementedError
+        """Return the `Authorization` header for a call with these credentials."""
 
     def _error_of(self, call: Call, response: Response, credentials: Credentials | None) -> ErrorResponse:
         return error_of(call, response, credentials)
