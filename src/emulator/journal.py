@@ -10,6 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from sys import getsizeof
 from typing import Final
 
@@ -192,9 +193,12 @@ class Journal:
         start, end = min(mark, self.mark), max(after, first - 1)
         return [self._entries[number - first] for number in range(start, max(end, start - limit), -1)]
 
-    def newest(self) -> Iterator[Entry]:
-        """Yield all kept entries, newest first. Add no entry while iterating."""
-        return reversed(self._entries)
+    def newest(self, limit: int | None = None) -> list[Entry]:
+        """Return up to `limit` kept entries, or all, newest first.
+
+        It is a list, since a caller may wait for other work while it reads them, and new entries arrive meanwhile.
+        """
+        return list(islice(reversed(self._entries), limit))
 
     def lost_since(self, mark: int) -> int:
         """Return how many entries after the one numbered `mark` are no longer kept."""

@@ -98,6 +98,15 @@ def test_journals_of_one_size_share_the_budget():
     assert all(3 <= len(each) <= 7 for each in journals)
 
 
+def test_the_newest_entries_can_be_read_while_others_arrive():
+    journal = filled(Journal(JournalBudget(20_000)), 3)
+    newest = journal.newest(2)
+
+    filled(journal, 1)
+
+    assert [3, 2] == [each.number for each in newest]
+
+
 def test_a_cleared_journal_leaves_its_room_to_the_others():
     budget = JournalBudget(20_000)
     one, other = filled(Journal(budget), 10), filled(Journal(budget), 10)

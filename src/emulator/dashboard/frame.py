@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from itertools import islice
 from typing import Any, Final
 
 from emulator.dashboard.screen import Service
@@ -37,7 +36,7 @@ async def frame_of(service: Service) -> dict[str, Any]:
     faults, now = [], service.clock.now()
     with suppress(Conflict):  # several processes have none
         faults = [effect_of(each) for each in service.faults.read().faults if not is_over(each, now)]
-    recent = islice(service.journal.newest(), _LOOKED_AT)
+    recent = service.journal.newest(_LOOKED_AT)
     live = {"requests": len(service.journal), "sockets": service.sockets, "faults": len(faults)}
     return {
         "groups": GROUPS,

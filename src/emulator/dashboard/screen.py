@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from itertools import islice
 from typing import Any, Final, NamedTuple, Protocol
 
 from emulator.callers import Caller, Role, opaque_id_of
@@ -99,7 +98,7 @@ class Suggested(NamedTuple):
 def suggested(service: Service, query: Query) -> Suggested:
     """Return the client id and channel of the query; where one is absent, a known one."""
     client_id, channel_id = query.get("client_id", ""), query.get("channel_id", "")
-    for entry in islice(service.journal.newest(), _LOOKED_AT):
+    for entry in service.journal.newest(_LOOKED_AT):
         if client_id and channel_id:
             break
         if entry.caller is not None and client_id in ("", entry.caller.client_id):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -109,7 +108,7 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
 def _entries(service: Service) -> Iterator[tuple[Entry, list[Entry]]]:
     """Yield each broadcast as its delivery to games and its deliveries to pages, newest first."""
     pages: dict[str, list[Entry]] = {}
-    for entry in islice(service.journal.newest(), _LOOKED_AT):
+    for entry in service.journal.newest(_LOOKED_AT):
         if entry.kind != DELIVERY:
             continue
         if entry.name == WEB_PAGE:

@@ -76,7 +76,7 @@ async def _shares_of_user(service: Service, client_id: str, channel_id: str, use
 
 def _redemptions(service: Service, client_id: str) -> Iterator[Redemption]:
     """Yield the latest requests for a code of an extension, or of all, newest first."""
-    for entry in islice(service.journal.newest(), _LOOKED_AT):
+    for entry in service.journal.newest(_LOOKED_AT):
         caller = entry.caller
         if entry.name == _REDEEM and caller is not None and client_id in ("", caller.client_id):
             yield Redemption(entry, _member(entry.request, "prize"), _member(entry.response, "code") is not None)

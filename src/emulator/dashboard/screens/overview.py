@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import islice
 from typing import Any, Final
 
 from emulator.clock import SECOND
@@ -65,7 +64,7 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
 def _latest_activity(service: Service) -> dict[str, Any]:
     """Return a summary of the journal's last minute, and its latest entries."""
     journal = service.journal
-    recent = [each for each in islice(journal.newest(), _LOOKED_AT) if not each.is_probe]
+    recent = [each for each in journal.newest(_LOOKED_AT) if not each.is_probe]
     now = service.clock.now()
     young = [each for each in recent if 0 <= _age_in_seconds(each, now) < _SECONDS]
     votes = Counter(

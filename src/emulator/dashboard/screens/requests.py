@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
-from itertools import islice
 from typing import Any, Final
 
 from emulator.callers import Role
@@ -58,7 +57,7 @@ async def read(service: Service, query: Query) -> dict[str, Any]:
     if not service.journal.is_on:
         return common
     if not query.get("entry"):
-        recent = islice(service.journal.newest(), _COUNTED)
+        recent = service.journal.newest(_COUNTED)
         return common | await _page_of(service, query, filters) | {"strip": strip_of(recent, service.clock.now())}
     beside = await service.journals.page({**filters, **_part_of(query), "order": ORDERS[0], "limit": _BESIDE})
     found = service.journals.find(query["entry"])
