@@ -90,3 +90,25 @@ def test_every_action_on_an_unsupported_target_gets_404_and_says_so(game):
 
         assert (404, "Not Found") == (error["status"], error["title"]), action
         assert f"{target} is not part of this service; nothing was done" == error["detail"], action
+
+
+@pytest.mark.ruling("X9")
+@pytest.mark.parametrize(
+    ("action", "target", "data", "member"),
+    [
+        ("create", "poll", {"poll_id": "a b"}, "data.poll_id"),
+        ("get", "poll", {"poll_id": ""}, "data.poll_id"),
+        ("reconfigure", "poll", {"poll_id": "a b", "config": {}}, "data.poll_id"),
+        ("delete", "poll", {"poll_id": "global-"}, "data.poll_id"),
+        ("subscribe", "poll", {"topic_id": "a b"}, "data.topic_id"),
+        ("subscribe", "poll", {"poll_id": "a b"}, "data.poll_id"),
+        ("broadcast", "", {"topic": "", "data": {}}, "data.topic"),
+        ("subscribe", "broadcast", {"topic_id": "a\n"}, "data.topic_id"),
+        ("subscribe", "a\n", {}, "params.target"),
+    ],
+)
+def test_the_error_of_an_invalid_name_begins_with_the_member_that_has_it(game, action, target, data, member):
+    error = game.error(action, target, data)
+
+    assert 400 == error["status"]
+    assert error["detail"].startswith(f"{member}: ")

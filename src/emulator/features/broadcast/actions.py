@@ -8,6 +8,7 @@ from msgspec import UNSET, Struct
 
 from emulator.callers import CHANNEL_WRITERS
 from emulator.engines.shapes import Key
+from emulator.features.broadcast.rules import checked_event
 from emulator.features.broadcast.service import Broadcasts
 from emulator.realtime.action import Done, Message, action, feed
 from emulator.wire.refusals import missing_member
@@ -33,6 +34,7 @@ class EventBody(Struct):
 async def broadcast(broadcasts: Broadcasts, message: Message) -> Done:
     """Send an event to its subscribers in the channel."""
     body = message.body(BroadcastBody)
+    checked_event(body.topic, "data.topic")
     data = body.message if body.data is UNSET else body.data
     if body.ids is None:
         await broadcasts.send(message.caller, message.channel, body.topic, data)
@@ -47,13 +49,13 @@ async def broadcast_topics(broadcasts: Broadcasts, message: Message) -> tuple[Ke
     event = message.body(EventBody).topic_id
     if not event:
         raise missing_member("data.topic_id", "name an event, or '*' for all")
-    return broadcasts.topics(message.caller, message.channel, event)
+    return broadcasts.topics(message.caller, message.channel, checked_event(event, "data.topic_id"))
 
 
 @feed()
 async def event_topics(broadcasts: Broadcasts, message: Message) -> tuple[Key, ...]:
     """Follow the event that the target names."""
-    return broadcasts.topics(message.caller, message.channel, message.target)
+    return broadcasts.topics(message.caller, message.channel, checked_event(message.target, "params.target"))
 
 
 actions: Final = (broadcast,)

@@ -41,9 +41,9 @@ class Event(Struct):
     """`channel`, `extension` or `whisper`."""
 
 
-def checked_event(event: str) -> str:
-    """Return the event's name; raise `BadRequest` unless it has 1 to 256 printable characters."""
-    return checked_text(event, MAX_EVENT_LENGTH, reason="Invalid event", name="event")
+def checked_event(event: str, name: str = "event") -> str:
+    """Return the event's name, the member `name`; raise `BadRequest` unless it has 1 to 256 printable characters."""
+    return checked_text(event, MAX_EVENT_LENGTH, reason="Invalid event", name=name)
 
 
 def targets_of(user_ids: list[str]) -> list[str]:

@@ -10,10 +10,13 @@ from emulator.callers import CHANNEL_WRITERS, is_global, required_channel
 from emulator.engines.shapes import Key
 from emulator.features.votes.definitions import PollConfig
 from emulator.features.votes.results import PollResults
+from emulator.features.votes.rules import checked_poll_id
 from emulator.features.votes.service import Polls
 from emulator.realtime.action import Done, Message, action, feed
 from emulator.wire import json_codec
 from emulator.wire.refusals import missing_member
+
+_POLL_ID: Final = "data.poll_id"
 
 
 class CreateBody(Struct):
@@ -53,14 +56,15 @@ async def create_poll(polls: Polls, message: Message) -> Done:
     beside = {"prompt": body.prompt, "options": body.options, "userData": body.user_data}
     members = (body.config or {}) | {name: value for name, value in beside.items() if value is not UNSET}
     config = json_codec.convert(members, PollConfig, inside="data.config")
-    await polls.create(message.caller, _channel(message, body.poll_id), body.poll_id, config)
+    poll_id = checked_poll_id(body.poll_id, _POLL_ID)
+    await polls.create(message.caller, _channel(message, poll_id), poll_id, config)
     return Done()
 
 
 @action("get", "poll")
 async def read_results(polls: Polls, message: Message) -> PollResults:
     """Read a poll and its results; 404 if it has neither a definition nor votes."""
-    poll_id = message.body(PollBody).poll_id
+    poll_id = checked_poll_id(message.body(PollBody).poll_id, _POLL_ID)
     return await polls.results(message.caller, _channel(message, poll_id), poll_id)
 
 
@@ -68,14 +72,16 @@ async def read_results(polls: Polls, message: Message) -> PollResults:
 async def reconfigure_poll(polls: Polls, message: Message) -> Done:
     """Change a poll's definition; `endsAt: -1` ends the poll."""
     body = message.body(ReconfigureBody)
-    await polls.reconfigure(message.caller, _channel(message, body.poll_id), body.poll_id, body.config)
+    poll_id = checked_poll_id(body.poll_id, _POLL_ID)
+    await polls.reconfigure(message.caller, _channel(message, poll_id), poll_id, body.config)
     return Done()
 
 
 @action("delete", "poll", roles=CHANNEL_WRITERS)
 async def clear_poll(polls: Polls, message: Message) -> Done:
     """Delete a poll with its votes, log and definition. Deleting an absent poll is not an error."""
-    await polls.clear(message.caller, message.channel, message.body(PollBody).poll_id)
+    poll_id = checked_poll_id(message.body(PollBody).poll_id, _POLL_ID)
+    await polls.clear(message.caller, message.channel, poll_id)
     return Done()
 
 
@@ -86,7 +92,8 @@ async def poll_topic(polls: Polls, message: Message) -> tuple[Key, ...]:
     poll_id = body.topic_id or body.poll_id
     if not poll_id:
         raise missing_member("data.topic_id", "name a poll, or '*' for all polls of the channel")
-    return (await polls.topic(message.caller, _channel(message, poll_id), poll_id),)
+    member = "data.topic_id" if body.topic_id else _POLL_ID
+    return (await polls.topic(message.caller, _channel(message, poll_id), poll_id, member=member),)
 
 
 def _channel(message: Message, poll_id: str) -> str:

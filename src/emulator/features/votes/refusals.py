@@ -13,8 +13,8 @@ _DEFINE: Final = "Define the poll first: `extcli vote define {poll}`."
 
 @refusal(BadRequest, "Invalid poll id", "W8", "The poll id has the wrong form",
          "Choose another id, such as `lunch` or `global-lunch`.")  # fmt: skip
-def invalid_poll_id(*, id: str) -> Facts:
-    return Facts(f"id: must be {POLL_ID_RULE}", f'id "{id}"', POLL_ID_RULE)
+def invalid_poll_id(*, name: str, id: str) -> Facts:
+    return Facts(f"{name}: must be {POLL_ID_RULE}", f'{name} "{id}"', POLL_ID_RULE)
 
 
 @refusal(BadRequest, "Value out of bounds", "P2", "The value is out of bounds",

@@ -65,10 +65,10 @@ class Poll(Struct):
 
 
 @lru_cache(maxsize=1024)
-def checked_poll_id(poll_id: str) -> str:
-    """Return a valid poll id (ruling W8); raises `BadRequest` for an invalid one."""
+def checked_poll_id(poll_id: str, name: str = "id") -> str:
+    """Return a valid poll id (ruling W8); raises `BadRequest` for an invalid one. `name` is the member that has it."""
     if not _POLL_ID.fullmatch(poll_id):
-        raise invalid_poll_id(id=poll_id[:64])
+        raise invalid_poll_id(name=name, id=poll_id[:64])
     return poll_id
 
 

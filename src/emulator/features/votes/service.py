@@ -256,11 +256,14 @@ class Polls:
             raise no_poll(poll=poll_id)
         return results
 
-    async def topic(self, caller: Caller, channel: str, poll_id: str) -> Key:
-        """Return the topic of a poll, which need not exist yet, or of all the channel's polls for `*`."""
+    async def topic(self, caller: Caller, channel: str, poll_id: str, *, member: str) -> Key:
+        """Return the topic of a poll, which need not exist yet, or of all the channel's polls for `*`.
+
+        Raises `BadRequest` that names the `member` of the request with the poll id.
+        """
         if poll_id == ANY_NAME:
             return Key("poll", caller.client_id, ANY_NAME, channel)
-        key = _key(caller, channel, poll_id)
+        key = _key(caller, channel, checked_poll_id(poll_id, member))
         await self._updates.watch(key)
         return key
 
