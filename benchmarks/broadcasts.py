@@ -7,11 +7,12 @@ service      games that subscribe to an event, or pages with the published SDK
 websockets   the `websockets` library's server and its `broadcast()`
 ws           `peers/ws.js`: the Node library sends each message to each client
 nats-server  of Debian's package, with its own protocol, not WebSocket; left out if it is not installed
+C loop       `peers/c_loop.c`: one `send` per client and nothing else; left out without a C compiler
 
 Goal 7 is the deliveries per second of a burst of 20 to 1,000 subscribers: once with all messages in one segment, which
 a server can answer with one write per subscriber, and once spaced: each message is sent as soon as the first client
-has received the one before. Goal 8 is the time until the last client has one broadcast. A round is the median of
-several repetitions.
+has received the one before. Goal 8 is the time until the last client has one broadcast. The C loop shows how much of
+it the kernel needs. A round is the median of several repetitions.
 
 The service receives and answers each broadcast as a request with JSON, and checks it; the others only repeat bytes.
 Figures include the processor time of the server per delivery, of which most is the kernel's. Without a goal: pages, and
@@ -25,8 +26,11 @@ import os
 import resource
 import shutil
 import statistics
+import subprocess
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
@@ -34,12 +38,14 @@ from audience import authorization
 from common import Address, pin_to_core, processor_time, start_server
 from crowd import Crowd, Socket
 from nats import NatsSocket
-from peers import start_node, start_program
+from peers import FOLDER, start_node, start_program
 from report import Row, main, ratios
 from servers import CLIENT_ID
 from sockets import authentication, socket_request
 
 NATS = shutil.which("nats-server", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+COMPILER = shutil.which("cc")
+C_LOOP = "C loop"
 SUBSCRIBERS = 1_000
 MANY = 5_000
 BURST = 20
@@ -125,6 +131,10 @@ def reference(name: str, size: int, length: int) -> Iterator[Setup]:
             address, process = start_server(stack, "websockets")
         elif name == "ws":
             address, process = start_node(stack, "ws.js", "PORT")
+        elif name == C_LOOP:
+            program = Path(stack.enter_context(tempfile.TemporaryDirectory()), "c_loop")
+            subprocess.run([str(COMPILER), "-O2", "-o", program, FOLDER / "c_loop.c"], check=True)
+            address, process = start_program(stack, program, "PORT")
         else:
             address, process = start_program(stack, NATS, "-c", "nats.conf", "-a", "127.0.0.1", "-p", "PORT")
             client = NatsSocket
@@ -176,14 +186,17 @@ class Results:
             self._last.setdefault((server, burst), []).append(last)
             self._used.setdefault((server, burst), []).append((processor_time(setup.process) - before) / deliveries)
 
-    def row(self, goal: str, name: str, burst: Burst, server: str, must: float | None, stretch: float | None) -> Row:
-        """Compare the time of the last client (goal 8), or the deliveries per second."""
+    def row(
+        self, goal: str, name: str, burst: Burst, server: str, must: float | None, stretch: float | None, of: str = ""
+    ) -> Row:
+        """Compare the time of the last client (goal 8), or the deliveries per second, of the server `of`, or ours."""
         is_time = burst.times == 1
-        ours, theirs = self._last["service", burst], self._last[server, burst]
+        compared = of or "service"
+        ours, theirs = self._last[compared, burst], self._last[server, burst]
         first = next(each for each, _ in self._last if each != "service")
         again = ratios(self._last["again", burst], self._last[first, burst])
         figures = {}
-        for each in ("service", server):
+        for each in (compared, server):
             median = statistics.median(self._last[each, burst])
             if is_time:
                 figures[f"{each}: ms"] = median * 1e3
@@ -191,7 +204,7 @@ class Results:
                 figures[f"{each}: deliveries/s"] = burst.times * self._size / median
             figures[f"{each}: processor µs per delivery"] = statistics.median(self._used[each, burst]) * 1e6
         values = ratios(ours, theirs) if is_time else ratios(theirs, ours)
-        title = f"{burst.name} to {self._size:,} {name} / {server}"
+        title = f"{burst.name} to {self._size:,} {name}{of and f': {of}'} / {server}"
         return Row(goal, title, values, again, must, stretch, higher_is_better=not is_time, figures=figures)
 
 
@@ -223,8 +236,10 @@ def rows(rounds: int, seconds: float) -> list[Row]:
     pin_to_core(1)
     gc.disable()  # so that the clients do not pause during a measurement
     references = ("websockets", "ws", *(["nats-server"] if NATS else []))
-    games = Results("games", SUBSCRIBERS, rounds, references, (ONE, *BURSTS))
-    many = Results("games", MANY, rounds, ("ws",), (ONE,))
+    games = Results("games", SUBSCRIBERS, rounds, references, BURSTS)
+    few, many = (
+        Results("games", size, rounds, ("ws", *([C_LOOP] if COMPILER else [])), (ONE,)) for size in (SUBSCRIBERS, MANY)
+    )
     pages = Results("pages", SUBSCRIBERS, rounds, ("websockets",), (ONE, *BURSTS))
     found = []
     for burst in BURSTS:
@@ -232,8 +247,11 @@ def rows(rounds: int, seconds: float) -> list[Row]:
         if NATS:
             found.append(games.row("7", "games", burst, "nats-server", 2.0, 4.0))
         found.append(pages.row("7", "pages", burst, "websockets", None, None))
-    found.append(games.row("8", "games", ONE, "ws", 0.9, 0.7))
+    found.append(few.row("8", "games", ONE, "ws", 0.9, 0.7))
     found.append(many.row("8", "games", ONE, "ws", 0.6, 0.4))
+    for each in (few, many) if COMPILER else ():
+        found.append(each.row("8", "games", ONE, "ws", None, None, of=C_LOOP))
+        found.append(each.row("8", "games", ONE, C_LOOP, None, None, of="service"))
     found.append(pages.row("8", "pages", ONE, "websockets", None, None))
     return [*found, *map(stalled_row, ("games", "pages"))]
 
