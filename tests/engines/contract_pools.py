@@ -38,6 +38,27 @@ class PoolsContract:
         assert items == [await draw(engine, most=9999) for _ in items]
         assert await draw(engine, most=9999) is None
 
+    async def test_a_list_is_read_in_parts_from_any_position(self, engine: Engine) -> None:
+        items = [f"code {number}" for number in range(5000)]
+        for start, end in ((0, 1), (1, 128), (128, 257), (257, 1257), (1257, 5000)):
+            await fill(engine, items[start:end])
+
+        async def read(at: int, now: int = NOW) -> list[str]:
+            return list(await engine.pools.items(source(), at, now=now))
+
+        found: list[str] = []
+        while part := await read(len(found)):
+            assert len(part) < 5000
+            found += part
+
+        assert items == found
+        for at in (1, 127, 128, 129, 400, 4999):
+            part = await read(at)
+            assert part
+            assert items[at : at + len(part)] == part
+        assert [[], [], []] == [await read(5000), await read(9999), await read(0, now=END)]
+        assert [] == await engine.pools.items(source("unknown"), 0, now=NOW)
+
     async def test_items_are_any_text_without_nul(self, engine: Engine) -> None:
         items = [odd for odd in ODD if "\0" not in odd]
         await fill(engine, items)

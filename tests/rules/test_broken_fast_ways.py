@@ -12,10 +12,11 @@ import pytest
 
 from emulator.auth import claims, hs256, tokens
 from emulator.auth.tokens import Tokens
+from emulator.features.codes import duplicates, rules
 from emulator.http import streaming_json
 from emulator.observability import masking
 from emulator.wire import url
-from rules import test_fast_ways, test_hs256, test_streaming_json, test_usual_claims
+from rules import test_code_duplicates, test_fast_ways, test_hs256, test_streaming_json, test_usual_claims
 
 # Like `claims._UsualClaims`, but ignores all other claims.
 IGNORING = msgspec.defstruct(
@@ -54,6 +55,14 @@ DIFFERENCES: dict[str, tuple[object, str, object, Callable[[], object]]] = {
     "strings that are read at once end at the first comma": (
         streaming_json, "_leading_strings", lambda data, at: (at, ["x"]),
         test_streaming_json.test_any_body_in_any_chunks_is_read,
+    ),
+    "a code with a control character is valid": (
+        rules, "_PRINTABLE_ASCII", bytes(range(128)),
+        test_fast_ways.test_the_fast_check_for_printable_characters_agrees_with_the_slow_one,
+    ),
+    "hashes are counted and not compared": (
+        duplicates, "compress", lambda hashes, chosen: range(sum(chosen)),
+        test_code_duplicates.test_exactly_the_repeated_hashes_are_found_at_once_and_in_steps,
     ),
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""A fast way may only agree with the slow one or abstain: queries, the search for secrets, tokens.
+"""A fast way may only agree with the slow one or abstain: queries, the search for secrets, codes, tokens.
 
 Others: `test_hs256.py`, `test_usual_claims.py`, `test_streaming_json.py`, `tests/engines/contract_notes.py`,
 `tests/engines/test_sqlite_marks.py` and `tests/web/test_hot_path.py`. `test_broken_fast_ways.py` breaks each.
@@ -20,6 +20,7 @@ from emulator.config.environment import PRODUCTION, SANDBOX, Environment
 from emulator.config.extensions import Extension, Extensions
 from emulator.config.settings import Settings
 from emulator.errors import ServiceError
+from emulator.features.codes import rules
 from emulator.observability import masking
 from emulator.observability.request_context import RequestContext, bound_to
 from emulator.wire.url import query_of
@@ -72,6 +73,13 @@ def test_a_query_reads_as_each_of_its_parameters_by_itself(raw: bytes):
 @given(BODIES.map(b"".join))
 def test_the_fast_check_for_secrets_agrees_with_the_pattern(body: bytes):
     assert (masking._SUSPECT.search(body) is not None) == masking._is_suspect(body)
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(st.text() | st.text("a ~\x1f\x7f\n\xa0"))
+def test_the_fast_check_for_printable_characters_agrees_with_the_slow_one(text: str):
+    assert text.isprintable() == rules._is_printable(text)
+    assert [chr(code).isprintable() for code in range(128)] == [rules._is_printable(chr(code)) for code in range(128)]
 
 
 @settings(max_examples=examples(200), deadline=None)

@@ -82,6 +82,12 @@ class Pools(Protocol):
         `ValueError` if an item contains NUL or a live pool uses the list.
         """
 
+    async def items(self, source: Key, at: int, *, now: int) -> Sequence[str]:
+        """Return some of the items of a list that no pool uses yet, from position `at` on; none from its end on.
+
+        Other operations wait during this call, so it returns at most some thousand.
+        """
+
     async def assign(
         self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int, sizes: Mapping[Key, int] = NO_SIZES
     ) -> bool:

@@ -44,6 +44,10 @@ class RedisPools:
         if not await self._pipeline.run(POOLS, b"fill", *args, *texts):
             raise ValueError(f"a pool uses this list: {source}")
 
+    async def items(self, source: Key, at: int, *, now: int) -> Sequence[str]:
+        found = await self._pipeline.run(POOLS, b"items", user_last(source), now_arg(now), b"%d" % at)
+        return [item.decode() for item in found]
+
     async def assign(
         self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int, sizes: Mapping[Key, int] = NO_SIZES
     ) -> bool:

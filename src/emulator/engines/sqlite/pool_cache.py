@@ -23,6 +23,11 @@ _FIND = f"SELECT id, pool, size, expires_at FROM lists WHERE {BY_KEY}"
 _GROW = "UPDATE lists SET size = ?, expires_at = ? WHERE id = ?"
 USE_LIST = "UPDATE lists SET pool = ?, expires_at = ? WHERE id = ?"
 _CHUNK = "SELECT first, items FROM chunks WHERE list = ? AND first <= ? ORDER BY first DESC LIMIT 1"
+_CHUNKS = """
+    SELECT first, items FROM chunks
+    WHERE list = :list AND first >= (SELECT max(first) FROM chunks WHERE list = :list AND first <= :at)
+    ORDER BY first LIMIT 16
+"""
 _FAMILY = "SELECT id FROM families WHERE space = ? AND shelf = ? AND owner = ? AND holder = ? AND place = ?"
 _IS_SPENT = "SELECT 1 FROM spent WHERE family = ? AND digest = ?"
 _SPENT_AMONG = "SELECT digest FROM spent WHERE family = ? AND digest IN ({})"
@@ -65,6 +70,12 @@ class Lists(Tables):
         """Return the chunk with `position`, or the last: the position of its first item, and its items."""
         row = self._group_commit.connection.execute(_CHUNK, (id, position)).fetchone()
         return (0, []) if row is None else (row[0], row[1].decode().split("\0"))
+
+    def items(self, id: int, at: int) -> list[str]:
+        """Return the items of some chunks, from position `at` of the list on."""
+        rows = self._group_commit.connection.execute(_CHUNKS, {"list": id, "at": at}).fetchall()
+        items = [item for _, packed in rows for item in packed.decode().split("\0")]
+        return items[at - rows[0][0] :] if rows else []
 
     def remove(self, id: int) -> None:
         """Remove the list; `tidy` deletes its items."""

@@ -58,6 +58,9 @@ class SqlitePools(Tables):
     async def fill(self, source: Key, items: Sequence[str], *, now: int, expires_at: int) -> None:
         await self._group_commit.write(self._fill, source, chunks_of(items), now, expires_at)
 
+    async def items(self, source: Key, at: int, *, now: int) -> Sequence[str]:
+        return await self._group_commit.read(self._items, source, at, now)
+
     async def assign(
         self, keys: Sequence[Key], change: Assignment, *, now: int, expires_at: int, sizes: Mapping[Key, int] = NO_SIZES
     ) -> bool:
@@ -106,6 +109,10 @@ class SqlitePools(Tables):
             raise ValueError(f"a pool uses this list: {source}")
         to = self._live_list(found, now) or self._lists.create(source, expires_at)
         self._lists.append(to, chunks, expires_at)
+
+    def _items(self, source: Key, at: int, now: int) -> Sequence[str]:
+        found = self._lists.find(source)
+        return [] if found is None or now >= found.expires_at else self._lists.items(found.id, at)
 
     def _assign(
         self, keys: Sequence[Key], change: Assignment, now: int, expires_at: int, sizes: Mapping[Key, int]

@@ -1,155 +1,134 @@
 """Finds equal codes among ten million in a few MiB of memory, in short steps.
 
-The hashes of all codes are sorted into buckets, so that equal ones meet while only one bucket is in memory. The codes
-themselves are kept in order, and read again only if hashes are equal. Both go to temporary files.
+The hashes of all codes are sorted into buckets, so that equal ones meet while only one bucket is in memory. They go to
+a temporary file. Codes are compared only if their hashes are equal.
 """
 
 from __future__ import annotations
 
+import struct
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
+from itertools import compress
 from tempfile import SpooledTemporaryFile
-from typing import Final, NamedTuple
+from typing import Final
 
 from emulator.errors import EngineError
 
-_SHIFT: Final = 56
-"""The highest eight bits of a hash choose its bucket. Fewer buckets need more memory, more buckets more time."""
-_BUCKETS: Final = 1 << (64 - _SHIFT)
+_BUCKETS: Final = 256
+"""One byte of a hash chooses its bucket. Fewer buckets need more memory, more buckets more time."""
+_WIDTH: Final = 8
+"""Bytes of a hash."""
+_PARTS: Final = [bytes(byte % 4 == part for byte in range(256)) for part in range(4)]
+"""Another byte of a hash chooses in which part of its bucket it is compared: small sets fit the processor's caches."""
 _MAX_BUFFERED: Final = 128 * 1024
 """Hashes in memory."""
 _MAX_IN_MEMORY: Final = 1024 * 1024
-"""Bytes after which a file is written to disk."""
+"""Bytes after which the file is written to disk."""
+_MAX_AT_ONCE: Final = 60_000
+"""Hashes of a bucket that are compared at once; more only if most codes are equal."""
 _STEP: Final = 10_000
-"""Hashes that are compared at once."""
-_MAX_CANDIDATES: Final = 1_000
-"""Repeated hashes to look at. Two different codes hardly ever have the same hash."""
+"""Hashes that are compared in one step otherwise."""
 
 Place = tuple[int, int]
 """The index of a set, and of a code in it."""
 
 
-class _Batch(NamedTuple):
-    """Consecutive codes, and the position of their text in the temporary file."""
-
-    place: Place
-    start: int
-    size: int
-
-
 class Duplicates:
-    """Takes codes in batches, then finds codes that occur twice. Every method but `close` may raise `EngineError`.
+    """Takes codes, then finds the hashes that occur twice.
 
-    No code may contain NUL.
+    Every method but `close` may raise `EngineError`.
     """
 
     def __init__(self) -> None:
-        # Hashes are signed: a negative index counts from the end of the list, so every hash has a bucket.
-        self._buckets = [array("q") for _ in range(_BUCKETS)]
+        self._buckets = [array("Q") for _ in range(_BUCKETS)]
         self._append = [bucket.append for bucket in self._buckets]
         self._buffered = 0
-        self._hashes = SpooledTemporaryFile(_MAX_IN_MEMORY)  # noqa: SIM115 - `close` closes it
+        self._file = SpooledTemporaryFile(_MAX_IN_MEMORY)  # noqa: SIM115 - `close` closes it
         self._flushes: list[array[int]] = []
         """Per flush of all buckets: where in the file each begins, and where the last one ends."""
-        self._texts = SpooledTemporaryFile(_MAX_IN_MEMORY)  # noqa: SIM115
-        self._batches: list[_Batch] = []
 
     def close(self) -> None:
-        """Delete the temporary files."""
-        self._hashes.close()
-        self._texts.close()
+        """Delete the temporary file."""
+        self._file.close()
 
-    def add(self, place: Place, codes: Sequence[str]) -> None:
-        """Add consecutive codes of a set; the first is at `place`."""
-        if not codes:
-            return
+    def add(self, codes: Sequence[str]) -> None:
+        """Add some codes."""
+        packed = struct.pack(f"{len(codes)}q", *map(hash, codes))
         append = self._append
-        for each in map(hash, codes):
-            append[each >> _SHIFT](each)
+        for number, each in zip(packed[_WIDTH - 1 :: _WIDTH], array("Q", packed), strict=True):
+            append[number](each)
         self._buffered += len(codes)
-        text = "\0".join(codes).encode()
-        with _file_errors():
-            self._batches.append(_Batch(place, self._texts.tell(), self._texts.write(text)))
-            if self._buffered >= _MAX_BUFFERED:
-                self._flush()
+        if self._buffered >= _MAX_BUFFERED:
+            self._flush()
 
-    def find(self, most: int) -> Iterator[tuple[Place, Place] | None]:
-        """Yield pairs of places with equal codes, at most `most`, and `None` about once per ms of other work."""
-        candidates: set[int] = set()
-        compared = 0
+    def repeated_hashes(self) -> Iterator[set[int]]:
+        """Yield hashes that occur more than once, after each step of about a millisecond; most steps find none."""
+        self._flush()
         for number in range(_BUCKETS):
-            distinct: set[int] = set()
-            size = 0
-            for hashes in self._hashes_in(number):
-                distinct.update(hashes)
-                size += len(hashes)
-                compared += len(hashes)
-                if compared >= _STEP:
-                    compared = 0
-                    yield None
-            if len(distinct) < size:
-                for repeated in self._repeated_hashes(number):
-                    candidates |= repeated
-                    yield None
-            if len(candidates) >= _MAX_CANDIDATES:
-                break
-        first: dict[str, Place] = {}
-        for batch in self._batches if candidates else ():
-            for position, code in enumerate(self._codes(batch), batch.place[1]):
-                if hash(code) not in candidates:
+            if sum(starts[number + 1] - starts[number] for starts in self._flushes) <= _MAX_AT_ONCE * _WIDTH:
+                packed = b"".join(self._packed_hashes(number))
+                hashes, distinct = array("q", packed).tolist(), 0
+                bytes_of_parts = packed[_WIDTH - 2 :: _WIDTH]
+                for part in _PARTS:
+                    distinct += len(set(compress(hashes, bytes_of_parts.translate(part))))
+                    yield set()
+                if distinct == len(hashes):
                     continue
-                place = (batch.place[0], position)
-                if first.setdefault(code, place) != place:
-                    yield first[code], place
-                    most -= 1
-                    if not most:
-                        return
-            yield None
+            yield from self._repeated_of(number)
 
     def _flush(self) -> None:
-        starts = array("Q", [self._hashes.tell()])
-        for bucket in self._buckets:
-            starts.append(starts[-1] + len(bucket) * bucket.itemsize)
-        self._hashes.write(b"".join(self._buckets))
+        with _file_errors():
+            starts = array("Q", [self._file.tell()])
+            for bucket in self._buckets:
+                starts.append(starts[-1] + len(bucket) * _WIDTH)
+            self._file.write(b"".join(self._buckets))
         self._flushes.append(starts)
         for bucket in self._buckets:
             del bucket[:]
         self._buffered = 0
 
-    def _repeated_hashes(self, number: int) -> Iterator[set[int]]:
+    def _repeated_of(self, number: int) -> Iterator[set[int]]:
         """Yield the hashes that occur more than once in a bucket, in steps."""
         seen: set[int] = set()
-        for hashes in self._hashes_in(number):
-            distinct = set(hashes)
-            repeated = distinct & seen
-            if len(distinct) < len(hashes):
-                repeated |= {each for each, count in Counter(hashes).items() if count > 1}
-            seen |= distinct
-            yield repeated
+        for packed in self._packed_hashes(number):
+            for start in range(0, len(packed), _STEP * _WIDTH):
+                hashes = array("q", packed[start : start + _STEP * _WIDTH])
+                distinct = set(hashes)
+                repeated = distinct & seen
+                if len(distinct) < len(hashes):
+                    repeated |= {each for each, count in Counter(hashes).items() if count > 1}
+                seen |= distinct
+                yield repeated
 
-    def _hashes_in(self, number: int) -> Iterator[array[int]]:
-        """Yield the hashes in a bucket, at most `_STEP` at once."""
+    def _packed_hashes(self, number: int) -> Iterator[bytes]:
+        """Yield the hashes in a bucket, flush by flush."""
         for starts in self._flushes:
-            hashes = array("q")
             with _file_errors():
-                self._hashes.seek(starts[number])
-                hashes.frombytes(self._hashes.read(starts[number + 1] - starts[number]))
-            for start in range(0, len(hashes), _STEP):
-                yield hashes[start : start + _STEP]
-        for start in range(0, len(self._buckets[number]), _STEP):
-            yield self._buckets[number][start : start + _STEP]
+                self._file.seek(starts[number])
+                packed = self._file.read(starts[number + 1] - starts[number])
+            yield packed
 
-    def _codes(self, batch: _Batch) -> list[str]:
-        with _file_errors():
-            self._texts.seek(batch.start)
-            return self._texts.read(batch.size).decode().split("\0")
+
+def pairs_among(
+    codes: Sequence[str], place: Place, repeated: Set[int], first: dict[str, Place]
+) -> Iterator[tuple[Place, Place]]:
+    """Yield the places of equal codes: of the first one in `first`, and of one of these codes, which begin at `place`.
+
+    Looks only at codes with repeated hashes, and adds them to `first`.
+    """
+    for position, code in enumerate(codes, place[1]):
+        if hash(code) in repeated:
+            here = (place[0], position)
+            if first.setdefault(code, here) != here:
+                yield first[code], here
 
 
 @contextmanager
 def _file_errors() -> Iterator[None]:
-    """Turn errors of the temporary files into `EngineError`."""
+    """Turn errors of the temporary file into `EngineError`."""
     try:
         yield
     except OSError as error:

@@ -30,6 +30,7 @@ MAX_ERRORS: Final = 20
 """Errors reported for one body."""
 FIRST_CUTOFF_IN_MS: Final = 100_000_000_000
 """A cutoff from here up is in milliseconds; a smaller one is in seconds (ruling C4)."""
+_PRINTABLE_ASCII: Final = bytes(range(0x20, 0x7F))
 _MAX_LIMIT: Final = 1_000_000
 _MAX_PRIZES: Final = 1_000
 
@@ -107,8 +108,8 @@ def check_codes(errors: ValidationErrors, array: int, at: int, codes: Sequence[A
     if at + len(codes) > MAX_CODES and at <= MAX_CODES:
         errors.add(f"codes[{array}]: has more than {MAX_CODES} codes")
     try:
-        lengths = set(map(len, codes))
-        if "".join(codes).isprintable() and 0 not in lengths and max(lengths, default=0) <= MAX_CODE_LENGTH:
+        lengths, text = set(map(len, codes)), "".join(codes)
+        if 0 not in lengths and max(lengths, default=0) <= MAX_CODE_LENGTH and _is_printable(text):
             return
     except TypeError:
         pass  # a code is not a string
@@ -119,6 +120,11 @@ def check_codes(errors: ValidationErrors, array: int, at: int, codes: Sequence[A
             errors.add(f"codes[{array}][{position}]: has {len(code)} characters; a code has 1 to {MAX_CODE_LENGTH}")
         elif not code.isprintable():
             errors.add(f"codes[{array}][{position}]: has characters that cannot be printed")
+
+
+def _is_printable(text: str) -> bool:
+    """As `str.isprintable`, and several times as fast if the text is ASCII."""
+    return not text.encode().translate(None, _PRINTABLE_ASCII) if text.isascii() else text.isprintable()
 
 
 def checked_indices(errors: ValidationErrors, body: NamesBody, arrays: int) -> list[int]:

@@ -14,12 +14,11 @@ from emulator.clock import Clock
 from emulator.contract.limits import MAX_SETS
 from emulator.engines.pools import Count, Drawn, Holding, Pools, Rosters, Stock
 from emulator.engines.shapes import Documents, Key
-from emulator.features.codes.duplicates import Duplicates
+from emulator.features.codes.duplicates import Duplicates, Place, pairs_among
 from emulator.features.codes.grants import Grants, Marked, PendingGrant, Users
 from emulator.features.codes.refusals import codes_removed, name_in_use, no_such_prize
 from emulator.features.codes.rules import (
     LIFETIME,
-    MAX_ERRORS,
     STORED,
     CodeSet,
     GrantBody,
@@ -39,6 +38,9 @@ from emulator.ids import NewId, token_id
 from emulator.kinds import Kind, Shape
 from emulator.observability.audit import audit
 from emulator.wire import json_codec
+
+_MAX_REPEATED: Final = 1_000
+"""Repeated hashes to look at. Two different codes hardly ever have the same hash."""
 
 
 class Upload:
@@ -63,7 +65,7 @@ class Upload:
         """
         check_codes(self._errors, array, at, codes)
         if not self._errors and array < MAX_SETS:
-            self._duplicates.add((array, at), codes)
+            self._duplicates.add(codes)
             now = self._clock.now()
             key = self._list_of(array)
             await self._pools.fill(key, codes, now=now, expires_at=now + LIFETIME)
@@ -84,20 +86,31 @@ class Upload:
         """
         indices = checked_indices(self._errors, body, arrays)
         self._errors.check()
-        for pair in self._duplicates.find(MAX_ERRORS):
-            if pair is None:
-                await asyncio.sleep(0)
-            else:
-                (one, first), (other, second) = pair
-                self._errors.add(f"codes[{one}][{first}] and codes[{other}][{second}]: are the same code")
-        self._errors.check()
+        await self._check_duplicates()
         return {index: self._list_of(array) for array, index in enumerate(indices)}
 
     async def close(self) -> None:
-        """Delete the temporary files, and the lists that were filled before a restart of the upload."""
+        """Delete the temporary file, and the lists that were filled before a restart of the upload."""
         self._duplicates.close()
         if self._abandoned:
             await self._pools.discard(self._abandoned, now=self._clock.now())
+
+    async def _check_duplicates(self) -> None:
+        """Raise `BadRequest` with the first 20 codes that occur again, if any do."""
+        repeated: set[int] = set()
+        for found in self._duplicates.repeated_hashes():
+            repeated |= found
+            if len(repeated) >= _MAX_REPEATED:
+                break
+            await asyncio.sleep(0)
+        places: dict[str, Place] = {}
+        for array, key in self._lists.items() if repeated else ():
+            at = 0
+            while codes := await self._pools.items(key, at, now=self._clock.now()):
+                for (one, first), (other, second) in pairs_among(codes, (array, at), repeated, places):
+                    self._errors.add(f"codes[{one}][{first}] and codes[{other}][{second}]: are the same code")
+                at += len(codes)
+        self._errors.check()
 
     def _list_of(self, array: int) -> Key:
         if array not in self._lists:

@@ -50,6 +50,13 @@ function ops.fill()
   return 1
 end
 
+-- source, now, position → some items of a list from there on
+function ops.items()
+  local at = tonumber(ARGV[4])
+  return unless_expired(ARGV[2], tonumber(ARGV[3]))
+    and redis.call('LRANGE', prefix .. 'sl:' .. ARGV[2], at, at + 1999) or {}
+end
+
 -- now, keys… → for each: false, or version, source and note
 function ops.stocks()
   local found = {}
