@@ -234,7 +234,7 @@ async def main() -> None:
     votes = ballots()
     with laboratory() as (stack, folder):
         file, upload, listed = folder / "data.db", folder / "codes.json", folder / "users.json"
-        await fill(file, users)
+        await fill(f"sqlite://{file}", users)
         server = start_server(stack, "file", file)
         (backend,), (user,) = headers("backend", users=1), headers(users=1)
         with upload.open("wb") as body:

@@ -1,7 +1,8 @@
 """A poll of a million voters: `python benchmarks/large_poll.py [ROUNDS] [SECONDS] [VOTERS]`.
 
 Goal 5 compares votes per second with those in a poll of a thousand voters. Goal 6 compares the time of `vote_logs` over
-HTTP with the time of one msgspec encode of its rows, and the latency of votes during and before a read of a log.
+HTTP with the time of one msgspec encode of its rows, and the latency of votes during and before a read of a log, with
+the data in a file and on a Redis that the script starts.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import statistics
 import sys
 import time
 from functools import partial
-from pathlib import Path
 
 import msgspec
 import report
@@ -20,6 +20,7 @@ import uvloop
 from audience import ballots, headers
 from common import Address, start_server
 from load import load, request
+from nodes import redis
 from report import Row, ratios
 from rounds import Case, laboratory, measure
 
@@ -29,11 +30,11 @@ from emulator.engines.shapes import CastRequest, Key
 VOTERS = 1_000_000
 
 
-async def fill(file: Path, voters: int) -> None:
+async def fill(data: str, voters: int) -> None:
     """Cast votes directly into the engine, for the poll `large` of channel 1."""
     now = time.time_ns() // 1_000_000
     expires_at = now + 86_400_000
-    async with open_engine(f"sqlite://{file}", namespace="production") as engine:
+    async with open_engine(data, namespace="production") as engine:
         key = Key("poll", "bench", "large", "1")
         for first in range(0, voters, 1_000):
             casts = [
@@ -78,8 +79,8 @@ def rows_of(pieces: list[bytes]) -> list[dict[str, object]]:
     return entries
 
 
-async def compare_logs(address: Address, rounds: int, seconds: float) -> list[Row]:
-    """Read logs, alone and while a crowd votes in another poll."""
+async def compare_logs(address: Address, rounds: int, seconds: float, where: str = "") -> list[Row]:
+    """Read logs, alone and while a crowd votes in another poll. `where` follows the name of each row."""
     (backend,), votes = headers("backend", users=1), ballots()
     _, pieces = await read_log(address, backend)
     rows = rows_of(pieces)
@@ -111,7 +112,7 @@ async def compare_logs(address: Address, rounds: int, seconds: float) -> list[Ro
     return [
         Row(
             "6",
-            f"vote_logs of {len(rows):,} / one msgspec encode",
+            f"vote_logs of {len(rows):,}{where} / one msgspec encode",
             ratios(logs, encode),
             ratios(encodes[1], encodes[0]),
             3.0,
@@ -121,7 +122,7 @@ async def compare_logs(address: Address, rounds: int, seconds: float) -> list[Ro
         ),
         Row(
             "6",
-            "p99 of votes while logs are read / before",
+            f"p99 of votes while logs are read{where} / before",
             ratios(tails["during"], before),
             ratios(tails["before again"], tails["before"]),
             3.0,
@@ -135,13 +136,22 @@ async def compare_logs(address: Address, rounds: int, seconds: float) -> list[Ro
 def rows(rounds: int, seconds: float, voters: int = VOTERS) -> list[Row]:
     """Measure goals 5 and 6."""
     with laboratory() as (stack, folder):
-        uvloop.run(fill(folder / "data.db", voters))
+        uvloop.run(fill(f"sqlite://{folder}/data.db", voters))
         server = start_server(stack, "file", folder / "data.db")
         cases = {"small": Case([server], ballots()), "large": Case([server], ballots(poll="large"))}
         results = measure(stack, cases, rounds, seconds, again=["small"])
         name = f"POST vote, {voters:,} voters / 1,000 voters"
         votes = results.rate_row("5", name, "large", "small", 0.9, 0.97)
         return [votes, *uvloop.run(compare_logs(server.address, rounds, seconds))]
+
+
+def rows_on_redis(rounds: int, seconds: float, voters: int = VOTERS) -> list[Row]:
+    """Measure goal 6 with the data on Redis, which runs wherever there is time."""
+    with laboratory(core=None) as (stack, folder):
+        url, _ = redis(stack, folder)
+        uvloop.run(fill(url, voters))
+        server = start_server(stack, "redis", url)
+        return uvloop.run(compare_logs(server.address, rounds, seconds, ", on Redis"))
 
 
 if __name__ == "__main__":

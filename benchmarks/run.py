@@ -34,6 +34,7 @@ SOURCES = [
     Source("votes", "known_voters", ("1b", "2", "3", "4")),
     Source("votes", "losses", ("3",)),
     Source("large_poll", "rows", ("5", "6")),
+    Source("large_poll", "rows_on_redis", ("6",)),
     Source("broadcasts", "rows", ("7", "8")),
     Source("nodes", "rows", ("9",)),
     Source("codes", "rows", ("10",)),

@@ -6,19 +6,18 @@ A process keeps the counts of the ballots that it casts for, so Redis sends only
 from __future__ import annotations
 
 import asyncio
-import uuid
 from bisect import bisect_left
-from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 
 import msgspec
 
 from emulator.bounded_cache import BoundedCache
+from emulator.engines.redis.entries import Readings
 from emulator.engines.redis.keys import channel_last, channel_last_prefix, expiry_arg, now_arg, parse_channel_last
 from emulator.engines.redis.nodes import Reply
-from emulator.engines.redis.pipeline import BALLOTS, ENTRIES, Pipeline
-from emulator.engines.redis.reading import Position, listing, merged_pages
-from emulator.engines.shapes import EMPTY_TALLY, BallotEntry, Cast, CastRequest, Key, ListedBallot, Tally, Terms
+from emulator.engines.redis.pipeline import BALLOTS, Pipeline
+from emulator.engines.redis.reading import listing
+from emulator.engines.shapes import EMPTY_TALLY, Cast, CastRequest, Key, ListedBallot, Tally, Terms
 from emulator.errors import EngineError
 
 MAX_CASTS = 250
@@ -153,27 +152,6 @@ def parse_counts(flat: Sequence[bytes]) -> Counts:
     return tuple((flat[at][16:].decode(), -int(flat[at + 1])) for at in range(0, len(flat), 2))
 
 
-class _Reading:
-    """Reads the entries of one ballot with numbers below a bound, oldest first."""
-
-    def __init__(self, pipeline: Pipeline, id: bytes, reading: bytes, since: int, bound: bytes) -> None:
-        self._pipeline = pipeline
-        self._args = (id, reading)
-        self._start = b"[" + expiry_arg(since)
-        self._bound = bound
-
-    async def fetch(self, size: int) -> tuple[list[tuple[Position, BallotEntry]], bool]:
-        args = (*self._args, self._start, self._bound, b"%d" % size)
-        last, rows = await self._pipeline.run(ENTRIES, b"page", *args)
-        self._start = b"(" + last + b"\xff"
-        return [_entry(*row) for row in rows], bool(last)
-
-
-def _entry(position: bytes, voter: bytes, choice: bytes, times: int, note: bytes) -> tuple[Position, BallotEntry]:
-    at, number = int(position[:16]), int(position[16:])
-    return (at, number), BallotEntry(voter.decode(), choice.decode(), times, at, note)
-
-
 _ALL = b"%d" % 10**9
 _MAX_KNOWN = 256
 """Ballots whose counts are kept."""
@@ -184,6 +162,8 @@ class RedisBallots:
         self._pipeline = pipeline
         self._batches: dict[bytes, CastBatch] = {}
         self._known: BoundedCache[bytes, KnownCounts] = BoundedCache(_MAX_KNOWN)
+        self._readings = Readings(pipeline)
+        self.entries, self.notes = self._readings.entries, self._readings.notes
 
     async def define(self, key: Key, definition: bytes, terms: Terms, *, now: int, expires_at: int) -> None:
         await self._pipeline.run(BALLOTS, b"define", *_definition_args(key, definition, terms, now, expires_at))
@@ -222,26 +202,6 @@ class RedisBallots:
             rows, choice = await self._pipeline.run(BALLOTS, b"tally", *args)
             counts = parse_counts(rows)
         return Tally(counts, None if choice is None else choice.decode())
-
-    async def entries(
-        self, key: Key, *, now: int, since: int = 0, limit: int | None = None
-    ) -> AsyncIterator[Sequence[BallotEntry]]:
-        reading = uuid.uuid4().bytes
-        name, is_all = (channel_last_prefix(key), b"1") if key.channel is None else (channel_last(key), b"0")
-        bound, *ids = await self._pipeline.run(ENTRIES, b"begin", reading, now_arg(now), is_all, name)
-        try:
-            sources = [_Reading(self._pipeline, id, reading, since, bound) for id in ids]
-            async for page in merged_pages([source.fetch for source in sources], limit):
-                yield page
-        finally:
-            if ids:
-                with suppress(EngineError):  # not awaited, because the reading may have been cancelled
-                    self._pipeline.enqueue(ENTRIES, [b"finish", reading, *ids])
-
-    def notes(
-        self, key: Key, *, now: int, separator: bytes, since: int = 0, limit: int | None = None
-    ) -> AsyncIterator[bytes | Sequence[BallotEntry]]:
-        return self.entries(key, now=now, since=since, limit=limit)
 
     async def drop(self, key: Key, *, now: int) -> list[Key]:
         if key.channel is None:
