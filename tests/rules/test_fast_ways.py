@@ -1,7 +1,8 @@
 """A fast way may only agree with the slow one or abstain: queries, the search for secrets, codes, tokens.
 
-Others: `test_hs256.py`, `test_usual_claims.py`, `test_streaming_json.py`, `tests/engines/contract_notes.py`,
-`tests/engines/test_sqlite_marks.py` and `tests/web/test_hot_path.py`. `test_broken_fast_ways.py` breaks each.
+Others: `test_hs256.py`, `test_usual_claims.py`, `test_streaming_json.py`, `test_stored_casts.py`,
+`tests/engines/contract_entries.py`, `tests/engines/test_sqlite_marks.py` and `tests/web/test_hot_path.py`.
+`test_broken_fast_ways.py` breaks each.
 """
 
 from __future__ import annotations

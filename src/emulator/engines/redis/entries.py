@@ -99,7 +99,7 @@ def _note(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _joined(rows: Sequence[_Row], separator: str) -> bytes | None:
+def _joined_notes(rows: Sequence[_Row], separator: str) -> bytes | None:
     """Return the joined notes of rows, or `None` if one of them is not whole."""
     casts = [cast for _, _, cast in rows]
     return _note(separator.join([cast.note for cast in casts])) if all(cast.is_whole for cast in casts) else None
@@ -172,7 +172,7 @@ class Readings:
                 if left:  # Redis reads the next page while this one is sent
                     reply = reading.request(size)
                 if rows:
-                    yield _joined(rows, separator.decode()) or [_entry(row) for row in rows]
+                    yield _joined_notes(rows, separator.decode()) or [_entry(row) for row in rows]
 
     @asynccontextmanager
     async def _open_readings(self, key: Key, now: int, since: int) -> AsyncIterator[list[Reading]]:
