@@ -235,7 +235,7 @@ def rows(rounds: int, seconds: float) -> list[Row]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
     pin_to_core(1)
     gc.disable()  # so that the clients do not pause during a measurement
-    references = ("websockets", "ws", *(["nats-server"] if NATS else []))
+    references = ("websockets", *(["nats-server"] if NATS else []))
     games = Results("games", SUBSCRIBERS, rounds, references, BURSTS)
     few, many = (
         Results("games", size, rounds, ("ws", *([C_LOOP] if COMPILER else [])), (ONE,)) for size in (SUBSCRIBERS, MANY)
