@@ -14,6 +14,7 @@ import pytest
 
 from emulator.engines.opening import open_engine
 from emulator.engines.records import DocumentRecord, Record
+from emulator.engines.sqlite import database
 from emulator.engines.sqlite.files.backup import back_up, restore
 from emulator.engines.sqlite.files.verification import facts_of_file, verify_file
 from emulator.errors import EngineError
@@ -205,6 +206,28 @@ async def test_a_dump_shows_one_moment_while_writing_goes_on(open: Open):
             await write(engine, b"later", RECORDS[-1].key)
 
         assert RECORDS == found
+
+
+async def test_commits_leave_a_long_log_to_the_thread_while_a_reader_needs_it(
+    open: Open, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(database, "AUTOCHECKPOINT", 10)
+    monkeypatch.setattr(database, "_SMALL_REST", 5)
+    async with open(namespace="main") as engine:
+        await engine.load(_pages(RECORDS), replace=True)
+        copy_log = engine._database.checkpoints.copy_log_now  # type: ignore[attr-defined]
+        connection = engine._group_commit.connection  # type: ignore[attr-defined]
+        reading = engine.dump(now=NOW)
+        await anext(reading)
+
+        for record in RECORDS[:20]:
+            await write(engine, b"later", record.key)
+        await copy_log()
+        assert (0,) == connection.execute("PRAGMA wal_autocheckpoint").fetchone()
+
+        await reading.aclose()  # type: ignore[attr-defined]
+        await copy_log()
+        assert (10,) == connection.execute("PRAGMA wal_autocheckpoint").fetchone()
 
 
 async def _pages(records: Sequence[Record]) -> AsyncIterator[Sequence[Record]]:

@@ -22,7 +22,9 @@ from emulator.errors import EngineError
 INTERVAL = 0.25
 """Seconds between two checks for new commits, and of the files."""
 AUTOCHECKPOINT = 400_000
-"""Pages in the log at which SQLite copies it during a commit, in case the thread has not."""
+"""Pages in the log at which SQLite copies the rest of it during a commit, so that it starts over."""
+_SMALL_REST = 20_000
+"""Pages that a commit may copy. With more, as while a reader needs the log, each commit would sort them for 70 ms."""
 _log = logging.getLogger("emulator.engines")
 
 
@@ -39,7 +41,7 @@ class Checkpoints:
         """Start copying the log in the background, if the data is in a file."""
         if self._group_commit.path is None:
             return
-        self._group_commit.connection.execute(f"PRAGMA wal_autocheckpoint = {AUTOCHECKPOINT}")
+        self._let_commits_copy(rest=0)
         self._connection = await connect(self._group_commit.path, check_same_thread=False)
         self._task = asyncio.create_task(self._run(self._connection))
 
@@ -89,16 +91,25 @@ class Checkpoints:
     async def _copy(self, connection: sqlite3.Connection) -> sqlite3.Error | None:
         """Copy the log into the file in a thread; return the error, or `None`."""
         async with self._copying:
-            return await finished_in_thread(partial(_copy_log, connection))
+            rest = await finished_in_thread(partial(_copy_log, connection))
+        if isinstance(rest, sqlite3.Error):
+            return rest
+        self._let_commits_copy(rest)
+        return None
+
+    def _let_commits_copy(self, rest: int) -> None:
+        """Let commits copy a log that is long, unless so many of its pages are left to copy."""
+        limit = AUTOCHECKPOINT if rest <= _SMALL_REST else 0
+        self._group_commit.connection.execute(f"PRAGMA wal_autocheckpoint = {limit}")
 
 
-def _copy_log(connection: sqlite3.Connection) -> sqlite3.Error | None:
-    """Copy the log into the file; return the error, or `None`."""
+def _copy_log(connection: sqlite3.Connection) -> int | sqlite3.Error:
+    """Copy the log into the file; return how many of its pages are left, because a reader needs them, or the error."""
     try:
-        connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        _, pages, copied = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
     except sqlite3.Error as error:
         return error
-    return None
+    return int(pages - copied)
 
 
 class Database:
