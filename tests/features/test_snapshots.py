@@ -122,6 +122,20 @@ def test_records_that_expired_before_saving_are_not_saved(live: LiveServer, stra
     assert [] == [record for record in records(save(stranger)) if record["type"] == "item"]
 
 
+@pytest.mark.usefixtures("used")
+def test_a_load_counts_what_a_save_then_counts(live: LiveServer, stranger: Client):
+    live.freeze()
+    header, *lines = save(stranger).splitlines()
+    for days in (0, 1, 10, 100, 10_000):
+        document = json.loads(header + b"]}")
+        document["clock"]["frozen_at"] += days * DAY
+        later = json.dumps(document, separators=(",", ":")).encode().removesuffix(b"]}")
+
+        loaded = load(stranger, b"\n".join((later, *lines)))
+
+        assert json.loads(save(stranger))["counts"] == loaded["counts"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [

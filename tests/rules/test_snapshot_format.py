@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from emulator.control.snapshots.codec import decode_record, encode_record, type_name
 from emulator.control.snapshots.reader import SnapshotReader
-from emulator.control.snapshots.rules import END, ClockState, Header, encode_header
+from emulator.control.snapshots.rules import END, AliveCounts, ClockState, Header, encode_header
 from emulator.engines.records import (
     BallotRecord,
     ChoiceRecord,
@@ -196,3 +196,48 @@ def test_a_faulty_snapshot_names_the_line(text: bytes, problem: str):
         read(text)
 
     assert error.value.details[0].startswith(problem)
+
+
+NOW = 50
+
+
+@pytest.mark.parametrize("expires_at", [NOW, NOW + 1])
+def test_a_record_that_has_expired_is_not_counted_nor_what_belongs_to_it(expires_at: int):
+    other = POLL._replace(name="other")
+    records: list[Record] = [
+        BallotRecord(other, NEVER, None, Terms()),
+        BallotRecord(POLL, expires_at, None, Terms()),
+        *(ChoiceRecord(each, "1") for each in (other, POLL)),
+        *(EntryRecord(each, BallotEntry("U1", "1", 1, 5, b""), False) for each in (other, POLL)),
+        ItemRecord(POLL, 5, NEVER, b""),
+        ItemRecord(POLL, 5, expires_at, b""),
+        ListRecord(LIST._replace(name="other"), NEVER),
+        ListRecord(LIST, expires_at),
+        *(ListItemsRecord(each, ("a",)) for each in (LIST._replace(name="other"), LIST)),
+        PoolRecord(POOL, 1, expires_at, None, b""),
+        PoolRecord(POOL, 2, NEVER, LIST, b""),
+        *(HandedRecord(POOL, number, "U1", "a") for number in (1, 2)),
+        SpentRecord(POOL._replace(name=""), "0" * 32),
+        RosterRecord(POLL, expires_at),
+        RosterRecord(other, NEVER),
+        *(MemberRecord(each, "U1") for each in (POLL, other)),
+    ]
+    alive = AliveCounts()
+
+    for record in records:
+        alive.add(record, NOW)
+
+    both = 1 if expires_at <= NOW else 2
+    types = (BallotRecord, ChoiceRecord, EntryRecord, ItemRecord, ListRecord, ListItemsRecord, PoolRecord)
+    types += (HandedRecord, RosterRecord, MemberRecord)
+    assert {**dict.fromkeys(types, both), SpentRecord: 1} == alive.counts
+
+
+def test_items_of_a_list_are_counted_in_the_records_that_a_service_makes_of_them():
+    alive = AliveCounts()
+
+    for count in (1, 98, 1, 100, 1):
+        alive.add(ListItemsRecord(LIST, ("a",) * count), NOW)
+    alive.add(ListItemsRecord(LIST._replace(name="other"), ("a",)), NOW)
+
+    assert {ListItemsRecord: 4} == alive.counts

@@ -152,12 +152,15 @@ def digest_of(item: str) -> bytes:
     return hashlib.blake2b(item.encode(), digest_size=16).digest()
 
 
-_CONTENT_OF: Final[dict[type, tuple[type, str]]] = {
-    ChoiceRecord: (BallotRecord, "ballot"),
-    EntryRecord: (BallotRecord, "ballot"),
-    ListItemsRecord: (ListRecord, "list"),
-    MemberRecord: (RosterRecord, "roster"),
+OWNERS: Final[Mapping[type[Record], type[Record]]] = {
+    ChoiceRecord: BallotRecord,
+    EntryRecord: BallotRecord,
+    ListItemsRecord: ListRecord,
+    HandedRecord: PoolRecord,
+    MemberRecord: RosterRecord,
 }
+"""The type of what the records of a type belong to. It has the same key."""
+_NAMES: Final = {BallotRecord: "ballot", ListRecord: "list", RosterRecord: "roster"}
 _DIGEST_SIZE: Final = 32
 _DIGEST: Final = re.compile(f"[0-9a-f]{{{_DIGEST_SIZE}}}")
 _COUNT_END: Final = 1 << 53
@@ -208,14 +211,14 @@ class RecordChecks:
 
     def _check_references(self, record: Record) -> None:
         key = record[0]
-        if needed := _CONTENT_OF.get(type(record)):
-            if key not in self._known[needed[0]]:
-                raise ValueError(f"{type(record).__name__}: there is no {needed[1]} with this key")
-        elif isinstance(record, PoolRecord):
+        if isinstance(record, PoolRecord):
             self._check_pool(record)
         elif isinstance(record, HandedRecord):
             if not 1 <= record.number <= self._pools.get(key, 0):
                 raise ValueError("HandedRecord: there is no pool with this key and number")
+        elif owner := OWNERS.get(type(record)):
+            if key not in self._known[owner]:
+                raise ValueError(f"{type(record).__name__}: there is no {_NAMES[owner]} with this key")
         elif type(record) in self._known:
             self._known[type(record)].add(key)
             if isinstance(record, ListRecord):
