@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
+from emulator.engines.sqlite import dump
+from emulator.engines.sqlite.dump import stepwise_copy
 from support.broadcasts import events_of
 from support.service import Client, LiveServer
 from support.socket_client import SocketClient
@@ -236,3 +239,41 @@ def test_a_vote_after_a_load_reaches_the_directory_of_the_loaded_data(
     viewer("5").post("vote", json={"value": 1}).raise_for_status()
 
     assert '"5"' in backend.get("user_ids").text
+
+
+def test_votes_during_a_save_are_all_kept_and_the_snapshot_shows_one_moment(
+    monkeypatch: pytest.MonkeyPatch, stranger: Client, viewer: Callable[..., Client]
+):
+    monkeypatch.setattr(dump, "ONE_STEP", 0)
+    monkeypatch.setattr(stepwise_copy, "_STEP", 1)
+    for number in range(100):
+        viewer(f"{number}").post("vote", json={"value": 1}).raise_for_status()
+    one, two = (viewer(name, opaque=f"U{name}") for name in ("one", "two"))
+    for each in (one, two):
+        each.post("vote", json={"value": 9}).raise_for_status()
+    is_saving, rounds = True, 0
+
+    def vote() -> None:
+        """Let one viewer vote for 0 to 9 again and again, and the other for the same each time."""
+        nonlocal rounds
+        while is_saving or rounds < 20:
+            for each in (one, two):
+                each.post("vote", json={"value": rounds % 10}).raise_for_status()
+            rounds += 1
+
+    with ThreadPoolExecutor(1) as threads:
+        voting = threads.submit(vote)
+        try:
+            saved = []
+            while rounds < 20 and not voting.done():
+                saved.append(save(stranger))
+        finally:
+            is_saving = False
+        voting.result()
+
+    for each in saved:
+        entries = [record for record in records(each) if record["type"] == "entry"]
+        votes = {record["voter"]: int(record["choice"]) for record in entries}
+        assert 102 == len(votes)
+        assert (votes["Uone"] - votes["Utwo"]) % 10 in (0, 1)
+    assert [(rounds - 1) % 10] * 2 == [each.get("vote").json()["vote"] for each in (one, two)]
