@@ -72,6 +72,7 @@ class Duplicates:
                 packed = b"".join(self._packed_hashes(number))
                 hashes, distinct = array("q", packed).tolist(), 0
                 bytes_of_parts = packed[_WIDTH - 2 :: _WIDTH]
+                yield set()
                 for part in _PARTS:
                     distinct += len(set(compress(hashes, bytes_of_parts.translate(part))))
                     yield set()

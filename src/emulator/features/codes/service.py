@@ -39,6 +39,8 @@ from emulator.kinds import Kind, Shape
 from emulator.observability.audit import audit
 from emulator.wire import json_codec
 
+_MIN_WRITTEN: Final = 5_000
+"""Codes of an array that are written at once; fewer at its end. Each write takes a commit."""
 _MAX_REPEATED: Final = 1_000
 """Repeated hashes to look at. Two different codes hardly ever have the same hash."""
 
@@ -56,6 +58,9 @@ class Upload:
         self._lists: dict[int, Key] = {}
         self.sizes: dict[Key, int] = {}
         """The number of codes of each list."""
+        self._array = 0
+        self._unwritten: list[str] = []
+        """The latest codes of the array `_array`."""
         self._abandoned: list[Key] = []
 
     async def add(self, array: int, at: int, codes: list[Any]) -> None:
@@ -66,15 +71,18 @@ class Upload:
         check_codes(self._errors, array, at, codes)
         if not self._errors and array < MAX_SETS:
             self._duplicates.add(codes)
-            now = self._clock.now()
-            key = self._list_of(array)
-            await self._pools.fill(key, codes, now=now, expires_at=now + LIFETIME)
-            self.sizes[key] = self.sizes.get(key, 0) + len(codes)
+            if array != self._array:
+                await self._write()
+                self._array = array
+            self._unwritten += codes
+            if len(self._unwritten) >= _MIN_WRITTEN:
+                await self._write()
 
     def restart(self) -> None:
         """Discard the codes read so far, because the body repeats the member `codes` or is refused."""
         self._duplicates.close()
         self._errors, self._duplicates = ValidationErrors(), Duplicates()
+        self._array, self._unwritten = 0, []
         self._abandoned += self._lists.values()
         self._lists.clear()
         self.sizes.clear()
@@ -86,6 +94,7 @@ class Upload:
         """
         indices = checked_indices(self._errors, body, arrays)
         self._errors.check()
+        await self._write()
         await self._check_duplicates()
         return {index: self._list_of(array) for array, index in enumerate(indices)}
 
@@ -94,6 +103,14 @@ class Upload:
         self._duplicates.close()
         if self._abandoned:
             await self._pools.discard(self._abandoned, now=self._clock.now())
+
+    async def _write(self) -> None:
+        """Append the codes in memory to the list of their array."""
+        if self._unwritten:
+            codes, self._unwritten = self._unwritten, []
+            now, key = self._clock.now(), self._list_of(self._array)
+            await self._pools.fill(key, codes, now=now, expires_at=now + LIFETIME)
+            self.sizes[key] = self.sizes.get(key, 0) + len(codes)
 
     async def _check_duplicates(self) -> None:
         """Raise `BadRequest` with the first 20 codes that occur again, if any do."""
