@@ -125,6 +125,8 @@ class Caller(Struct, frozen=True, gc=False):  # many are cached: the garbage col
     """The verdict of production on the token, if it differs (`parity/service.py`); empty in production."""
     hint: str = ""
     """The hint about the client id (`hints.py`); empty if there is none, and in production."""
+    not_before: int = 0
+    """When the token becomes valid, in Unix ms; 0 without `nbf`."""
 
     @property
     def ids(self) -> frozenset[str]:

@@ -203,9 +203,9 @@ def test_a_crowd_of_new_voters_fills_nothing_beyond_its_limit(tmp_path: Path, mo
         "engines.sqlite.ballot_cache.MAX_HELD",
         "limits.id_quota._MAX_CACHED",
         "limits.rate_limit._SWEEP_SIZE",
+        "auth.tokens._MAX_CACHED",
     ):
         monkeypatch.setattr(f"emulator.{limit}", 100)
-    monkeypatch.setattr("emulator.auth.tokens._MAX_CACHED_BYTES", 100_000)
     settings = Settings(
         data=f"sqlite://{tmp_path}/data.db", limits=Limits(caller_rate=1_000, client_rate=100_000), journal=100_000
     )

@@ -8,9 +8,9 @@ import hmac
 import logging
 from collections.abc import Mapping
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from emulator.auth import hs256, jwts, refusals
@@ -61,19 +61,17 @@ The platform renews its tokens: so this one stays valid when the clock moves. Pr
 the sandbox.
 """
 _log = logging.getLogger("emulator")
-_MAX_CACHED_BYTES = 16 * 1024 * 1024
-_BYTES_PER_TOKEN = 480
-"""Bytes of a cached token without its header: the caller, the entry and their texts. Measured."""
+_MAX_CACHED = 40_000
+"""Cached tokens. With ids of usual length, each takes at most 400 bytes: 16 MB together (`benchmarks/memory.py`)."""
 _MAX_CACHED_LENGTH = 1_024
+"""The tokens of longer headers are not cached, so none takes over 1,200 bytes."""
 _MAX_HEADER_LENGTH = 8_192
 
 
-class Credential(Struct, frozen=True, gc=False):  # many are cached: the garbage collector need not visit them
+class Credential(NamedTuple):
     """A token that passed every check except the lifetime checks."""
 
     caller: Caller
-    not_before: int
-    """In Unix ms; 0 without `nbf`."""
     pin_token_id: str = ""
     """The `jti` of a PIN token, whose validity and channel are stored separately; empty for other tokens."""
 
@@ -89,9 +87,13 @@ class _Keys(NamedTuple):
     """All, prepared for `hs256`. Empty if pyjwt refuses one of them, which `hs256` would not notice."""
 
 
-def _cached_size(header: str) -> int:
-    """Return the estimated memory of a cached token, in bytes."""
-    return len(header) + _BYTES_PER_TOKEN
+def _digest(header: str) -> bytes:
+    """Return 128 bits that stand for a header in the cache, in place of its some 300 characters.
+
+    BLAKE2b is a cryptographic hash function. To be taken for another caller, a client would need a header with the
+    digest of that caller's, of the 2**128 that there are; two of its own with one digest would gain it nothing.
+    """
+    return blake2b(header.encode("utf-8", "surrogatepass")).digest()[:16]  # `digest_size=16` takes longer
 
 
 class Tokens:
@@ -112,7 +114,7 @@ class Tokens:
         self._hints = hints
         self._service_key = service_key
         service_key.on_change(self.forget)
-        self._cache: BoundedCache[str, Credential] = BoundedCache(_MAX_CACHED_BYTES, _cached_size)
+        self._cache: BoundedCache[bytes, Caller] = BoundedCache(_MAX_CACHED)
         self._cached = self._cache.get
         """Held to save a look-up per request."""
         self._cached_for = extensions.current
@@ -131,16 +133,19 @@ class Tokens:
         """The caller of a cached header, or `None`. Raises `Unauthorized` if its token has expired."""
         if self._cached_for is not self._extensions.current:
             self.forget()
-        credential = self._cached(header or "")
-        return self._check_lifetime(credential) if credential else None
+        if not header or (caller := self._cached(_digest(header))) is None:
+            return None
+        self._check_lifetime(caller)
+        return caller
 
     def verify(self, header: str | None) -> Credential:
         """Verify `<client id> <JWT>`; raises `Unauthorized` or `Forbidden` with the reason."""
         client_id, token = _split_header(header)
         credential = self._usual_credential(client_id, token) or self._credential(client_id, token)
-        self._check_lifetime(credential)
+        caller = credential.caller
+        self._check_lifetime(caller)
         if header and len(header) <= _MAX_CACHED_LENGTH and not credential.pin_token_id:
-            self._cache[header] = credential
+            self._cache[_digest(header)] = caller
         return credential
 
     def _usual_credential(self, client_id: str, token: str) -> Credential | None:
@@ -157,14 +162,14 @@ class Tokens:
             return None
         if verifies:
             caller = usual_caller(client_id, found.payload, _grant_of_secret(found.signer or ""))
-            return Credential(caller, 0) if caller else None
+            return Credential(caller) if caller else None
         caller = usual_caller(client_id, found.payload, NO_GRANT, UNVERIFIED if extension is None else "")
         if caller is None:
             return None
         hint = self.check_registered(client_id)
         note(caller.production)
         self._hints.count_token(client_id)
-        return Credential(replace(caller, hint=hint) if hint else caller, 0)
+        return Credential(replace(caller, hint=hint) if hint else caller)
 
     def _credential(self, client_id: str, token: str) -> Credential:
         hint = self.check_registered(client_id)
@@ -182,8 +187,10 @@ class Tokens:
             hint = self._hints.hint_secret_not_decoded()
         if hint:
             caller = replace(caller, hint=hint)
+        if not_before := milliseconds(claims, "nbf"):
+            caller = replace(caller, not_before=not_before)
         self._hints.count_token(client_id)
-        return Credential(caller, milliseconds(claims, "nbf") or 0, pin_token_id)
+        return Credential(caller, pin_token_id)
 
     def own_claims(self, token: str, *, use: str) -> Mapping[str, Any] | None:
         """The claims of an unexpired token that this service signed for `use`; otherwise `None`."""
@@ -236,20 +243,18 @@ class Tokens:
             return token
         return jwts.sign(jwts.unverified(token), extension.secrets[0])
 
-    def _check_lifetime(self, credential: Credential) -> Caller:
+    def _check_lifetime(self, caller: Caller) -> None:
         now = self._clock.now()
-        caller = credential.caller
         if caller.expires_at is not None and caller.expires_at + self._leeway <= now:
             exp, now = caller.expires_at // 1000, now // 1000
             if self._clock.is_moved_across(caller.expires_at + self._leeway):
                 raise refusals.expired_by_moved_clock(exp=exp, now=now, lead=self._clock.lead)
             raise refusals.expired(exp=exp, now=now)
-        if credential.not_before - self._leeway > now:
-            nbf = credential.not_before // 1000
-            if self._clock.is_moved_across(credential.not_before - self._leeway):
+        if caller.not_before - self._leeway > now:
+            nbf = caller.not_before // 1000
+            if self._clock.is_moved_across(caller.not_before - self._leeway):
                 raise refusals.not_valid_yet_by_moved_clock(nbf=nbf, lead=self._clock.lead)
             raise refusals.not_valid_yet(nbf=nbf)
-        return caller
 
     def _claims(self, client_id: str, token: str) -> tuple[Mapping[str, Any], Grant]:
         if not self._environment.verifies_tokens:
