@@ -24,9 +24,9 @@ _HEADER = b"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9"
 """{"alg":"HS256","typ":"JWT"}"""
 
 
-def authorization(user: str, role: str = "viewer", channel: str = "1") -> str:
-    """Return an `Authorization` header with a token that is valid for a day."""
-    exp = int(time.time()) + 86_400
+def authorization(user: str, role: str = "viewer", channel: str = "1", lifetime: int = 86_400) -> str:
+    """Return an `Authorization` header with a token that is valid for a day, or as many seconds."""
+    exp = int(time.time()) + lifetime
     claims = f'{{"role":"{role}","user_id":"{user}","channel_id":"{channel}","exp":{exp}}}'
     signed = _HEADER + b"." + urlsafe_b64encode(claims.encode()).rstrip(b"=")
     signature = urlsafe_b64encode(hmac.digest(SECRET, signed, "sha256")).rstrip(b"=")

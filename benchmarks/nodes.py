@@ -20,6 +20,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import report
 import uvloop
@@ -65,14 +66,14 @@ def rows(rounds: int, seconds: float) -> list[Row]:
     ]
 
 
-def start_workers(stack: ExitStack, folder: Path, workers: int) -> Started:
-    """Run `extcli serve` on the first `workers` cores until the stack closes."""
+def start_workers(stack: ExitStack, folder: Path, workers: int, *options: object, **popen: Any) -> Started:
+    """Run `extcli serve` on the first `workers` cores until the stack closes, with more `options`."""
     extensions = folder / "extensions.toml"
     extensions.write_text(f'[extensions.{CLIENT_ID}]\nsecrets = ["{base64.b64encode(SECRET).decode()}"]\n')
     extensions.chmod(0o600)
     data = ("--data", f"sqlite://{folder}/{workers}.db", "--extensions", extensions, "--workers", workers)
     on_cores = partial(os.sched_setaffinity, 0, range(workers))
-    return start_extcli(stack, "--production", *data, *OPTIONS, preexec_fn=on_cores)
+    return start_extcli(stack, "--production", *data, *OPTIONS, *options, preexec_fn=on_cores, **popen)
 
 
 def spent(pids: Sequence[int]) -> float:

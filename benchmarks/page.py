@@ -13,7 +13,7 @@ import msgspec
 import plot
 import scaling
 from report import MEASUREMENTS, Result, Row, in_order, load_measurements, number, rounded, spread, stored
-from run import SOURCES
+from run import SOAK, SOURCES
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -21,7 +21,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 def collect() -> None:
     """Replace the measurements that were run again, and drop those that no longer exist."""
     results = {result.name: result for result in (*load_measurements(), *stored())}
-    kept = [results[source.name] for source in SOURCES if source.name in results]
+    kept = [results[name] for name in (*(source.name for source in SOURCES), SOAK) if name in results]
     text = msgspec.json.format(msgspec.json.encode(kept), indent=1)
     MEASUREMENTS.write_bytes(text + b"\n")
 
@@ -50,7 +50,7 @@ def table(rows: list[Row]) -> str:
         cells = (
             row.goal,
             row.name,
-            f"{row.median:g}" if len(row.values) == 1 else spread(row.values),
+            f"{row.median:.3g}" if len(row.values) == 1 else spread(row.values),
             number(row.must, sign),
             number(row.stretch, sign),
             spread(row.noise) if row.noise else "",

@@ -46,6 +46,8 @@ SOURCES = [
     Source("namespaces", "rows", ("16",)),
     Source("nodes", "cores", ("cores",)),
 ]
+SOAK = "soak.rows"
+"""The measurement of goal 17, which `make soak MINUTES=60` stores."""
 GOALS = list(dict.fromkeys(goal for source in SOURCES for goal in source.goals))
 """The goals of docs/performance.md by number, and further measurements by name."""
 

@@ -246,7 +246,6 @@ async def uninstrumented(data: str) -> None:
 
 
 async def serve(name: str, data: str) -> None:
-    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, gc.collect)
     servers: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
         "plain": lambda: application(plain()),
         "bare": lambda: application(bare()),

@@ -1,7 +1,7 @@
 """Sockets: `python benchmarks/sockets.py [ROUNDS] [SOCKETS]`.
 
-Prints how many sockets connect and authenticate per second, the memory per socket, the processor time of the server per
-request on an open socket, and how long the update of one vote takes to reach all of them.
+Prints how many sockets connect and authenticate per second, the processor time of the server per request on an open
+socket, and how long the update of one vote takes to reach all of them.
 """
 
 from __future__ import annotations
@@ -9,26 +9,17 @@ from __future__ import annotations
 import gc
 import http.client
 import json
-import os
 import resource
-import signal
 import time
 from contextlib import ExitStack, closing
 
 from audience import authorization
-from common import CLIENT_ID, Address, argument, memory, pin_to_core, processor_time, start_server
+from common import CLIENT_ID, Address, argument, pin_to_core, processor_time, start_server
 from crowd import Crowd, Socket
 from report import spread
 
 REQUESTING, REQUESTS = 100, 20
 """Sockets that send requests at the same time, and requests of each in a round."""
-
-
-def settled_memory(process: int) -> int:
-    """Collect the garbage of a process; return its resident memory in bytes."""
-    os.kill(process, signal.SIGUSR1)
-    time.sleep(1)
-    return memory(process)
 
 
 def socket_request(action: str, target: str = "", **data: object) -> bytes:
@@ -76,14 +67,12 @@ def measure_requests(crowd: Crowd, process: int, rounds: int) -> None:
 
 
 def measure(address: Address, process: int, size: int, rounds: int) -> None:
-    """Measure connecting, memory, and the update of one vote."""
+    """Measure connecting, and the update of one vote."""
     requests = [authentication(address)]
     with closing(Crowd(address, 200, requests)):
         pass  # warm-up: the first sockets load modules
-    before = settled_memory(process)
     crowd = Crowd(address, size, requests)
-    per_socket = (settled_memory(process) - before) / size / 1024
-    print(f"{size:,} sockets: {crowd.opened_per_second:.0f} authenticated per second, {per_socket:.1f} KiB each")
+    print(f"{size:,} sockets: {crowd.opened_per_second:.0f} authenticated per second")
     for each in crowd.sockets:
         each.send(socket_request("subscribe", "poll", topic_id="poll"))
     for each in crowd.sockets:

@@ -88,6 +88,26 @@ def test_a_soak_fails_if_memory_grows_steadily(soak: Any):
     assert 1 == len(soak.faults(soaked(soak, [100 + 0.12 * at for at in range(20)])))
 
 
+@pytest.mark.parametrize(
+    ("memory", "ratio"),
+    [
+        ([100.0] * 59, None),
+        ([100.0] * 61, 1.0),
+        ([100.0] * 10 + [90, 80, 200] + [100.0] * 46 + [102, 300], 102 / 90),
+        ([50.0] * 9 + [100.0] * 3 + [50.0] * 46 + [103, 104, 105], 1.04),
+    ],
+)
+def test_goal_17_compares_the_medians_around_minutes_60_and_10(soak: Any, memory: list[float], ratio: float | None):
+    assert ratio == soak.late_growth(soaked(soak, memory))
+
+
+@pytest.mark.parametrize(("ratio", "verdict"), [(1.019, "met"), (1.021, "not met")])
+def test_goal_17_is_a_row_of_the_table(soak: Any, page: Any, ratio: float, verdict: str):
+    table = page.table([soak.goal_row(ratio)])
+
+    assert table.endswith(f"| {ratio:.3g} | ≤ 1.02 | ≤ 1 |  | {verdict} |")
+
+
 @pytest.mark.parametrize("name", ["files", "tasks", "sockets", "failed_votes"])
 def test_a_soak_fails_if_another_figure_changes(soak: Any, name: str):
     assert 1 == len(soak.faults(soaked(soak, [100.0] * 3, **{name: [0, 0, 1]})))

@@ -33,8 +33,8 @@ def signed(header: Any, payload: Any, *, hashed: str = "HS256", key: bytes = SEC
     return f"{text}.{segment(hmac.new(key, text.encode(), HASHES[hashed]).digest())}"
 
 
-def production_tokens(secrets: tuple[bytes, ...] = (SECRET,)) -> Tokens:
-    """Return the verification of a production service at `NOW`, with one extension."""
-    clock = Clock(lambda: NOW * 1000)
+def production_tokens(secrets: tuple[bytes, ...] = (SECRET,), clock: Clock | None = None) -> Tokens:
+    """Return the verification of a production service at `NOW`, or by another clock, with one extension."""
+    clock = clock or Clock(lambda: NOW * 1000)
     extensions = Extensions({CLIENT_ID: Extension(CLIENT_ID, secrets)}, admits_any=False)
     return Tokens(Settings(PRODUCTION), extensions, clock, SigningKey(documents=None, clock=clock))

@@ -7,7 +7,7 @@ from emulator.errors import Unauthorized
 from support.service import SECRET
 
 KEYS = {"new": b"the secret of a newer deployment, 32+", "": SECRET}
-PREPARED = {name: hs256.prepared(key) for name, key in KEYS.items()}
+PREPARED = {name: hs256.PreparedKey(key) for name, key in KEYS.items()}
 
 
 def pyjwt_verdict(token: str) -> str:
