@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.auth import tokens
+from emulator.auth import headers
 from emulator.contract.extensions_file import InvalidExtensions, parsed
 from emulator.control.calls.rules import CallBody, checked_call
 from emulator.control.seeds.rules import plan_of
@@ -55,7 +55,7 @@ OTHERS = [
 
 
 def in_header(client_id: str) -> bool:
-    return tokens._split_header(f"{client_id} a.b.c") == (client_id, "a.b.c")
+    return headers.split_header(f"{client_id} a.b.c") == (client_id, "a.b.c")
 
 
 def in_extensions_file(client_id: str) -> bool:

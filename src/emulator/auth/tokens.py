@@ -8,9 +8,9 @@ import hmac
 import logging
 from collections.abc import Mapping
 from functools import lru_cache
-from hashlib import blake2b
 from typing import Any, NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from emulator.auth import hs256, jwts, refusals
@@ -26,13 +26,13 @@ from emulator.auth.claims import (
     role_of,
     usual_caller,
 )
+from emulator.auth.headers import digest_of, split_header
 from emulator.auth.signing_key import SigningKey
 from emulator.bounded_cache import BoundedCache
 from emulator.callers import NO_GRANT, Caller, Grant, Role
 from emulator.clock import Clock
 from emulator.config.extensions import Extension, Extensions
 from emulator.config.settings import Settings
-from emulator.contract.names import is_client_id
 from emulator.errors import ServiceError, Unauthorized
 from emulator.hints import NO_HINTS, Hints
 from emulator.ids import token_id
@@ -67,10 +67,9 @@ _MAX_RECENT = 1_024
 """Tokens whose whole headers are kept, which saves the time of a digest. Together they take 0.4 MB."""
 _MAX_CACHED_LENGTH = 1_024
 """The tokens of longer headers are not cached, so none takes over 1,200 bytes."""
-_MAX_HEADER_LENGTH = 8_192
 
 
-class Credential(NamedTuple):
+class Credential(Struct, frozen=True, gc=False):  # one per new token: a tuple takes longer
     """A token that passed every check except the lifetime checks."""
 
     caller: Caller
@@ -87,15 +86,6 @@ class _Keys(NamedTuple):
     """The secrets, then the service's own key, which has no name."""
     fast: Mapping[str, hs256.PreparedKey]
     """All, prepared for `hs256`. Empty if pyjwt refuses one of them, which `hs256` would not notice."""
-
-
-def _digest(header: str) -> bytes:
-    """Return 128 bits that stand for a header in the cache, in place of its some 300 characters.
-
-    BLAKE2b is a cryptographic hash function. To be taken for another caller, a client would need a header with the
-    digest of that caller's, of the 2**128 that there are; two of its own with one digest would gain it nothing.
-    """
-    return blake2b(header.encode("utf-8", "surrogatepass")).digest()[:16]  # `digest_size=16` takes longer
 
 
 class Tokens:
@@ -144,7 +134,7 @@ class Tokens:
         if caller is None:
             if not header:
                 return None
-            digest = _digest(header)
+            digest = digest_of(header)
             caller = self._cache.get(digest)
             if caller is None:
                 self._missed = header, digest
@@ -155,13 +145,13 @@ class Tokens:
 
     def verify(self, header: str | None) -> Credential:
         """Verify `<client id> <JWT>`; raises `Unauthorized` or `Forbidden` with the reason."""
-        client_id, token = _split_header(header)
+        client_id, token = split_header(header)
         credential = self._usual_credential(client_id, token) or self._credential(client_id, token)
         caller = credential.caller
         self._check_lifetime(caller)
         if header and len(header) <= _MAX_CACHED_LENGTH and not credential.pin_token_id:
             missed, digest = self._missed
-            self._cache[digest if missed is header else _digest(header)] = caller
+            self._cache[digest if missed is header else digest_of(header)] = caller
         return credential
 
     def _usual_credential(self, client_id: str, token: str) -> Credential | None:
@@ -387,19 +377,3 @@ class Tokens:
 def _grant_of_secret(secret: str) -> Grant:
     """Return the grant of a self-signed token. All cached tokens of a secret share one, to save memory."""
     return Grant(secret)
-
-
-def _split_header(header: str | None) -> tuple[str, str]:
-    """Split `<client id> <JWT>`; surrounding double quotes are removed. Raises `Unauthorized`."""
-    if not header:
-        raise refusals.no_header()
-    if len(header) > _MAX_HEADER_LENGTH:
-        raise refusals.long_header(limit=_MAX_HEADER_LENGTH)
-    parts = header.strip().strip('"').split()
-    if len(parts) != 2:
-        raise refusals.malformed_header(words=len(parts))
-    if parts[0].lower() == "bearer":
-        raise refusals.bearer()
-    if not is_client_id(parts[0]):
-        raise refusals.malformed_client_id()
-    return parts[0], parts[1]
