@@ -50,7 +50,7 @@ def table(rows: list[Row]) -> str:
         cells = (
             row.goal,
             row.name,
-            f"{row.median:.3g}" if len(row.values) == 1 else spread(row.values),
+            f"{row.median:.4g}" if len(row.values) == 1 else spread(row.values),
             number(row.must, sign),
             number(row.stretch, sign),
             spread(row.noise) if row.noise else "",

@@ -105,7 +105,7 @@ def test_goal_17_compares_the_medians_around_minutes_60_and_10(soak: Any, memory
 def test_goal_17_is_a_row_of_the_table(soak: Any, page: Any, ratio: float, verdict: str):
     table = page.table([soak.goal_row(ratio)])
 
-    assert table.endswith(f"| {ratio:.3g} | ≤ 1.02 | ≤ 1 |  | {verdict} |")
+    assert table.endswith(f"| {ratio:.4g} | ≤ 1.02 | ≤ 1 |  | {verdict} |")
 
 
 @pytest.mark.parametrize("name", ["files", "tasks", "sockets", "failed_votes"])
