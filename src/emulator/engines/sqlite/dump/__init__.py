@@ -113,7 +113,7 @@ class Dump(Tables):
                     space = self._namespace.stored_in(connection)  # a snapshot begins with its first read
                 yield connection, space
         finally:
-            connection.close()
+            await finished_in_thread(connection.close)  # freeing a large copy takes some ms
 
     async def _copy_memory(self, connection: sqlite3.Connection) -> None:
         source = self._group_commit.connection
