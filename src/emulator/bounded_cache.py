@@ -42,6 +42,11 @@ class BoundedCache(Generic[K, V]):
             for oldest in list(islice(entries, 1 + self.size // 256)):
                 del entries[oldest]
 
+    def renew(self, key: K, value: V) -> None:
+        """Add or replace an entry as the newest, which others do not evict soon."""
+        self._entries.pop(key, None)
+        self[key] = value
+
     def pop(self, key: K) -> V | None:
         """Remove an entry; return its value, or `None` if there was none."""
         return self._entries.pop(key, None)

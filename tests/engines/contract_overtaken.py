@@ -16,6 +16,7 @@ from emulator.engines.engine import Engine
 from emulator.engines.records import Record
 from emulator.engines.shapes import Key
 from emulator.errors import EngineError, Unavailable
+from emulator.features.codes import service as codes
 from emulator.features.codes.rules import GrantBody, NamesBody
 from emulator.features.identity.directory import Directory
 from emulator.features.stores.rules import CHANNEL_STATE
@@ -86,7 +87,10 @@ class OvertakenContract:
             await recording
 
     @pytest.mark.parametrize("batches_before", [1, 2])
-    async def test_an_upload_that_a_reset_overtakes_is_refused_whole(self, engine: Engine, batches_before: int) -> None:
+    async def test_an_upload_that_a_reset_overtakes_is_refused_whole(
+        self, engine: Engine, monkeypatch: pytest.MonkeyPatch, batches_before: int
+    ) -> None:
+        monkeypatch.setattr(codes, "_MIN_WRITTEN", 1)
         sets = code_sets(engine, [])
 
         async def put_during_a_reset() -> None:

@@ -51,6 +51,38 @@ async def test_neither_new_voters_nor_known_ones_are_looked_up(path: Path) -> No
         assert len(lookups) <= 1  # one bit of the filter may be shared
 
 
+async def test_the_voter_whose_vote_created_the_ballot_is_known_after_many_others(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ballot_cache, "MAX_HELD", 8)
+    async with opened(path) as engine:
+        for number in range(20):
+            await cast(engine, f"U{number}", "a")
+
+        again = [(await cast(engine, f"U{number}", "b")).previous for number in range(20)]
+
+        assert ["a"] * 20 == again
+        assert [("b", 20)] == await counts(engine)
+
+
+@pytest.mark.parametrize("others", [1, 3, 20])
+async def test_a_voter_may_vote_twice_in_one_commit_while_others_evict_those_held_longest(
+    path: Path, monkeypatch: pytest.MonkeyPatch, others: int
+) -> None:
+    monkeypatch.setattr(ballot_cache, "MAX_HELD", 8)
+    async with opened(path) as engine:
+        for number in range(8):
+            await cast(engine, f"U{number}", "a")
+
+        await asyncio.gather(
+            cast(engine, "U0", "b"),
+            *(cast(engine, f"N{number}", "a") for number in range(others)),
+            cast(engine, "U0", "c"),
+        )
+
+        assert [("a", 7 + others), ("c", 1)] == await counts(engine)
+
+
 async def test_voters_from_before_the_file_was_opened_are_looked_up_once(path: Path) -> None:
     async with opened(path) as engine:
         await cast(engine, "U1", "a")

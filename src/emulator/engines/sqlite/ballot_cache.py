@@ -98,11 +98,18 @@ class Marks(Tables):
             rows = self.rows_of_voter(ballot, voter)
         return rows
 
+    def note_first_voter(self, ballot: int, voter: str) -> None:
+        """Add the voter whose cast created a ballot to the filter, as `rows_before_cast` adds all later ones."""
+        self._filter.add(ballot, voter)
+
     def write(self, mark: Mark, others: tuple[Row, ...]) -> None:
         """Add a row, or replace the row in the same slot. `others` are the voter's rows in other slots."""
         ballot, voter, slot, choice, times, _, number, _, _ = mark
         self._unsaved[ballot, voter, slot] = mark
-        self._held[ballot, voter] = (*others, (number, slot, choice, times))
+        # The newest entry: it stays until its row is written, or the voter's next cast would miss that row.
+        self._held.renew((ballot, voter), (*others, (number, slot, choice, times)))
+        if len(self._unsaved) >= MAX_HELD // 2:
+            self.flush()
 
     def drop_others(self, ballot: int, voter: str, slot: int) -> None:
         """Delete the voter's rows in all other slots; `write` follows."""

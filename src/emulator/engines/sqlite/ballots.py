@@ -117,6 +117,7 @@ class SqliteBallots(Tables):
             return Cast(refused, previous, self._counts(ballot, previous) if tally else EMPTY_TALLY)
         if ballot is None:
             ballot = self._ballot_cache.create(key, now, expires_at)
+            self._marks.note_first_voter(ballot.id, voter)
         replacing: _Change = (rows[0][1] if rows else 0, 1, rows, ())
         slot, times, replaced, others = replacing if terms.per_voter == 1 else _change_after_cast(rows, choice, more)
         if replaced and self._readings.active:

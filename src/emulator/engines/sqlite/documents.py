@@ -133,9 +133,7 @@ class SqliteDocuments(Tables):
                 continue
             rows.append((*self._namespace.params(key), value, NEVER))
             self._unwritten.add(key)
-            if len(self._peeked) == _MAX_PEEKED:
-                self._peeked.pop(key)  # so that it is the newest, and stays until it is written
-            self._peeked[key] = (value, NEVER)
+            self._peeked.renew(key, (value, NEVER))  # it stays until it is written
         if rows:
             self._group_commit.unwritten[self] = None
         return found
