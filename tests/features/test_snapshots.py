@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from emulator.engines.sqlite import dump
-from emulator.engines.sqlite.dump import stepwise_copy
 from support.broadcasts import events_of
 from support.service import Client, LiveServer
 from support.socket_client import SocketClient
@@ -242,10 +240,8 @@ def test_a_vote_after_a_load_reaches_the_directory_of_the_loaded_data(
 
 
 def test_votes_during_a_save_are_all_kept_and_the_snapshot_shows_one_moment(
-    monkeypatch: pytest.MonkeyPatch, stranger: Client, viewer: Callable[..., Client]
+    stranger: Client, viewer: Callable[..., Client]
 ):
-    monkeypatch.setattr(dump, "ONE_STEP", 0)
-    monkeypatch.setattr(stepwise_copy, "_STEP", 1)
     for number in range(100):
         viewer(f"{number}").post("vote", json={"value": 1}).raise_for_status()
     one, two = (viewer(name, opaque=f"U{name}") for name in ("one", "two"))

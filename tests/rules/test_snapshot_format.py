@@ -209,8 +209,8 @@ def test_a_record_that_has_expired_is_not_counted_nor_what_belongs_to_it(expires
         BallotRecord(POLL, expires_at, None, Terms()),
         *(ChoiceRecord(each, "1") for each in (other, POLL)),
         *(EntryRecord(each, BallotEntry("U1", "1", 1, 5, b""), False) for each in (other, POLL)),
+        ItemRecord(POLL, 5, expires_at, b""),  # the items of a log expire one by one
         ItemRecord(POLL, 5, NEVER, b""),
-        ItemRecord(POLL, 5, expires_at, b""),
         ListRecord(LIST._replace(name="other"), NEVER),
         ListRecord(LIST, expires_at),
         *(ListItemsRecord(each, ("a",)) for each in (LIST._replace(name="other"), LIST)),

@@ -104,13 +104,16 @@ def instant_of(header: Header, now: int) -> int:
     return now + clock.offset if clock.frozen_at is None else clock.frozen_at
 
 
+_OWNER_TYPES = frozenset(OWNERS.values())
+
+
 class AliveCounts:
     """Counts the records of a valid snapshot that a service holds once it has loaded them."""
 
     def __init__(self) -> None:
         self.counts: Counter[type[Record]] = Counter()
         self._expired: set[tuple[type[Record], Key, int]] = set()
-        """What had expired, and may be followed by its contents: the type, the key, and of a pool the number."""
+        """What had expired and may be followed by its contents: the type, the key, and of a pool the number."""
         self._items: tuple[Key, int] = (Key("", "", ""), 0)
         """A list, and how many items of it came so far. A service holds them in records of one size."""
 
@@ -119,9 +122,10 @@ class AliveCounts:
         kind, key, count = type(record), record[0], 1
         number = record.number if isinstance(record, PoolRecord | HandedRecord) else 0
         if getattr(record, "expires_at", NEVER) <= now:
-            self._expired.add((kind, key, number))
+            if kind in _OWNER_TYPES:
+                self._expired.add((kind, key, number))
             return
-        if (OWNERS.get(kind, kind), key, number) in self._expired:
+        if kind in OWNERS and (OWNERS[kind], key, number) in self._expired:
             return
         if isinstance(record, ListItemsRecord):
             before = self._items[1] if self._items[0] == key else 0

@@ -110,7 +110,6 @@ class SqliteEngine:
         if isinstance(source, SqliteEngine) and self._path is None and not self._namespace.has_aside():
             source._group_commit.commit_now()
             self._group_commit.commit_now()
-            self.dump.finish_copies()
             self._group_commit.copy_from(source._group_commit.connection)
             await self._group_commit.write(self._namespace.take_over, source._name)
         else:

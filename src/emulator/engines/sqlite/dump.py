@@ -1,16 +1,14 @@
 """Reads everything in a namespace as records (`engines/records.py`), from a copy that stays as it is.
 
 A file is read in a snapshot on a second connection. Data in memory is copied to a temporary database first, which
-SQLite keeps on disk.
+SQLite keeps on disk: that is one step, some hundred ms for a million votes.
 """
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, closing
-from functools import partial
+from contextlib import asynccontextmanager
 from itertools import islice
 from typing import Any, Final
 
@@ -18,8 +16,7 @@ from emulator.engines import records as types
 from emulator.engines.records import ITEMS_PER_RECORD, Record
 from emulator.engines.shapes import BallotEntry, Key
 from emulator.engines.sqlite.connection import connect, engine_errors, finished_in_thread
-from emulator.engines.sqlite.dump.stepwise_copy import ONE_STEP, indexes_of, steps_of_copy
-from emulator.engines.sqlite.namespace import Namespace, Tables
+from emulator.engines.sqlite.namespace import Tables
 from emulator.engines.sqlite.table_list import KEY_COLUMNS, TERMS, key_columns, terms_of
 
 PAGE: Final = 100
@@ -74,17 +71,6 @@ _MEMBERS = f"""
 
 
 class Dump(Tables):
-    def __init__(self, namespace: Namespace) -> None:
-        super().__init__(namespace)
-        self._copies: list[Iterator[None]] = []
-        """The copies of data in memory that are being made. Each step is one item."""
-
-    def finish_copies(self) -> None:
-        """Finish the copies that are being made, now: the whole database is about to be replaced."""
-        for copy in self._copies:
-            for _ in copy:
-                pass
-
     async def __call__(self, *, now: int) -> AsyncIterator[Sequence[Record]]:
         async with self._frozen_connection() as (connection, space):
             records = _Reading(connection, space, now).records()
@@ -107,29 +93,13 @@ class Dump(Tables):
                 connection.execute(_CACHE)
                 if self._group_commit.path is None:
                     connection.execute("PRAGMA synchronous = OFF")
-                    await self._copy_memory(connection)
+                    self._group_commit.connection.backup(connection)
                 else:
                     connection.execute("BEGIN")
                     space = self._namespace.stored_in(connection)  # a snapshot begins with its first read
                 yield connection, space
         finally:
             await finished_in_thread(connection.close)  # freeing a large copy takes some ms
-
-    async def _copy_memory(self, connection: sqlite3.Connection) -> None:
-        source = self._group_commit.connection
-        if source.execute("PRAGMA page_count").fetchone()[0] <= ONE_STEP:
-            source.backup(connection)
-            return
-        indexes = indexes_of(source)
-        with closing(steps_of_copy(self._group_commit, connection)) as steps:
-            self._copies.append(steps)
-            try:
-                for _ in steps:
-                    await asyncio.sleep(0)
-            finally:
-                self._copies.remove(steps)
-        for each in indexes:
-            await finished_in_thread(partial(connection.execute, each), connection.interrupt)
 
 
 class _Reading:
