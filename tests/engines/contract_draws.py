@@ -16,6 +16,7 @@ from emulator.errors import BadRequest
 from emulator.features.codes.rules import GrantBody, NamesBody
 from emulator.features.codes.service import CodeSets
 from emulator.features.identity.directory import Directory
+from engines.shorthand import LoopPasses
 
 BACKEND = Caller("client", Role.BACKEND, None, None, "A-backend")
 VIEWERS = {
@@ -100,6 +101,20 @@ class DrawsContract:
             calls.clear()
             assert (code, held) == await sets.redeem(viewer, 0)
             assert ["read", "listing", "draw"] == calls
+
+    async def test_the_event_loop_runs_while_uploaded_codes_are_compared(self, engine: Engine) -> None:
+        calls: list[str] = []
+        sets = code_sets(engine, calls)
+        async with sets.new_upload(BACKEND) as upload:
+            for start in range(0, 30_000, 5_000):
+                await upload.add(0, start, [f"code {number}" for number in range(start, start + 5_000)])
+            await upload.add(0, 30_000, ["code 0"])
+            calls.clear()
+            async with LoopPasses() as passes:
+                with pytest.raises(BadRequest, match=r"codes\[0\]\[0\] and codes\[0\]\[30000\]"):
+                    await sets.define(upload, NamesBody(["hats"]), 1)
+
+        assert passes.count > calls.count("items") > 3
 
     async def test_a_mark_counts_until_the_sets_are_deleted(self, engine: Engine) -> None:
         sets, (viewer, other) = code_sets(engine, []), VIEWERS.values()

@@ -13,12 +13,12 @@ import pytest
 
 from emulator.engines.engine import Engine
 from emulator.engines.opening import open_engine, open_medium
-from emulator.engines.shapes import Key
-from emulator.engines.sqlite import SqliteEngine
+from emulator.engines.shapes import Key, Terms
+from emulator.engines.sqlite import SqliteEngine, documents
 from emulator.errors import EngineError
 from engines.contract import EngineContract
 from engines.schedules import Disturbance
-from engines.shorthand import EVERYWHERE, NOW, Open, cast, key, write
+from engines.shorthand import END, EVERYWHERE, NOW, Open, cast, key, write
 
 
 class TestMemory(EngineContract):
@@ -97,6 +97,45 @@ async def steps_of_listing(engine: Engine, group: Key, ballots: int) -> int:
     finally:
         connection.set_progress_handler(None, 0)
     return steps
+
+
+async def test_a_document_is_found_before_it_is_written_even_if_others_push_it_out_of_the_cache(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(documents, "_MAX_PEEKED", 2)
+    first, *others = [key(f"{number}") for number in range(4)]
+    async with open_engine("sqlite://", namespace="main") as engine:
+        peeked = await asyncio.gather(
+            engine.documents.keep({first: b"kept"}, replace=False),
+            *(engine.documents.peek(each, now=NOW) for each in (*others, first)),
+        )
+
+        assert [None, None, None, b"kept"] == peeked[1:]
+        assert b"kept" == await engine.documents.peek(first, now=NOW)
+
+
+async def test_a_definition_that_is_rolled_back_is_never_read() -> None:
+    async with open_engine("sqlite://", namespace="main") as engine:
+        await engine.ballots.define(key(), b"old", Terms(), now=NOW, expires_at=END)
+        group_commit = engine._group_commit  # type: ignore[attr-defined]
+
+        async def define_later() -> None:
+            """Write in one group, and as soon as that is committed, define in another."""
+            await cast(engine, "U1", "a")
+            await engine.ballots.define(key(), b"new", Terms(), now=NOW, expires_at=END)
+
+        async def fail_second_group() -> None:
+            while group_commit.commits == commits or not group_commit.is_writing:  # noqa: ASYNC110 - it has no event
+                await asyncio.sleep(0)
+            await fail(engine)
+
+        commits = group_commit.commits
+        failure, found, _ = await asyncio.gather(
+            define_later(), engine.ballots.definition(key(), now=NOW), fail_second_group(), return_exceptions=True
+        )
+
+        assert isinstance(failure, EngineError)
+        assert b"old" == found == await engine.ballots.definition(key(), now=NOW)
 
 
 def test_no_test_of_the_contract_hides_another() -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from emulator.engines.engine import Engine
 from emulator.engines.opening import open_engine
 from emulator.engines.shapes import NEVER, CastRequest
-from emulator.engines.sqlite import ballot_cache
+from emulator.engines.sqlite import ballot_cache, documents
 from emulator.engines.sqlite.ballot_cache import VoterFilter
 from emulator.errors import EngineError
 from engines.contract_dump import dumped
@@ -81,6 +81,23 @@ async def test_a_voter_may_vote_twice_in_one_commit_while_others_evict_those_hel
         )
 
         assert [("a", 7 + others), ("c", 1)] == await counts(engine)
+
+
+async def test_reads_of_other_voters_do_not_evict_a_vote_before_it_is_written(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ballot_cache, "MAX_HELD", 8)
+    async with opened(path) as engine:
+        for number in range(20):
+            await cast(engine, f"U{number}", "a")
+
+        await asyncio.gather(
+            cast(engine, "U0", "b"),
+            *(engine.ballots.tally(key(), now=NOW, voter=f"U{number}") for number in range(1, 20)),
+            cast(engine, "U0", "c"),
+        )
+
+        assert [("a", 19), ("c", 1)] == await counts(engine)
 
 
 async def test_voters_from_before_the_file_was_opened_are_looked_up_once(path: Path) -> None:
@@ -212,8 +229,12 @@ ALONE = ("assign", "stock", "purge", "counts")
 """Operations of several steps, between which others could run."""
 
 
-@pytest.fixture
-async def two() -> AsyncIterator[list[Engine]]:
+@pytest.fixture(params=["large caches", "caches of two entries"])
+async def two(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[Engine]]:
+    if request.param != "large caches":
+        for module, name in ((ballot_cache, "MAX_HELD"), (ballot_cache, "MAX_BALLOTS"), (documents, "_MAX_PEEKED")):
+            monkeypatch.setattr(module, name, 2)
+        monkeypatch.setattr(ballot_cache, "MAX_ADDED", 5)
     async with open_engine("sqlite://", namespace="a") as fast, open_engine("sqlite://", namespace="a") as slow:
         yield [fast, slow]
 

@@ -167,6 +167,20 @@ def test_the_records_of_the_quota_are_not_listed_as_expired(limited: LiveServer,
     assert ["rank"] == [each["kind"] for each in expired]
 
 
+def test_ids_of_more_than_an_hour_ago_leave_the_cache(limited: LiveServer):
+    keys = [Key("rank", "my-extension", f"r{number}", "777") for number in range(1_000)]
+    quota = IdQuota(limited.service.engine.documents, limited.service.clock, len(keys))
+
+    async def claim() -> None:
+        now = limited.service.clock.now()
+        await asyncio.gather(*(quota.claim(key, DAY, now=now) for key in keys[:-1]))
+        await quota.claim(keys[-1], DAY, now=now + 2 * HOUR)
+
+    limited.run(claim())
+
+    assert keys[-1:] == list(quota._recorded)
+
+
 @pytest.mark.slow
 def test_the_records_of_the_quota_take_no_place_among_the_expiries_that_are_kept(limited: LiveServer):
     many = [Key("rank", "my-extension", f"r{number}", "777") for number in range(6_000)]

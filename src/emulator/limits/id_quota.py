@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from emulator.bounded_cache import BoundedCache
-from emulator.clock import HOUR, Clock
+from emulator.clock import HOUR, MINUTE, Clock
 from emulator.engines.records import DocumentRecord
 from emulator.engines.shapes import Documents, Key
 from emulator.limits.refusals import too_many_ids
@@ -28,6 +28,7 @@ _RELEASED: Final = b"0"
 _EARLIER: Final = "ids"
 """The kind of the documents of earlier versions. They are not read: their ids count again when they are used."""
 _REFRESH_AFTER: Final = HOUR
+_SWEEP_AFTER: Final = 10 * MINUTE
 _MAX_CACHED: Final = 100_000
 
 _end = msgspec.json.Decoder(int)
@@ -48,7 +49,9 @@ class IdQuota:
         self._clock = clock
         self._limit = limit
         self._recorded: BoundedCache[Key, int] = BoundedCache(_MAX_CACHED)
-        """When this process last recorded an id, in Unix ms: for the ids of the last hour, oldest first."""
+        """When this process last recorded an id, in Unix ms, for the ids of the last hour or a little longer."""
+        self._swept_at = 0
+        """When the earlier ones were last removed, in Unix ms."""
 
     async def claim(self, key: Key, lifetime: int, *, now: int) -> None:
         """Count the id of `key` for `lifetime` ms from `now`; raises `BadRequest` above the limit."""
@@ -56,10 +59,11 @@ class IdQuota:
             return
         # Uses within the next hour extend the lifetime without being recorded, so record one hour more.
         await self._record(key, now, now + lifetime + _REFRESH_AFTER)
-        self._recorded.pop(key)  # so that it becomes the newest
-        self._recorded[key] = now
-        while not _is_recent(self._recorded.get(oldest := next(iter(self._recorded))), now):
-            self._recorded.pop(oldest)
+        self._recorded.renew(key, now)
+        if not self._swept_at <= now < self._swept_at + _SWEEP_AFTER:
+            self._swept_at = now
+            for old in [each for each, recorded in self._recorded.items() if not _is_recent(recorded, now)]:
+                self._recorded.pop(old)
 
     async def release(self, key: Key) -> None:
         """Stop counting the id of `key`."""

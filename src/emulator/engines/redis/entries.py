@@ -76,9 +76,8 @@ def _text(packed: msgspec.Raw) -> str:
     return raw[_HEADERS.get(raw[0], 1) :].decode("utf-8", "surrogateescape")
 
 
-def _cast_of(packed: bytes, member: bytes) -> _Cast:
+def _cast_of(member: bytes, casts: Sequence[_Cast]) -> _Cast:
     """Return the one of a voter's casts that a member of the set by age names."""
-    casts = _casts(packed)
     if len(casts) == 1:
         return casts[0]
     number = member[16:32].decode()
@@ -121,11 +120,15 @@ class Reading:
     def rows(self, reply: Reply, size: int) -> tuple[list[_Row], bool]:
         """Return the rows of a reply to `request`, and whether there may be more."""
         (members, casts, replaced), bound = reply, self._bound
-        rows: list[_Row] = [
-            (member[:32], member[32:], _cast_of(packed, member))
-            for member, packed in zip(members, casts, strict=True)
-            if member[16:32] < bound
-        ]
+        unread, of_voter = iter(casts), dict[bytes, list[_Cast]]()
+        rows: list[_Row] = []
+        for member in members:
+            voter = member[32:]
+            found = of_voter.get(voter)
+            if found is None:
+                found = of_voter[voter] = _casts(next(unread))
+            if member[16:32] < bound:
+                rows.append((member[:32], voter, _cast_of(member, found)))
         ends = [some[-1][:32] for some in (members, replaced) if len(some) == size]
         last = min(ends, default=_END)
         # A replaced entry belongs to the readings that began after its cast and before its replacement.

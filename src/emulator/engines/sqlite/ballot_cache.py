@@ -83,6 +83,8 @@ class Marks(Tables):
         """Return the voter's rows by `number`."""
         rows = self._held.get((ballot, voter))
         if rows is None:
+            if self._unsaved and len(self._held) >= MAX_HELD:  # adding these rows may evict unsaved ones
+                self.flush()
             rows = tuple(self._group_commit.connection.execute(_OF_VOTER, (ballot, voter)).fetchall())
             if rows:
                 self._held[ballot, voter] = rows

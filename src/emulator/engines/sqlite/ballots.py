@@ -63,8 +63,7 @@ class SqliteBallots(Tables):
         return await self._group_commit.write(self._redefine, key, expected, definition, terms, now, expires_at)
 
     async def definition(self, key: Key, *, now: int) -> bytes | None:
-        ballot = await self._group_commit.read(self._ballot_cache.find_live, key, now)
-        return ballot.definition if ballot else None
+        return await self._group_commit.read(self._definition, key, now)
 
     async def cast(self, key: Key, request: CastRequest, *, now: int, expires_at: int, tally: bool = False) -> Cast:
         return await self._group_commit.write(self._cast, key, request, now, expires_at, tally)
@@ -91,6 +90,10 @@ class SqliteBallots(Tables):
             listed.append(ListedBallot(Key(*key), casts, expires_at, definition))
         return listed
 
+    def _definition(self, key: Key, now: int) -> bytes | None:
+        ballot = self._ballot_cache.find_live(key, now)
+        return ballot.definition if ballot else None
+
     def _define(self, key: Key, definition: bytes, terms: Terms, now: int, expires_at: int) -> None:
         ballot = self._ballot_cache.find_live(key, now) or self._ballot_cache.create(key, now, expires_at)
         self._ballot_cache.define(ballot, definition, terms)
@@ -100,8 +103,7 @@ class SqliteBallots(Tables):
     def _redefine(
         self, key: Key, expected: bytes | None, definition: bytes, terms: Terms, now: int, expires_at: int
     ) -> bool:
-        ballot = self._ballot_cache.find_live(key, now)
-        if (ballot.definition if ballot else None) != expected:
+        if self._definition(key, now) != expected:
             return False
         self._define(key, definition, terms, now, expires_at)
         return True

@@ -101,6 +101,8 @@ class SqliteDocuments(Tables):
         return row
 
     def _row(self, key: Key) -> tuple[bytes, int]:
+        if key in self._unwritten:  # so many were peeked at that the cache no longer has it
+            self.flush()
         return self._group_commit.connection.execute(_READ, self._namespace.params(key)).fetchone() or _ABSENT
 
     def _read(self, keys: Sequence[Key], now: int) -> dict[Key, bytes]:

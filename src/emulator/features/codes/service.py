@@ -127,6 +127,7 @@ class Upload:
                 for (one, first), (other, second) in pairs_among(codes, (array, at), repeated, places):
                     self._errors.add(f"codes[{one}][{first}] and codes[{other}][{second}]: are the same code")
                 at += len(codes)
+                await asyncio.sleep(0)
         self._errors.check()
 
     def _list_of(self, array: int) -> Key:

@@ -16,14 +16,20 @@ function ops.begin()
   return reply
 end
 
--- id, reading, from, size → members of the set by age, the casts of the voter of each, and members of the set of
--- replaced entries; at most `size` of each
+-- id, reading, from, size → members of the set by age, the casts of each of their voters in the order in which the
+-- voters first occur, and members of the set of replaced entries; at most `size` of each
 function ops.page()
   local of, from, size = prefix .. 'm:' .. ARGV[2], ARGV[4], tonumber(ARGV[5])
   redis.call('PEXPIRE', of .. ':r', LEASE)
   local members = redis.call('ZRANGEBYLEX', of .. ':a', from, '+', 'LIMIT', 0, size)
-  local voters = {}
-  for i, member in ipairs(members) do voters[i] = string.sub(member, 33) end
+  local voters, has = {}, {}
+  for _, member in ipairs(members) do
+    local voter = string.sub(member, 33)
+    if not has[voter] then
+      has[voter] = true
+      voters[#voters + 1] = voter
+    end
+  end
   local casts = #voters > 0 and redis.call('HMGET', of .. ':v', unpack(voters)) or {}
   return {members, casts, redis.call('ZRANGEBYLEX', of .. ':k', from, '+', 'LIMIT', 0, size)}
 end
