@@ -94,7 +94,7 @@ docs: $(DEV_STAMP)  ## Write the generated parts of docs/, the table of completi
 mutants: $(DEV_STAMP)  ## Break the code at 400 places, and check that tests still notice; ARGS="--all --record"
 	PYTHONPATH=tests $(PYTHON) -m mutants $(ARGS)
 
-bench: $(DEV_STAMP) $(PEERS_STAMP)  ## Measure the goals of docs/performance.md, about 25 minutes; GOAL="1 1b" ROUNDS=5 SECONDS=2
+bench: $(DEV_STAMP) $(PEERS_STAMP)  ## Measure the goals of docs/performance.md, about an hour; GOAL="1 1b" ROUNDS=5 SECONDS=2
 	$(PYTHON) benchmarks/run.py $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(GOAL)
 
 bench-docs: $(DEV_STAMP)  ## Write the results of `make bench` into the documents
