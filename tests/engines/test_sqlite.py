@@ -99,7 +99,7 @@ async def steps_of_listing(engine: Engine, group: Key, ballots: int) -> int:
     return steps
 
 
-async def test_a_document_is_found_before_it_is_written_even_if_others_push_it_out_of_the_cache(
+async def test_a_document_that_left_the_cache_is_found_before_it_is_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(documents, "_MAX_PEEKED", 2)

@@ -83,11 +83,9 @@ class Marks(Tables):
         """Return the voter's rows by `number`."""
         rows = self._held.get((ballot, voter))
         if rows is None:
-            if self._unsaved and len(self._held) >= MAX_HELD:  # adding these rows may evict unsaved ones
-                self.flush()
             rows = tuple(self._group_commit.connection.execute(_OF_VOTER, (ballot, voter)).fetchall())
             if rows:
-                self._held[ballot, voter] = rows
+                self._hold(ballot, voter, rows)
         return rows
 
     def rows_before_cast(self, ballot: int, voter: str, generation: int) -> tuple[Row, ...]:
@@ -108,10 +106,7 @@ class Marks(Tables):
         """Add a row, or replace the row in the same slot. `others` are the voter's rows in other slots."""
         ballot, voter, slot, choice, times, _, number, _, _ = mark
         self._unsaved[ballot, voter, slot] = mark
-        # The newest entry: it stays until its row is written, or the voter's next cast would miss that row.
-        self._held.renew((ballot, voter), (*others, (number, slot, choice, times)))
-        if len(self._unsaved) >= MAX_HELD // 2:
-            self.flush()
+        self._hold(ballot, voter, (*others, (number, slot, choice, times)))
 
     def drop_others(self, ballot: int, voter: str, slot: int) -> None:
         """Delete the voter's rows in all other slots; `write` follows."""
@@ -129,6 +124,12 @@ class Marks(Tables):
     def roll_back(self) -> None:
         self._unsaved.clear()
         self._held.clear()
+
+    def _hold(self, ballot: int, voter: str, rows: tuple[Row, ...]) -> None:
+        """Cache the voter's rows. Rows that this evicts are written first, so a voter who is not held can be read."""
+        if self._unsaved and len(self._held) >= MAX_HELD and self._held.get((ballot, voter)) is None:
+            self.flush()
+        self._held[ballot, voter] = rows
 
 
 MAX_BALLOTS = 1024
